@@ -99,7 +99,7 @@ class RequestServer:
         self._is_held = False
 
     def hold(self) -> None:
-        """Take no request of clients that connect from now on, until `begin`."""
+        """Read no request of clients that connect from now on, until `begin`."""
         self._is_held = True
 
     def begin(self) -> None:
@@ -142,7 +142,7 @@ class RequestServer:
             client.close(reason)
 
     def forget(self, client: ClientConnection) -> None:
-        """Let go of a connection that has ended."""
+        """Remove a connection that has ended."""
         self._clients.pop(client, None)
 
     @property
@@ -187,7 +187,7 @@ class ClientConnection:
         connection.on_close = self._closed
 
     def authenticate(self, authentication: Authentication) -> None:
-        """Take no request before the client is known (`authentication_gate.py`)."""
+        """Accept no request before the client is known (`authentication_gate.py`)."""
         server = self._server
         authenticator = SaslAuthenticator(
             self._session,
@@ -198,7 +198,7 @@ class ClientConnection:
         self._gate = AuthenticationGate(self._connection, self, authenticator, authentication)
 
     def identify(self, principal_of: Callable[[bytes | None], str]) -> None:
-        """Take the client for whom its certificate names (`authentication_gate.py`)."""
+        """Set the client to the principal of its certificate (`authentication_gate.py`)."""
         CertificateGate(self._connection, self, self._session, principal_of)
 
     def take(self, frame: memoryview) -> None:
@@ -264,7 +264,7 @@ class ClientConnection:
         return True
 
     def _await_fast(self, key: int, promise: Promise[FastResponse]) -> None:
-        """Keep the place of a response that is promised whole."""
+        """Reserve the slot of a response that is promised whole."""
         slot = _Slot(promise)
         self._slots.append(slot)
 
@@ -350,7 +350,7 @@ class ClientConnection:
             self._answer(row, exchange, handled)
 
     def _hold(self, turns: Promise[None]) -> None:
-        """Take no more requests until one has had its turns."""
+        """Read no more requests until one has had its turns."""
 
         def over() -> None:
             if not self._is_closed:
@@ -361,7 +361,7 @@ class ClientConnection:
             turns.watch(over)
 
     def _rest(self, rest_ms: int) -> None:
-        """Take no more requests until a quota is free again."""
+        """Mute the connection until a quota is free again."""
 
         def over() -> None:
             self._rests -= 1

@@ -10,7 +10,7 @@ The broker that changes a rule applies it at once, the others when they read the
 is there already is written again, without a note.
 
 Source: ZN:acl; AclAuthorizer.updateResourceAcls, KafkaZkClient.createAclPaths.
-Differs: the node is read before the first attempt too, where Kafka begins with what it knows; a
+Differs: the node is read before the first attempt too, where Kafka begins with its cache; a
 node that cannot be read is an error, where Kafka takes one that is no JSON for an empty one.
 """
 
@@ -126,7 +126,7 @@ class AclAdmin:
         self._znodes = znodes
 
     async def create_paths(self) -> None:
-        """Make the persistent nodes that rules lie below."""
+        """Create the persistent parent nodes of the rules."""
         kinds = [pascal_name(kind) for kind in CONCRETE_RESOURCES]
         literal, prefixed = _ROOTS.values()
         for path in (

@@ -3,7 +3,7 @@
 ```
 read /controller and the entity ── compute the new settings ──┐
      ^                                                        v
-     └── somebody was faster ── multi { check /controller · set or create /config/<entity> }
+     └── another was faster  ── multi { check /controller · set or create /config/<entity> }
                                                               │
                                         create /config/changes/config_change_<S>
 ```

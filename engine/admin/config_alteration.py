@@ -3,10 +3,10 @@
 | resource | allowed |
 |---|---|
 | a topic | one that is known, keys of topics, values that fit each other |
-| this broker, all brokers | what may change at run time (`config.change`), values that fit |
+| this broker, all brokers | those that may change at run time (`config.change`), fitting values |
 | a listener's TLS and SASL | settings with which the broker could start |
 | a password of this broker | encrypted by `password.encoder.secret`; without one only checked |
-| any of them | what the operator's policy allows (`policies.py`), which is called last |
+| any of them | changes that the operator's policy allows (`policies.py`), which is called last |
 
 Source: ConfigAdminManager, ZkAdminManager, AdminZkClient of 3.9.1.
 Differs: unknown settings in a broker's znode are dropped as in Kafka, but passwords
@@ -72,7 +72,7 @@ class ConfigAlteration:
         passwords: PasswordEncoder | None = None,
         reload_stores: Callable[[], None] = _nothing,
     ) -> None:
-        """`check_listeners` is given the settings before and after a change.
+        """Begin; `check_listeners` gets the settings before and after a change.
 
         `reload_stores` reads key stores again that were replaced; raises InvalidConfiguration.
         """

@@ -9,7 +9,7 @@ Without this there would be a node for every user who ever had a quota. A node w
 stays, empty.
 
 Source: AdminZkClient.tryCleanQuotaNodes of 3.9.1.
-Differs: all go in one transaction, each by its version.
+Differs: all are deleted in one transaction, each by its version.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 | ip | `ips/<a>` | connection_creation_rate |
 
 A part without a name is the default of all without a quota: `<default>`. Names are
-sanitized, so that no name looks like the default.
+sanitized, so that no name equals the default.
 
 Source: ZkAdminManager.parseAndSanitizeQuotaEntity, alterClientQuotas and
 describeClientQuotas; KIP-546.

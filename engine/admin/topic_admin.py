@@ -6,7 +6,7 @@ check (topic_creation, topic_growth) ── refused: its error
 write   create   /config/topics/t, /brokers/topics/t      one transaction, in this order
         grow     /brokers/topics/t over the version that was read
         delete   /admin/delete_topics/t
-   │                    the controller hears of it by its watches and does the rest
+   │                    the controller is notified by its watches and does the rest
 wait    until this broker's metadata shows it, or the timeout (topic_waiting)
 ```
 

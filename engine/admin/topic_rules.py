@@ -16,7 +16,7 @@ A topic to create, in the order in which Kafka checks:
 | the operator's policy allows it (`policies.py`) | POLICY_VIOLATION |
 
 Source: ZkAdminManager.createTopics, AdminZkClient.validateTopicCreate and
-createNewPartitionsAssignment, and what kafka-topics prints.
+createNewPartitionsAssignment, and the output of kafka-topics.
 """
 
 from __future__ import annotations

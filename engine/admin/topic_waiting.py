@@ -66,7 +66,7 @@ class _DelayedTopics(DelayedOperation):
         return True
 
     def drop(self) -> None:
-        """Let go of the topics and the promise."""
+        """Release the topics and the promise."""
         self.pending = []
         del self._is_done, self.late_topics
 
@@ -125,7 +125,7 @@ class TopicWaiting:
         return self._wait(topics, timeout_ms, is_done)
 
     def for_removal(self, topics: Iterable[str], timeout_ms: int) -> Promise[list[str]]:
-        """Wait until topics are gone."""
+        """Wait until topics are deleted."""
         return self._wait(
             topics, timeout_ms, lambda topic: topic not in self._metadata_cache.topics
         )

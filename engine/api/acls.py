@@ -2,12 +2,12 @@
 
 | | without an authorizer | with one |
 |---|---|---|
-| DescribeAcls | SECURITY_DISABLED at the top | the rules that the filter means, by pattern |
+| DescribeAcls | SECURITY_DISABLED at the top | the rules that match, by pattern |
 | CreateAcls | SECURITY_DISABLED for each creation | a code for each |
 | DeleteAcls | SECURITY_DISABLED for each filter | for each the rules that it removed |
 
-A type, pattern, operation or permission of 0 ends the connection: it is what clients make of one
-that they do not know. Other numbers without a meaning match nothing.
+A type, pattern, operation or permission of 0 ends the connection: clients decode unknown values
+as 0. Other numbers without a meaning match nothing.
 
 | creation | refused with |
 |---|---|

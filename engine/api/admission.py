@@ -1,7 +1,7 @@
 """Admission: the step in front of every handler, and of every fast path past it.
 
 ```
-request ─ admit ─┬─ the rule of its row denies ─> the API's own response with an error (`denied.py`)
+request ─ admit ─┬─ the rule of its row denies ─> the API's response with an error (`denied.py`)
                  ├─ a quota is used up ─────────> served; the response has the throttle time
                  └─ handler ─ may(…) of each topic, group, transactional id
 fast path ─ may_take_fast_path ─ no: the path above
@@ -376,7 +376,7 @@ class Admission:
         quotas: Quotas,
         broker_listeners: frozenset[str] | None = None,
     ) -> None:
-        """Take other rules, for connections that are open already too."""
+        """Set other rules, for connections that are open already too."""
         self.authorizer = authorizer
         self.quotas = quotas
         self.broker_listeners = broker_listeners

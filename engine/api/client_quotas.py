@@ -126,5 +126,5 @@ def _altered(
 
 
 def _place(kind: str) -> int:
-    """Return where a part of an entity is in Java's map."""
+    """Return the position of a part of an entity in Java's map."""
     return spread_hash(java_string_hash(kind)) & (_CHAINS - 1)

@@ -1,6 +1,6 @@
 """The order in which responses to commits of offsets list partitions.
 
-Kafka first lists its own refusals (a topic that is denied, a partition that does not exist), then
+Kafka first lists its refusals (a topic that is denied, a partition that does not exist), then
 the codes of the group's coordinator for the others: with their topic, where that is listed already.
 The others were keys of a hash map, so that each is listed once and in the order of hashes; a topic
 without requested partitions is listed only where the topic itself is refused.

@@ -31,7 +31,7 @@ class LoggerLevels(Protocol):
         ...
 
     def unset_level(self, name: str) -> None:
-        """Let a logger go by the one above it."""
+        """Unset a logger's level, so that it follows its parent's."""
         ...
 
 
@@ -41,7 +41,7 @@ def alter_loggers(
     *,
     validate_only: bool,
 ) -> None:
-    """Make all changes or none; raises InvalidConfiguration, InvalidRequest."""
+    """Apply all changes or none; raises InvalidConfiguration, InvalidRequest."""
     changes = list(configs)
     levels = loggers.levels()
     for change in changes:

@@ -60,7 +60,7 @@ class DeleteTopics:
     def handle(
         self, request: messages.DeleteTopicsRequest, exchange: Exchange
     ) -> messages.DeleteTopicsResponse | Promise[messages.DeleteTopicsResponse]:
-        """Return the response, or promise it when the topics are gone."""
+        """Return the response, or promise it when the topics are deleted."""
         requested = _requested(request, exchange.api_version)
         code = self._refusal(requested, exchange.api_version)
         if code != NONE:

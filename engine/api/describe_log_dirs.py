@@ -4,7 +4,7 @@
 |---|---|
 | size | all of its .log files |
 | lag | how far its log ends before the high watermark; −1 for one that is not in use |
-| lag of a log being moved | what it has not copied yet |
+| lag of a log being moved | the records not copied yet |
 | future | whether it is being moved to this directory |
 
 An offline directory has KAFKA_STORAGE_ERROR and nothing else. Requested partitions that are not

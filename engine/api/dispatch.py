@@ -108,7 +108,7 @@ class DispatchTable:
         return self._rows.get(key)
 
     def serve_local(self, name: str, handler: Handler) -> None:
-        """Let a handler serve brokers of this process that call it with values, not a message."""
+        """Register a handler for brokers of this process, which call it with values."""
         key = api(name).key
         self._local_rows[key] = self._rows[key]._replace(handler=handler, decode=None)
 
@@ -122,7 +122,7 @@ class DispatchTable:
 
 
 def serve(row: ApiRow, request: object, exchange: Exchange) -> tuple[Handled, int]:
-    """Let a row's handler serve a request if admission allows it.
+    """Serve a request by a row's handler if admission allows it.
 
     Returns the response, and the connection's throttle time in ms; raises as handlers do.
     """

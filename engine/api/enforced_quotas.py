@@ -8,7 +8,7 @@
 | controller_mutation_rate | partitions created and deleted, in a bucket of tokens | THROTTLING_QUOTA_EXCEEDED for the topic; older versions are throttled |
 
 Requests of brokers to brokers are free, and so are fetches of followers. A fetch is never larger
-than what all windows but one may bring.
+than the bytes that all windows but one allow.
 
 Source: ClientQuotaManager, ClientRequestQuotaManager, ControllerMutationQuotaManager, KafkaApis of
 3.9.1; KIP-13, KIP-124, KIP-219, KIP-599; REPL-18.
@@ -200,7 +200,7 @@ class _Mutations:
         return self._is_strict and self._throttle_ms > 0
 
     def admits(self, partition_count: int) -> bool:
-        """Take tokens for partitions; returns whether they may come and go now."""
+        """Take tokens for partitions; return whether they may be created or deleted now."""
         now_ms = self._clock.monotonic_ms()
         if self._is_strict:
             left = self._bucket.tokens(self._rate_per_s, now_ms)

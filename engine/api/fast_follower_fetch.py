@@ -235,20 +235,20 @@ class ParkedSession:
         return response
 
     def end(self) -> None:
-        """End where no request waits: the session has gone on without this."""
+        """End where no request waits: the session has advanced without this."""
         fetch = self.fetch
         if fetch is not None and not self.encoder.is_requested and fetch.abandon():
             self._forget()
 
     def abandon(self) -> None:
-        """End: the connection of the request that waits is gone."""
+        """End: the connection of the waiting request is closed."""
         fetch = self.fetch
         if fetch is not None and fetch.abandon():
             self._response = None
             self._forget()
 
     def _respond(self, here: Partition, records: bytes | FetchSlice) -> bool:
-        """Respond with records of one partition; False if the session has gone on without this.
+        """Respond with records of one partition; False if the session has advanced without this.
 
         Raises StorageError where they cannot be read, with nothing done.
         """

@@ -175,7 +175,7 @@ class Fetch:
         *,
         is_follower: bool,
     ) -> None:
-        """Find out which partitions cannot be read at all."""
+        """Sort the partitions into those to read and those that are refused."""
         refused, interesting, specs = wanted
         partitions = list(partitions)
         if is_follower:
@@ -374,7 +374,7 @@ class Fetch:
     def _refusal(
         self, topic_partition: TopicPartition | None, topic_id: str | None, denied: set[str]
     ) -> int:
-        """Return why a partition cannot be read; the topics that are denied are given."""
+        """Return the error of a partition that cannot be read; denied topics are an argument."""
         if topic_partition is None:
             return UNKNOWN_TOPIC_ID
         if topic_partition.topic in denied:

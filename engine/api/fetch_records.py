@@ -49,7 +49,7 @@ class FetchedRecords:
         return bool(self._regions)
 
     def release(self) -> None:
-        """Let the files of the regions go."""
+        """Release the files of the regions."""
         regions, self._regions = self._regions, []
         for region in regions:
             region.release()

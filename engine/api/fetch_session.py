@@ -173,7 +173,7 @@ class FetchSession:
         self.epoch = _next_epoch(INITIAL_EPOCH)
 
     def put_last(self, partition: SessionPartition) -> None:
-        """Let those that had no bytes yet come first next time; one that is gone stays so."""
+        """Move a partition that had bytes to the end; one that was removed stays so."""
         if self.partitions.get(partition.key) is partition:
             self.partitions[partition.key] = self.partitions.pop(partition.key)
 
@@ -380,7 +380,7 @@ class FetchSessionCache:
         return _IncrementalContext(session, session.epoch)
 
     def find_ongoing(self, session_id: int, epoch: int, *, uses_ids: bool) -> FetchSession | None:
-        """Return the session that a request of this epoch goes on with, None if there is none."""
+        """Return the session that a request of this epoch continues, None if there is none."""
         session = self._sessions.get(session_id)
         if session is None or session.epoch != epoch or session.uses_ids != uses_ids:
             return None

@@ -47,7 +47,7 @@ class _Parts:
         self._parts = parts
 
     def abandon(self) -> None:
-        """Give up all that is not there yet: each is parked by itself."""
+        """Abandon all responses that are not there yet: each is parked by itself."""
         for part in self._parts:
             part.abandon()
 

@@ -129,7 +129,7 @@ class LeaderAndIsr:
     ) -> Iterable[TopicPartition]:
         """Return the partitions in the order in which Kafka makes their logs.
 
-        Each new log goes to the directory with the fewest: the order says which one has it.
+        Each new log goes to the directory with the fewest: the order decides which one.
         Source: ReplicaManager.becomeLeaderOrFollower, which leads first; two hash maps.
         """
         if len(states) < 2:

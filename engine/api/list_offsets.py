@@ -180,7 +180,7 @@ def _isolation(request: messages.ListOffsetsRequest) -> Isolation:
 
 
 def _offsets_before(log: LocalLog, timestamp_ms: int, now_ms: int) -> list[int]:
-    """Return where segments begin that were written up to a time, newest first."""
+    """Return the base offsets of segments written up to a time, newest first."""
     starts = [
         _SegmentStart(max(segment.base_offset, log.log_start_offset), segment.modified_ms())
         for segment in log.segments

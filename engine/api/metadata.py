@@ -184,7 +184,7 @@ class Metadata:
         return in_order(work.then(lambda response: response))
 
     async def _in_turns(self, question: _Question) -> _Response:
-        """Make an answer of one version of the metadata, however many turns it takes."""
+        """Return a response of one version of the metadata, however many turns it takes."""
         share = self._turns.begin()
         for _ in range(METADATA_RESTARTS_MAX):
             response = await self._of_one_version(question, share)
@@ -201,7 +201,7 @@ class Metadata:
         return any(name not in known for name in question.names or ())
 
     async def _of_one_version(self, question: _Question, share: Share) -> _Response | None:
-        """Return an answer, None where the metadata has changed meanwhile."""
+        """Return a response, None where the metadata has changed meanwhile."""
         version = self._metadata_cache.version
         names, hidden = self._visible(question)
         response = self._response(question, [])

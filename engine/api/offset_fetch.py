@@ -5,7 +5,7 @@
 | 0 | not served: Kafka keeps these in znodes | |
 | 1 | partitions | that of each partition; of a group that is denied there are none |
 | 2 … 7 | partitions, or null for all | one for the response |
-| 7 | + only what no open transaction may change: UNSTABLE_OFFSET_COMMIT | |
+| 7 | + no offset that an open transaction may change: UNSTABLE_OFFSET_COMMIT | |
 | 8 on | several groups | one for each group |
 
 Source: KafkaApis.handleOffsetFetchRequest; GRP-17; KIP-447, KIP-709.

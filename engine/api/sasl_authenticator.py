@@ -160,7 +160,7 @@ class SaslAuthenticator:
         return True
 
     def again(self, frame: memoryview) -> AuthenticationStep:
-        """Take the SaslHandshake that begins another authentication."""
+        """Process the SaslHandshake that begins another authentication."""
         self._known = self._session.principal, self._mechanism
         self._has_raw_tokens = True
         self._state = _State.VERSIONS_KNOWN
@@ -170,7 +170,7 @@ class SaslAuthenticator:
         return AuthenticationStep(None, step.end_reason)
 
     def take(self, frame: memoryview) -> AuthenticationStep:
-        """Take a frame before the client is known."""
+        """Process a frame before the client is known."""
         try:
             if self._state is _State.WRONG_MECHANISM:
                 raise _Refused(
@@ -188,7 +188,7 @@ class SaslAuthenticator:
             return AuthenticationStep(None, str(error))
 
     def too_large(self, size_bytes: int) -> AuthenticationStep:
-        """Take the size of a frame that is beyond `sasl.server.max.receive.size`."""
+        """Refuse a frame whose size is beyond `sasl.server.max.receive.size`."""
         reason = f"Failing SASL authentication due to invalid receive size {size_bytes}"
         return AuthenticationStep(None, reason, is_delayed=True)
 

@@ -110,7 +110,7 @@ class TransactionVerifier:
     ) -> Promise[Verified]:
         """Promise which batches may be written; kept at once if none needs verification.
 
-        All are of one producer. `knows_abortable` says that the client knows
+        All are of one producer. `knows_abortable` is true if the client knows
         TRANSACTION_ABORTABLE.
         """
         if not self._is_enabled():

@@ -1,7 +1,7 @@
 """WriteTxnMarkers (27): a coordinator ends transactions in the partitions that this broker leads.
 
 1. Each marker is one control record for each of its partitions, appended with acks=-1.
-2. Markers in `__consumer_offsets` decide what their transaction has committed in groups.
+2. Markers in `__consumer_offsets` commit or drop their transaction's offsets in groups.
 3. The response has a code for each partition, once all are kept.
 
 Source: KafkaApis.handleWriteTxnMarkersRequest of 3.9.1; TXN-5.

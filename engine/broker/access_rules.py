@@ -72,7 +72,7 @@ class AccessRules:
             await watch.start()
 
     def stop(self) -> None:
-        """Take no more changes."""
+        """Ignore all later changes."""
         for watch in self._watches:
             watch.stop()
 

@@ -380,7 +380,7 @@ class Broker:
             self.host.timers.call_soon(self.tokens.remove_expired)
 
     def _leave(self) -> None:
-        """Take no part any more: send no orders, and follow no watches."""
+        """Resign: send no orders, and follow no watches."""
         if self._peers.get(self.broker_id) == self.serve_local:
             del self._peers[self.broker_id]
         self.session.stop()
@@ -465,7 +465,7 @@ class Broker:
         return registration_of(self.live.config, self.ports, self.host.name, clock.wall_ms())
 
     async def _begin_session(self) -> None:
-        """Take part again after a session expired."""
+        """Begin a new session after one expired."""
         await create_persistent_paths(self.znodes)
         await self._register()
         await self.dynamic.start()
@@ -484,7 +484,7 @@ class Broker:
     # Running
 
     def address_for_clients(self) -> str:
-        """Return where clients connect first: the first plain one of the advertised listeners."""
+        """Return the address to connect to first: the first plain advertised listener's."""
         advertised = self.live.config.effective_advertised_listeners
         plain = (listener for listener in advertised if listener.security_protocol == "PLAINTEXT")
         first = next(plain, advertised[0])
@@ -493,7 +493,7 @@ class Broker:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def serve_local(self, name: str, version: int, request: object) -> Promise[Message]:
-        """Carry out a request of a broker of this process, and promise the response."""
+        """Serve a request of a broker of this process, and promise the response."""
         return self._local_server.serve(name, version, request)
 
     def _topic_changed(self, topic: str) -> None:
@@ -577,6 +577,6 @@ class Broker:
         return LoopTurns(self._process_timers, self.host.clock, self.host.ends_early)
 
     def stop_waiting(self) -> None:
-        """Have a `stop` that is under way, or comes, wait for no leaders to move."""
+        """End the wait of a present or later `stop` for leaders to move."""
         if self._shutdown is not None:
             self._shutdown.give_up()

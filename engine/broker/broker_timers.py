@@ -8,7 +8,7 @@ from engine.host.ports import Timers
 
 
 class BrokerTimers:
-    """Work for later, until `stop`; see `engine.host.ports.Timers`."""
+    """Delayed calls, until `stop`; see `engine.host.ports.Timers`."""
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers

@@ -10,7 +10,7 @@ broker has read it. The numbers show this, and everything is read again.
 
 Source: ZkNodeChangeNotificationListener of 3.9.1; `znodes.md` §5.
 Differs: a new session with the store, or a note that was removed unread, reads everything again;
-Kafka reads the notes that are there and keeps what it knew of an entity whose note is gone.
+Kafka reads the notes that are there and keeps its state of an entity whose note was removed.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class ChangeWatch:
             self._has_read()
 
     def stop(self) -> None:
-        """Take no more changes."""
+        """Ignore all later changes."""
         self._is_stopped = True
         self._cancel()
 

@@ -89,7 +89,7 @@ class ConnectionQuotas:
             self.on_exceeded()
 
     def is_protected(self, name: str) -> bool:
-        """Return whether a listener goes before the others: it is the one between brokers."""
+        """Return whether a listener has priority: it is the one between brokers."""
         return name == self._between_brokers and len(self._gates) > 1
 
     @property
@@ -150,7 +150,7 @@ class ConnectionQuotas:
         return None
 
     def leave(self, address: str) -> None:
-        """Take note of the end of a connection."""
+        """Count a connection as ended."""
         self.total -= 1
         left = self._per_address[address] - 1
         if left:
@@ -199,6 +199,6 @@ class ListenerGate:
         return refusal
 
     def leave(self, address: str) -> None:
-        """Take note of the end of a connection that has entered."""
+        """Count a connection as ended that has entered."""
         self.count -= 1
         self._quotas.leave(address)

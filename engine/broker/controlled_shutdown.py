@@ -1,11 +1,11 @@
 """Move the leaders of a broker that is to stop, by the controller.
 
 ```
-alone in the cluster, controlled.shutdown.enable=false, not up yet ──> nothing is asked
-ask the controller ── nothing remains ──> until this broker has heard it too ──> done
-     ^                ├─ partitions remain, an error, nobody is the controller
+alone in the cluster, controlled.shutdown.enable=false, not up yet ──> no request
+request ── nothing remains ──> wait until this broker has the new roles ──> done
+     ^                ├─ partitions remain, an error, there is no controller
      └── backoff <────┴─ not reached, no answer in time; on a new connection then
-         (controlled.shutdown.max.retries asked in all) ──> stops all the same
+         (controlled.shutdown.max.retries requests in all) ──> stops all the same
 ```
 
 Clients are served meanwhile: requests that wait here for other replicas are answered, and learn

@@ -153,7 +153,7 @@ class ControllerChannel:
             self._queues[broker.broker_id] = queue
 
     def close(self, broker_id: int) -> None:
-        """Drop the queue to a broker that is gone, with all that was not answered."""
+        """Drop the queue to a broker that is down, with all open requests."""
         queue = self._queues.pop(broker_id, None)
         if queue is not None:
             queue.close()

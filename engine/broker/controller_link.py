@@ -1,10 +1,10 @@
 """Requests of one broker to the current controller, one after the other.
 
 ```
-queue ── who is it? ── not known ────────────────────────────> after a pause, again
+queue ── look it up ── not known ────────────────────────────> after a pause, again
              └─ head is sent ──> link ── answer ─────────────> its promise, next
-                                  │ lost, or it says NOT_CONTROLLER
-                                  └──────────────────────────> after a pause, who is it then?
+                                  │ lost, or NOT_CONTROLLER
+                                  └──────────────────────────> after a pause, look it up again
 ```
 
 A request has no deadline: it is repeated until it is answered or the broker stops.

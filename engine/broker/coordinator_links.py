@@ -58,7 +58,7 @@ class CoordinatorLinks:
         return known.leader_id if known.leader_id in self._metadata_cache.brokers else _NO_LEADER
 
     def write(self, broker_id: int, markers: Sequence[Marker]) -> Promise[list[MarkerCodes]]:
-        """Have a leader append markers; fails with an EngineError if it was not reached or lost."""
+        """Send markers to a leader; fails with an EngineError if it was not reached or lost."""
         request = messages.WriteTxnMarkersRequest(markers=[_row(marker) for marker in markers])
 
         def codes(response: Message) -> list[MarkerCodes]:

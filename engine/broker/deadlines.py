@@ -2,7 +2,7 @@
 
 ```
  an operation starts to wait ── earlier than the timer? ──> timer moved forward
- timer ──> advance: answer what is past its deadline ──> timer set to the next deadline
+ timer ──> advance: complete expired operations ────> timer set to the next deadline
 ```
 
 Operations wait in purgatories; their owners (produces, fetches and deletions of records; requests
@@ -48,7 +48,7 @@ class Deadlines:
         self._owners.append(owner)
 
     def note(self, deadline_ms: int) -> None:
-        """Take note of an operation that started to wait (monotonic)."""
+        """Note the deadline (monotonic) of an operation that started to wait."""
         if self._is_stopped:
             return
         if self._due_ms is None or deadline_ms < self._due_ms:

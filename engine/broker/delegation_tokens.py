@@ -79,7 +79,7 @@ class BrokerTokens:
         await self._watch.start()
 
     def stop(self) -> None:
-        """Take no more changes."""
+        """Ignore all later changes."""
         self._is_stopped = True
         self._watch.stop()
 

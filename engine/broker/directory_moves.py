@@ -106,7 +106,7 @@ class DirectoryMoves:
         _log.info("%s begins to move to %s", topic_partition, directory)
 
     def resume(self, topic_partition: TopicPartition) -> None:
-        """Go on with a move if a future log is there."""
+        """Continue a move if a future log is there."""
         if self._logs.get(topic_partition, is_future=True) is None or self._is_stopped:
             return
         if topic_partition not in self._moving:
@@ -114,7 +114,7 @@ class DirectoryMoves:
         self._next_soon()
 
     def stop(self, topic_partition: TopicPartition) -> None:
-        """Leave a move where it is; there may be none."""
+        """Stop a move, which keeps its files; there may be none."""
         if topic_partition in self._moving:
             self._moving.remove(topic_partition)
 

@@ -106,7 +106,7 @@ class LiveConfig:
             listener(topic)
 
     def keep_topics(self, topics: Iterable[str]) -> None:
-        """Forget the settings of all other topics: they are gone."""
+        """Forget the settings of all other topics: they are deleted."""
         kept = set(topics)
         for topic in [name for name in self._topics if name not in kept]:
             self.set_topic(topic, {})
@@ -190,7 +190,7 @@ class DynamicConfigWatch:
         await self._changes.start()
 
     def stop(self) -> None:
-        """Take no more changes."""
+        """Ignore all later changes."""
         self._changes.stop()
 
     async def load_topics(self, topics: Iterable[str]) -> None:

@@ -5,7 +5,7 @@ propose ── state znode over the version that is known ─┬─ written ─�
                                                        ├─ newer ────> INVALID_UPDATE_VERSION
                                                        └─ no store ─> again after a pause
 every 2.5 s ── something noted, and 5 s of quiet or 60 s since the last time, or the first?
-            └─> /isr_change_notification/isr_change_<n>, for the controller to tell all brokers
+            └─> /isr_change_notification/isr_change_<n>, for the controller to notify all brokers
 ```
 
 1. The state is that of the leader, with the epoch of the controller that made it leader: a later

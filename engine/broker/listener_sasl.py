@@ -138,7 +138,7 @@ class OwnLogin(NamedTuple):
 
 
 def check_sasl(settings: BrokerSettings, listener: str) -> None:
-    """Raise ConfigError where a listener's settings cannot be gone by."""
+    """Raise ConfigError if a listener's SASL settings are invalid."""
     of_listener = ListenerSettings(settings, listener)
     for mechanism in enabled_mechanisms(of_listener):
         entry = login_entry(of_listener, mechanism)

@@ -144,7 +144,7 @@ def _client_auth(of_listener: ListenerSettings, listener: ListenerAddress) -> st
 
 
 def _check_key_store(of_listener: ListenerSettings) -> None:
-    """Raise ConfigError unless there is a key, given in one way; in Kafka's words."""
+    """Raise ConfigError unless a key is set, in one way; with Kafka's message."""
     is_pem = _kind(of_listener, "ssl.keystore.type") == "PEM"
     location, key, chain = (
         of_listener.text(f"ssl.keystore.{name}")

@@ -156,7 +156,7 @@ class BrokerListeners:
         return lambda: OAuthBearerServer(read, clock.wall_ms)
 
     def reconfigure(self) -> None:
-        """Go by the settings that hold now."""
+        """Apply the present settings."""
         try:
             self._read_authentications()
         except ConfigError as error:
@@ -183,7 +183,7 @@ class BrokerListeners:
         return per_address
 
     def _close_excess(self) -> None:
-        """Let the unprotected listeners give up connections, longest silent ones first."""
+        """Close connections of the unprotected listeners, longest idle ones first."""
         reason = "it was silent for longest, and the broker has more than max.connections"
         names = [name for name in self._opened if not self.quotas.is_protected(name)]
         while self.quotas.is_exceeded and any(

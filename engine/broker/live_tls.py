@@ -124,7 +124,7 @@ class LiveTls:
                 ) from error
 
     def follow_settings(self) -> None:
-        """Go by the settings that hold now."""
+        """Apply the present settings."""
         settings = self._live.settings
         for listener in self._live.config.bound_listeners:
             loaded = self._loaded.get(listener.name)

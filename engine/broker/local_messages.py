@@ -1,8 +1,8 @@
-"""Messages between brokers of one process, and the bytes that they stand for.
+"""Messages between brokers of one process, and the bytes that they replace.
 
 Some handlers know the form of their API: they read requests from bytes, and
 return bytes or regions of files. Brokers of one process exchange messages; here these become what
-would be at the other end of a connection.
+a connection would deliver.
 
 `encoded_serve` sends every message through its bytes, as a connection does. The same run with and
 without it shows where the two differ.

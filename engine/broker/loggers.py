@@ -65,11 +65,11 @@ class PythonLoggers:
         self._set(name, _NUMBERS[level])
 
     def unset_level(self, name: str) -> None:
-        """Let a logger go by the one above it."""
+        """Unset a logger's level, so that it follows its parent's."""
         self._set(name, logging.NOTSET)
 
     def restore(self) -> None:
-        """Give back the levels that loggers had before."""
+        """Restore the levels that loggers had before."""
         for name, level in self._before.items():
             self._logger(name).setLevel(level)
         self._before.clear()

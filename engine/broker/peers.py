@@ -85,7 +85,7 @@ def _ignore(link: object) -> None:
 
 
 class LocalLink:
-    """A broker of this process; it may be gone, or not be there yet."""
+    """A link to a broker of this process; it may have stopped, or not be there yet."""
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 ```
 EXPIRED   1 the controller resigns: `/controller`, `/brokers/ids/<id>` and all watches are gone
           2 a new session      3 registered again: a new epoch
-          4 settings read and watched again      5 the controller module stands for election
+          4 settings read and watched again      5 the controller module takes part in the election
 ```
 
 A failure in 2 ... 4 is tried again after a pause, from where it is. Clients are served all

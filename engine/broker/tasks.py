@@ -75,7 +75,7 @@ class LoopTasks:
     def every_in_steps(
         self, name: str, period_ms: int, steps: Callable[[], Steps], *, first_after_ms: int
     ) -> None:
-        """Take steps again and again, a period after the end of the last ones."""
+        """Run steps periodically, a period after the end of the last ones."""
 
         def again() -> None:
             self.once(name, period_ms, run)
@@ -86,7 +86,7 @@ class LoopTasks:
         self.once(name, first_after_ms, run)
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
-        """Take steps in shares of the loop's turns, then run `done`, also after an error."""
+        """Run steps in shares of the loop's turns, then run `done`, also after an error."""
         drive(self._taken(name, steps, done))
 
     async def _taken(self, name: str, steps: Steps, done: Callable[[], None]) -> None:

@@ -3,7 +3,7 @@ r"""Java's properties files: `server.properties`, `meta.properties`, settings of
 ```
 # or !            a comment
 key=value         also with : or white space between them
-key\              a line that ends with a backslash goes on, without the next line's indent
+key\              a line that ends with a backslash continues, without the next line's indent
 \t \n \r \f \u00e9   escapes; \ before any other character stands for it
 ```
 

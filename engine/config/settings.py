@@ -101,7 +101,7 @@ class BrokerSettings:
         )
 
     def with_generated_id(self, broker_id: int) -> BrokerSettings:
-        """Return the settings of a broker that was given an id."""
+        """Return the settings of a broker with a generated id."""
         return BrokerSettings(
             self.static, self.dynamic_broker, self.dynamic_default, generated_broker_id=broker_id
         )

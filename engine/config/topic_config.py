@@ -104,7 +104,7 @@ class TopicConfig(NamedTuple):
 
     @property
     def timestamp_before_ms_max(self) -> int:
-        """Return the most that a record's time may lie in the past, by the older key if set alone."""
+        """Return the most that a record's time may lie in the past, also by the older key."""
         if self.message_timestamp_before_max_ms != _LONG_MAX:
             return self.message_timestamp_before_max_ms
         return self.message_timestamp_difference_max_ms
@@ -118,7 +118,7 @@ class TopicConfig(NamedTuple):
 
 
 def check_topic_overrides(overrides: Mapping[str, str], settings: BrokerSettings) -> None:
-    """Raise ConfigError unless a topic may be given these settings."""
+    """Raise ConfigError unless these overrides of a topic are valid."""
     for name in overrides:
         if name not in topic_keys():
             raise ConfigError(name, overrides[name], "is no setting of topics")

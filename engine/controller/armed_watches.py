@@ -23,7 +23,7 @@ class ArmedWatches:
         self._armed: dict[tuple[str, WatchKind], object] = {}
 
     async def arm_children(self, path: str, on_change: Callable[[], None]) -> None:
-        """Notify of the next child that comes or goes; the node must exist."""
+        """Watch for the next created or deleted child; the node must exist."""
         await self._arm(path, WatchKind.CHILDREN, lambda _: on_change())
 
     async def arm_node(self, path: str, on_event: Callable[[EventType], None]) -> None:

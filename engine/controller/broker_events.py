@@ -52,7 +52,7 @@ V = TypeVar("V")
 
 
 class BrokerEvents:
-    """Work of events about brokers."""
+    """The handlers of events about brokers."""
 
     def __init__(
         self, machines: Machines, reassignment: Reassignment, channel: BrokerChannel
@@ -104,7 +104,7 @@ class BrokerEvents:
             await self._fail(dead)
 
     async def on_broker_modified(self, broker_id: int) -> None:
-        """Take in where a broker listens now."""
+        """Note the changed endpoints of a broker."""
         await self._watch_broker(broker_id)
         broker = await read_broker(self._client, broker_id)
         before = self._context.live_brokers.get(broker_id)
@@ -169,7 +169,7 @@ class BrokerEvents:
         deleted: frozenset[TopicPartition],
         response: messages.StopReplicaResponse,
     ) -> None:
-        """Go on with the deletions that a broker has answered."""
+        """Continue the deletions that a broker has answered."""
         failed: list[Replica] = []
         done: list[Replica] = []
         for row in response.partition_errors:

@@ -35,7 +35,7 @@ _UNKNOWN_EPOCH = -1
 
 
 class ProducerIdsExhausted(EngineError):
-    """All 2^63 producer ids were given out."""
+    """All 2^63 producer ids are used."""
 
     def __init__(self, last_producer_id: int) -> None:
         super().__init__(f"no producer ids are left after {last_producer_id}")

@@ -101,7 +101,7 @@ async def read_brokers(client: ZnodeClient) -> dict[int, LiveBroker]:
 
 
 async def read_broker(client: ZnodeClient, broker_id: int) -> LiveBroker | None:
-    """Return a broker's registration, None if it is gone."""
+    """Return a broker's registration, None if it does not exist."""
     path = broker_path(broker_id)
     try:
         data, stat = await client.get(path)
@@ -151,7 +151,7 @@ async def read_leaderships(
 
 
 def broker_node(broker_id: int, registration: BrokerRegistration, path: str) -> BrokerNode:
-    """Return where a registered broker listens; raises InvalidZnodeValue."""
+    """Return the endpoints of a registered broker; raises InvalidZnodeValue."""
     endpoints = tuple(
         _endpoint(text, registration.security_protocols, path) for text in registration.endpoints
     )

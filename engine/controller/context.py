@@ -103,7 +103,7 @@ class ControllerContext:
         self.topic_names[topic_id] = topic
 
     def remove_topic(self, topic: str) -> None:
-        """Forget a topic that is gone, with all that was noted of it."""
+        """Remove a deleted topic, with all of its state."""
         self.to_delete.discard(topic)
         self.deletion_started.discard(topic)
         self.ineligible_for_deletion.discard(topic)

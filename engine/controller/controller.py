@@ -3,7 +3,7 @@
 ```
         start ──> Startup ──> watch /controller, elect
                                  │
-        /controller is there ────┴──── is not: one multi { create it, epoch + 1 } ── lost: look again
+        /controller is there ────┴──── is not: one multi { create it, epoch + 1 } ── lost: read again
                  │                                      │ won
           another leads                                 v
                  ^                     failover: feature, brokers, topics, deletions,
@@ -88,7 +88,7 @@ class Controller:
         settings: Callable[[], BrokerSettings],
         ports: ControllerPorts,
     ) -> None:
-        """Put it together; nothing runs before `start`."""
+        """Create the parts; nothing runs before `start`."""
         self.broker_id = broker_id
         self.context = ControllerContext()
         self._ports = ports
@@ -148,7 +148,7 @@ class Controller:
 
     @property
     def controller_id(self) -> int:
-        """The broker that is the controller as far as this one knows, −1 for none."""
+        """Return the controller's broker id as far as this broker knows, −1 for none."""
         return self._controller_id
 
     @property
@@ -166,7 +166,7 @@ class Controller:
         return self.context.topic_names.get(topic_id)
 
     def is_queued_for_deletion(self, topic: str) -> bool:
-        """Return whether a topic is to be deleted and not yet gone."""
+        """Return whether a topic's deletion is requested and not complete."""
         return topic in self.context.to_delete
 
     # -- life ----------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ class Controller:
 
         A controller may resign before its node is read. The watch has fired for its creation, and
         the next one would fire for the next controller alone. While a node is there that
-        cannot be read nobody can create it: its deletion is waited for, as in Kafka.
+        cannot be read no broker can create it: its deletion is waited for, as in Kafka.
 
         Differs: Kafka only resigns, and would wait for ever if this befell all brokers at once.
         """

@@ -59,7 +59,7 @@ async def _write_alone(multi: Multi, group: Sequence[Operation]) -> GroupResult:
 
 
 def _chunks(groups: Sequence[Sequence[Operation]]) -> Iterable[list[Sequence[Operation]]]:
-    """Yield groups together up to the bounds of a transaction; a larger group goes alone."""
+    """Yield groups together up to the bounds of a transaction; a larger group alone."""
     chunk: list[Sequence[Operation]] = []
     count = size_bytes = 0
     for group in groups:

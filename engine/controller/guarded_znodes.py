@@ -71,7 +71,7 @@ class GuardedZnodes:
                 raise result
 
     async def delete_all(self, paths: Iterable[str]) -> None:
-        """Delete nodes in order; those that are gone already do not matter."""
+        """Delete nodes in order; absent ones do not matter."""
         for result in await self.write_groups([(Delete(path),) for path in paths]):
             if isinstance(result, NodeError) and not isinstance(result, NoNode):
                 raise result

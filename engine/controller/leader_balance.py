@@ -78,7 +78,7 @@ class LeaderBalance:
         self._cancel: Callable[[], None] | None = None
 
     def start(self) -> None:
-        """Let the first check come, after this broker was elected."""
+        """Schedule the first check, after this broker was elected."""
         if self._config.auto_leader_rebalance_enable:
             self._schedule(LEADER_BALANCE_FIRST_CHECK_MS)
 

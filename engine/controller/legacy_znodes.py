@@ -36,7 +36,7 @@ from engine.znode.values import decode_partitions
 
 
 class LegacyZnodes:
-    """Work of events about the two nodes."""
+    """The handlers of events about the two nodes."""
 
     def __init__(self, machines: Machines, reassignment: Reassignment) -> None:
         self._machines = machines

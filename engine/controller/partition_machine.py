@@ -213,7 +213,7 @@ class PartitionMachine:
         return results
 
     async def _ask_topics(self, unclean: dict[str, bool]) -> None:
-        """Fill in which topics let a replica lead that is not in sync."""
+        """Set for each topic whether an unclean election is allowed."""
         settings = self._parts.settings()
         unclean.update(
             await read_many(

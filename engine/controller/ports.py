@@ -37,7 +37,7 @@ class BrokerChannel(Protocol):
         ...
 
     def close(self, broker_id: int) -> None:
-        """Drop the queue to a broker that is gone, if any, with all that was not answered."""
+        """Drop the queue to a broker that is down, if any, with all open requests."""
         ...
 
     def send(self, broker_id: int, name: str, request: Struct) -> Promise[Message]:
@@ -53,7 +53,7 @@ class ControllerReporter(Protocol):
         ...
 
     def event_failed(self, event: str, error: EngineError) -> None:
-        """Log that an event was given up midway; the next one goes on."""
+        """Log that an event was abandoned midway; the next one follows."""
         ...
 
     def change_refused(self, subject: str, target: str, reason: str) -> None:
@@ -92,5 +92,5 @@ class ControllerView(Protocol):
         ...
 
     def is_queued_for_deletion(self, topic: str) -> bool:
-        """Return whether a topic is to be deleted and not yet gone."""
+        """Return whether a topic's deletion is requested and not complete."""
         ...

@@ -25,7 +25,7 @@ Phase B, as soon as all target replicas are in sync:
 | B4 | removing replicas become OFFLINE: out of ISR, LeaderAndIsr to the target, StopReplica |
 | B5 | removing replicas are deleted: StopReplica with delete; then they are forgotten |
 | B6 | znode of the topic: replicas = target, nothing adding, nothing removing |
-| B7 | the partition is taken out of `/admin/reassign_partitions` |
+| B7 | the partition is removed from `/admin/reassign_partitions` |
 | B8 | UpdateMetadata to all; a deletion of the topic that waited continues |
 
 {1,2} moved to {3,2}, 1 leads:
@@ -47,8 +47,8 @@ replicas are assigned ones at every step (RSN-3), and the old leader leads until
 Source: RSN-1 … RSN-9, C6, KIP-455, ZN:reassign; KafkaController.onPartitionReassignment.
 Differs: U3 is Kafka's third step. Done first, in sync replicas stay assigned ones, and the next
 controller still finds the replicas to delete if this one dies in between. Nothing is cancelled or
-replaced if that would delete all replicas that are in sync. U1 and B6 replace the partition in what
-is stored, and so keep partitions that were added a moment ago. A partition that never had a leader
+replaced if that would delete all replicas that are in sync. U1 and B6 replace the partition in the
+stored assignment, and so keep partitions that were just added. A partition that never had a leader
 is given one among its new replicas. One whose leader an earlier request was adding gets
 another; Kafka's may stay without one. One partition that fails does not hold up the
 others of a failover.
@@ -210,7 +210,7 @@ class Reassignment:
             )
 
     async def _bring_up(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
-        """Let a partition that never had a leader begin among the replicas it is to have."""
+        """Elect the first leader of a partition among its new replicas."""
         added = self._not_started(partition, assignment)
         await self._machines.replicas.change(added, ReplicaPhase.NEW)
         await self._machines.partitions.change([partition], PartitionPhase.ONLINE)
@@ -300,7 +300,7 @@ class Reassignment:
     async def _raise_leader_epoch(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
-        """Let the replicas take an assignment: leader and ISR as they are, with a new epoch."""
+        """Raise the leader epoch for a new assignment; leader and ISR stay."""
         context = self._context
 
         def decide(_partition: TopicPartition, state: PartitionStateNode) -> PartitionStateNode:

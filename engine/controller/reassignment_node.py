@@ -37,9 +37,9 @@ class ReassignmentNode:
         return await self._read() or {}
 
     async def remove(self, is_done: IsDone) -> None:
-        """Take out partitions, and the node with the last of them.
+        """Remove partitions, and the node with the last of them.
 
-        A node from which nothing is taken is written again, too; one that names no partition goes.
+        A node without a change is written again, too; one that names no partition is deleted.
         """
         targets = await self._read()
         if targets is None:

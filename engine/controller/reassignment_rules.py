@@ -3,7 +3,7 @@
 ```
 original   the replicas before it         = replicas − adding
 target     the replicas after it          = replicas − removing
-replicas   target, then what else is left of the original
+replicas   target, then the rest of the original
 adding     target − original
 removing   original − target
 ```
@@ -69,7 +69,7 @@ def target_replicas(assignment: PartitionAssignment) -> tuple[int, ...]:
 
 
 def reassigned(assignment: PartitionAssignment, target: Sequence[int]) -> PartitionAssignment:
-    """Return an assignment on its way to a target; an earlier target is given up.
+    """Return an assignment on its way to a target; an earlier target is dropped.
 
     Source: RSN-4.
     """

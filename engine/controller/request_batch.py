@@ -90,7 +90,7 @@ class RequestBatch:
         self.add_update_metadata(self._context.live_ids(), (partition,))
 
     def add_stop_replica(self, broker_id: int, partition: TopicPartition, *, delete: bool) -> None:
-        """Have a broker stop a replica, and delete it."""
+        """Add the order that a broker stops a replica, and deletes it."""
         states = self._stop_replica.setdefault(broker_id, {})
         before = states.get(partition)
         states[partition] = messages.StopReplicaRequest.StopReplicaPartitionState(
@@ -110,7 +110,7 @@ class RequestBatch:
                 self._metadata[partition] = self._metadata_state(partition, leadership)
 
     def add_all_metadata(self, broker_ids: Iterable[int]) -> None:
-        """Send brokers all metadata: what it does not name does not exist.
+        """Send brokers all metadata: topics that it does not name do not exist.
 
         Differs: Kafka marks it so without ZooKeeper alone. With it a broker whose session ended in
         a deletion, and that has no replica of the topic, keeps it until it is started again.
@@ -210,7 +210,7 @@ class RequestBatch:
             self._sender.takers.stop_replica(broker_id, deleted, stopped.result())
 
     def _epoch_of(self, broker_id: int) -> int | None:
-        """Return the epoch of a broker, None if it is gone."""
+        """Return the epoch of a broker, None if it is down."""
         broker = self._context.live_brokers.get(broker_id)
         return None if broker is None else broker.epoch
 

@@ -56,7 +56,7 @@ class RequestedReassignment:
     ) -> messages.AlterPartitionReassignmentsResponse:
         """Begin the allowed reassignments; the response does not wait for the replicas to move.
 
-        Several turns of the loop are one event: no other changes what was decided before.
+        Several turns of the loop are one event: no other event changes the decisions.
         """
         share = self._turns.begin()
         results: dict[TopicPartition, ReassignmentResult] = {}

@@ -4,7 +4,7 @@
 /admin/delete_topics/t ──> queued ── a replica is offline, or is reassigned ──> ineligible
                              │                                                      │
                              v                              broker up, reassigned <─┘
-   1 partitions OFFLINE, then NON_EXISTENT; brokers are told that the topic goes (leader −2)
+   1 partitions OFFLINE, then NON_EXISTENT; all brokers get leader −2
    2 replicas on dead brokers DELETION_INELIGIBLE
    3 the others OFFLINE (StopReplica), then DELETION_STARTED (StopReplica with delete)
                              │ all brokers have answered without an error
@@ -82,7 +82,7 @@ class TopicDeletion:
             await self.resume()
 
     def mark_ineligible(self, topics: Iterable[str]) -> None:
-        """Let those of the topics wait that are to be deleted."""
+        """Mark those of the topics as ineligible that are to be deleted."""
         self._context.ineligible_for_deletion |= self._context.to_delete & set(topics)
 
     async def fail_replicas(self, replicas: Iterable[Replica]) -> None:

@@ -38,7 +38,7 @@ from engine.znode.values import PartitionAssignment, TopicAssignment, encode_top
 
 
 class TopicEvents:
-    """Work of events about topics."""
+    """The handlers of events about topics."""
 
     def __init__(self, machines: Machines, entropy: Entropy) -> None:
         self._machines = machines
@@ -66,7 +66,7 @@ class TopicEvents:
         await self._machines.deletion.init(requested, waiting)
 
     async def on_topics(self) -> None:
-        """Take in new topics and forget those whose node is gone."""
+        """Process new topics and forget those whose node is deleted."""
         stored_names = frozenset(await self._watched_topics())
         for topic in [name for name in self._context.topics if name not in stored_names]:
             self._machines.watches.disarm(topic_path(topic))
@@ -104,7 +104,7 @@ class TopicEvents:
         await self._create(added)
 
     async def on_deletions(self) -> None:
-        """Take in requests to delete."""
+        """Process requests to delete topics."""
         await self._watch_deletions()
         requested = set(await self._client.children(DELETE_TOPICS))
         deletion = self._machines.deletion
@@ -189,7 +189,7 @@ class TopicEvents:
         await machines.replicas.change(replicas, ReplicaPhase.ONLINE)
 
     async def _write_back(self, topic: str, stored: StoredTopic) -> None:
-        """Take back partitions that were added while the topic is being deleted."""
+        """Remove partitions from a topic's node that were added during its deletion."""
         try:
             existing = frozenset(await self._client.children(partitions_path(topic)))
         except NoNode:

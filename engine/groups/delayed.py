@@ -52,7 +52,7 @@ class GroupOperation(DelayedOperation):
         completed(self.is_expired)
 
     def drop(self) -> None:
-        """Let go of the group."""
+        """Release the group."""
         self._can_complete = _always
         self._completed = _nothing
 
@@ -109,6 +109,6 @@ class GroupDelays:
         return self._purgatory.next_deadline_ms()
 
     def stop(self) -> None:
-        """Let go of everything that waits: the broker ends."""
+        """Drop all waiting operations: the broker stops."""
         for operation in self._purgatory.drain():
             operation.drop()

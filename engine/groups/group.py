@@ -2,7 +2,7 @@
 
 ```
  Empty ── first join ──> PreparingRebalance ── all joined, or time is over ──> CompletingRebalance
-   ^                        ^   │ nobody left                                      │ leader's sync
+   ^                        ^   │ none left                                        │ leader's sync
    └────────────────────────┼───┘                                                  v
                             └──────── join, leave, expiry ────────────────────── Stable
 ```
@@ -103,7 +103,7 @@ class Group:
         self.pending_members.discard(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Remove a member, or an id that was given out; if it led, the next member leads."""
+        """Remove a member, or a pending id; if it led, the next member leads."""
         member = self.members.pop(member_id, None)
         if member is not None:
             self._supported.subtract({protocol.name for protocol in member.protocols})
@@ -135,7 +135,7 @@ class Group:
             self.awaiting_join_count -= 1
 
     def replace_static_member(self, instance_id: str, old_id: str, new_id: str) -> GroupMember:
-        """Give a static member the id of its client's new life; requests of the old one fail."""
+        """Set a static member's new id after its client restarted; the old id is fenced."""
         member = self.members.pop(old_id)
         self.answer_join(member, JoinResult(old_id, FENCED_INSTANCE_ID))
         answer_sync(member, SyncResult(FENCED_INSTANCE_ID))
@@ -219,7 +219,7 @@ class Group:
             self.transition_to(GroupState.EMPTY, now_ms)
 
     def restore_subscriptions(self) -> None:
-        """Work out the subscribed topics of a group that was loaded."""
+        """Compute the subscribed topics of a group that was loaded."""
         self.subscribed_topics = self._subscribed_topics()
 
     def _subscribed_topics(self) -> frozenset[str] | None:

@@ -186,7 +186,7 @@ class Memberships:
     # Sync
 
     def sync(self, request: SyncRequest) -> Promise[SyncResult]:
-        """Take a SyncGroup; promises the member's assignment."""
+        """Serve a SyncGroup; promise the member's assignment."""
         code = self._registry.refusal(request.group_id)
         if code == COORDINATOR_LOAD_IN_PROGRESS:
             # The group will be there, without this rebalance: its members join again.
@@ -239,7 +239,7 @@ class Memberships:
     # Heartbeat
 
     def heartbeat(self, request: MemberRequest) -> int:
-        """Take a Heartbeat; returns the error code that it is answered."""
+        """Serve a Heartbeat; return its error code."""
         code = self._registry.refusal(request.group_id)
         if code == COORDINATOR_LOAD_IN_PROGRESS:
             return 0

@@ -61,7 +61,7 @@ class Rebalances:
     # Members that join
 
     def add_member(self, group: Group, member: GroupMember, join: Promise[JoinResult]) -> None:
-        """Take a new member; a rebalance begins.
+        """Add a new member; a rebalance begins.
 
         Its client cannot send heartbeats before its JoinGroup is answered, and is not seen to go:
         it is removed if that takes too long.
@@ -81,7 +81,7 @@ class Rebalances:
         timeouts: Timeouts,
         join: Promise[JoinResult],
     ) -> None:
-        """Take a member that joins again; a rebalance begins unless one is under way."""
+        """Update a member that joins again; a rebalance begins unless one is under way."""
         group.update(member, protocols, timeouts, join)
         self.maybe_prepare(group, f"member {member.member_id} joins again")
 
@@ -100,7 +100,7 @@ class Rebalances:
             self.remove_pending(group, member_id)
 
     def remove_pending(self, group: Group, member_id: str) -> None:
-        """Forget an id that was given out."""
+        """Remove a pending member id."""
         group.remove(member_id)
         if group.is_in(GroupState.PREPARING_REBALANCE):
             self.check_join(group)
@@ -212,7 +212,7 @@ class Rebalances:
         self.maybe_prepare(group, "members did not sync in time")
 
     def synced(self, group: Group, member_id: str) -> None:
-        """Take note that a member's SyncGroup has come."""
+        """Note that a member's SyncGroup has come."""
         group.pending_sync_members.discard(member_id)
         self._delays.check(_sync_key(group))
 

@@ -3,7 +3,7 @@
 ```
  leader of a partition ── loading: read it to its end ── owned: its groups are served
                               │ 14 LOAD_IN_PROGRESS         │
- leader no more ──────────────┴──────> 16 NOT_COORDINATOR <─┘ groups are Dead, who waits is answered
+ leader no more ──────────────┴──────> 16 NOT_COORDINATOR <─┘ groups are Dead, waits are answered
 ```
 
 1. Read the log from its start: of each key the last record counts, a tombstone ends it.
@@ -127,7 +127,7 @@ class GroupRegistry:
         return 0 if partition in self._owned else NOT_COORDINATOR
 
     def add(self, group: Group) -> Group:
-        """Take a group that begins."""
+        """Add a new group."""
         self.groups[group.group_id] = group
         self.held_count = max(self.held_count, len(self.groups))
         self._ids_of.setdefault(self.partition_of(group.group_id), {})[group.group_id] = None
@@ -143,7 +143,7 @@ class GroupRegistry:
     # Transactions
 
     def note_open(self, producer_id: int, group_id: str) -> None:
-        """Take note that a producer's transaction has commits of a group."""
+        """Note that a producer's transaction has commits of a group."""
         self._open.setdefault(producer_id, set()).add(group_id)
 
     def note_ended(self, producer_id: int, group_id: str) -> None:
@@ -179,7 +179,7 @@ class GroupRegistry:
         drive(self._load(partition, leader_epoch))
 
     def resigned(self, partition: int) -> None:
-        """Let go of the groups of a partition that this broker leads no more."""
+        """Unload the groups of a partition that this broker leads no more."""
         self._loading.pop(partition, None)
         self._ended_during_load.pop(partition, None)
         self._owned.discard(partition)

@@ -34,7 +34,7 @@ LENGTH_MIN = 14
 class BatchScan:
     """The batches of `file` in [start, end), each with its position, once.
 
-    A batch is a view of a buffer that the next step overwrites: copy what is kept. Raises
+    A batch is a view of a buffer that the next step overwrites: copy the kept ones. Raises
     CorruptRecord at a length below 14 and at a header that no batch can have, after all batches
     before it; `position` is then where the damage starts.
     """
@@ -73,7 +73,7 @@ class BatchScan:
             if limit - position < PROLOGUE_BYTES:
                 base, limit = position, position + self.file.read_into(position, buffer)
                 if limit - position < PROLOGUE_BYTES:
-                    break  # the file was cut under us
+                    break  # the file was truncated meanwhile
             length = read_length(buffer, position - base)
             if length < LENGTH_MIN:
                 self._stop(position)
@@ -112,7 +112,7 @@ def scan_batches(
 def zero_tail_start(file: File, start: int, *, chunk_bytes: int = SCAN_CHUNK_BYTES) -> int | None:
     """Return `start` if everything from there on is zero (and something is), else None.
 
-    Such a tail is what `log.preallocate` and some crashes leave; it holds no data.
+    Such a tail is left by `log.preallocate` and some crashes; it holds no data.
     """
     size = file.size_bytes()
     position = start

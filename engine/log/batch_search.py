@@ -8,7 +8,7 @@ may be wrong, too                there, unless whole batches that the length cov
 ```
 
 A whole batch has a header that makes sense, a length within the file and the right CRC. A batch
-inside the value of a record is one, too, which is no reason to go on there:
+inside the value of a record is one, too, which is no reason to continue there:
 
 ```
 the CRC of the damaged batch fits the bytes up to a whole batch       its length alone was wrong

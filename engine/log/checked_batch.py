@@ -58,7 +58,7 @@ class CheckedBatch:
     def note_walk(self, walked: Walked, opened: Opened | None) -> None:
         """Note the result of `append_fast` for records with a good checksum.
 
-        `opened` is what `open_fast` returned, None also for records that are not compressed.
+        `opened` is the result of `open_fast`, None also for records that are not compressed.
         """
         self._is_walked = opened is not None or not self.is_compressed
         self._walked = walked

@@ -4,7 +4,7 @@
 up      messages of magic 0 and 1 from old producers    → one batch of magic 2
 codec   a batch whose topic wants another compression   → the same records, recompressed
 down    any batch for a consumer that knows magic 0 or 1 only; transactions' markers, headers
-        and what a leader added are lost
+        and the leader's fields are lost
 ```
 
 A response to an old consumer has a size before its batches are converted: that of the batches as

@@ -44,7 +44,7 @@ class IndexBuilder:
         self._largest_offset = base_offset
 
     def see(self, position: int, last_offset: int, max_timestamp_ms: int) -> None:
-        """Go on by one batch, the next in the file; raises IndexOrderBroken."""
+        """Process the next batch in the file; raises IndexOrderBroken."""
         if max_timestamp_ms > self._largest:
             self._largest = max_timestamp_ms
             self._largest_offset = last_offset

@@ -1,7 +1,7 @@
 """The indexes of closed segments that are in memory: bounded in bytes, for all logs of a process.
 
 ```
-a look-up loads an index whole     noted here; beyond the bound the least recently used ones go
+a look-up loads an index whole     noted here; beyond the bound the least recently used are dropped
 a segment is closed                the same: its files are read again when needed
 ```
 
@@ -67,7 +67,7 @@ class IndexMemory:
                 self._loaded[id(segment)] = noted
 
     def forget(self, segment: IndexedSegment) -> None:
-        """Leave out a segment that is gone."""
+        """Remove a segment that is deleted."""
         with self._lock:
             self._forget(id(segment))
 

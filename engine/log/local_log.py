@@ -129,7 +129,7 @@ class LocalLog:
         self.configure(config)
 
     def configure(self, config: LogConfig) -> None:
-        """Take new settings."""
+        """Apply new settings."""
         self.config = config
         self._rules = LeaderRules(config)
         self._largest_time_fast = self._rules.largest_time_fast
@@ -440,7 +440,7 @@ class LocalLog:
         )
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """Return where readers of committed records stop (exclusive), at most the watermark."""
+        """Return the last stable offset (exclusive end), at most the watermark."""
         unstable = self.producers.first_unstable_offset(high_watermark)
         if unstable is None or unstable >= high_watermark:
             return high_watermark
@@ -482,7 +482,7 @@ class LocalLog:
         return segment
 
     def raise_end(self, offset: int, now_ms: int) -> None:
-        """Let the log end at a later offset, with nothing before it: a segment starts there."""
+        """Set the log's end to a later offset, without records: a segment starts there."""
         assert offset > self.log_end_offset
         self.roll(now_ms, offset)
         self.log_end_offset = offset
@@ -514,7 +514,7 @@ class LocalLog:
     def truncate_to(self, offset: int, now_ms: int) -> bool:
         """Remove all records from `offset` on; return whether there were any.
 
-        The offset is one where a batch begins, or all of the batch around it goes. Below the
+        The offset is one where a batch begins, or all of the batch around it is removed. Below the
         first segment this is `restart_at`. Nothing is synced here: see `log_truncation.py`.
         """
         assert offset >= 0
@@ -568,7 +568,7 @@ class LocalLog:
     ) -> bool:
         """Raise the log's start; returns whether it rose.
 
-        Records below it are gone for readers; segments go with the next retention run.
+        Records below it are not readable any more; segments are deleted with the next retention.
         Raises OffsetOutOfRange above the high watermark.
         """
         if offset > high_watermark:
@@ -590,7 +590,7 @@ class LocalLog:
         return self._deletion.delete_before(offset, high_watermark, now_ms)
 
     def replace_segments(self, new: Segment, old: Sequence[Segment]) -> None:
-        """Put a cleaned segment in the place of neighbours, of which none is active."""
+        """Replace neighbouring segments, of which none is active, by a cleaned one."""
         self._truncation.settle()
         self._deletion.replace(new, old)
         self._flush.note_new_names()
@@ -598,7 +598,7 @@ class LocalLog:
     def take_over(self, replaced: LocalLog) -> None:
         """Copy the state that no batch has from the log that this one is a copy of and replaces.
 
-        That is where the log starts, its epochs without records, producers all of whose records are
+        That is the log start offset, its epochs without records, producers all of whose records are
         deleted, and the topic's id, which a power cut takes from a copy whose folder is not synced.
         Both logs end at the same offset.
         """
@@ -612,9 +612,9 @@ class LocalLog:
             self.snapshots.take(end, self.log_start_offset, self.producers)
 
     def rename_directory(self, directory: str) -> None:
-        """Rename the directory, once nothing is owed to the disk under its old name.
+        """Rename the directory, once all its syncs are done under its old name.
 
-        Raises the StorageError of what was owed, or of the rename; the name is the old one then.
+        Raises the StorageError of the syncs, or of the rename; the name is the old one then.
         """
         self._truncation.settle()
         self._flush.rename(directory)

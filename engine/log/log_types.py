@@ -162,7 +162,7 @@ class FetchSlice:
         return self.file.read_at(self.position, self.size_bytes)
 
     def release(self) -> None:
-        """Let the file of a region go; without one, and again, this does nothing."""
+        """Release the file of a region; without one, and again, this does nothing."""
         segment, self._segment = self._segment, None
         if segment is not None:
             segment.give_back()

@@ -10,7 +10,7 @@ completed   -> first and marker's offset of transactions whose marker is not bel
 A leader checks before it writes (`check_data`, `check_marker`), and every replica notes the written
 batches (`append_data`, `append_marker`, `see`). The rules of a leader, for an append by a client:
 
-| what came                                    | result                                        |
+| received                                     | result                                        |
 |----------------------------------------------|-----------------------------------------------|
 | both sequences of one of the last 5 batches  | that batch's offsets, nothing is written      |
 | an epoch below the producer's                | InvalidProducerEpoch 47                       |
@@ -19,7 +19,7 @@ batches (`append_data`, `append_marker`, `see`). The rules of a leader, for an a
 | an unknown producer, any sequence            | accepted: its records may be deleted          |
 | plain records inside an open transaction     | InvalidTxnState 48                            |
 
-Appends by a coordinator are held to the epoch alone, replicated ones to nothing.
+Appends by a coordinator are checked by the epoch alone, replicated ones not at all.
 UNKNOWN_PRODUCER_ID 59 is never returned, as in 3.9.
 
 Source: TXN-4, T5; Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry.
@@ -410,7 +410,7 @@ class ProducerState:
         return [producer.to_entry(key) for key, producer in self._producers.items()]
 
     def load(self, entries: Iterable[ProducerEntry], *, now_ms: int, expiration_ms: int) -> None:
-        """Take a snapshot's producers over, without those that have expired."""
+        """Load a snapshot's producers, without those that have expired."""
         self.clear()
         for stored in entries:
             producer = KnownProducer()

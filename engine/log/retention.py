@@ -45,7 +45,7 @@ class RetainedSegment(Protocol):
 
     @property
     def end_offset(self) -> int:
-        """Return where it ends (exclusive)."""
+        """Return the end offset of the segment (exclusive)."""
         ...
 
     @property

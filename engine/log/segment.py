@@ -218,7 +218,7 @@ class Segment:
         return self._txn_entries
 
     def use_indexes(self, index: OffsetIndex, times: TimeIndex) -> None:
-        """Take indexes that were rebuilt; they are written with the next flush or close."""
+        """Set indexes that were rebuilt; they are written with the next flush or close."""
         self._keep_indexes()
         self._index, self._time_index = index, times
         self._sure_bytes = _NOTHING_SURE
@@ -258,7 +258,7 @@ class Segment:
         self.state = state
 
     def remove_files(self) -> None:
-        """Remove all its files; those that are gone already are fine."""
+        """Remove all its files; absent ones are fine."""
         for kind in KINDS:
             path = self.path(kind)
             if self._files.exists(path):
@@ -330,7 +330,7 @@ class Segment:
         self._translated_offset = None
 
     def configure(self, config: LogConfig) -> None:
-        """Take new settings; those of indexes count from the next segment on."""
+        """Apply new settings; those of indexes count from the next segment on."""
         self.config = config
         self._sure_bytes = _NOTHING_SURE
 
@@ -401,7 +401,7 @@ class Segment:
         return NO_TIMESTAMP
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
-        """Remove every batch that reaches `offset` or goes beyond; returns the bytes removed."""
+        """Remove every batch that reaches `offset` or exceeds it; return the bytes removed."""
         place = self.translate(offset)
         if place is not None:
             place = first_truncated(self._file, place, offset, self.size_bytes)
@@ -553,7 +553,7 @@ class Segment:
     def span_from(self, offset: int, max_bytes: int, end: int) -> tuple[int, int] | None:
         """Return position and size of the batches for a reader, from the one with `offset` on.
 
-        That batch is whole, also beyond `max_bytes`, and nothing lies at or behind the position
+        That batch is whole, also beyond `max_bytes`, and none begins at or after the position
         `end`. None without such a batch before it. Raises CorruptRecord as `translate` does.
         """
         if offset == self._last_base:

@@ -74,7 +74,7 @@ class SegmentList:
         self._segments.insert(number, segment)
 
     def remove(self, segment: Segment) -> None:
-        """Take a segment out; its files stay."""
+        """Remove a segment from the list; its files stay."""
         number = self._segments.index(segment)
         del self._segments[number]
         del self._bases[number]

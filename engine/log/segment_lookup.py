@@ -123,7 +123,7 @@ def first_truncated(file: File, place: BatchPlace, offset: int, end: int) -> Bat
 
     `place` is the first batch that ends at or after `offset` by its header. If its checksum is
     wrong, its last offset may be, too: it stays if a later batch begins at or before `offset`.
-    Differs: Kafka removes what lies between the two as well.
+    Differs: Kafka removes the batches between the two as well.
     """
     if not _is_damaged(file, place):
         return place

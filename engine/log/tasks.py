@@ -38,7 +38,7 @@ class LogTasks(Protocol):
         ...
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
-        """Take all steps, perhaps in several turns of the loop; then run `done`.
+        """Run all steps, perhaps in several turns of the loop; then run `done`.
 
         A step that fails is the last one; `done` is run all the same. After a stop no step is
         taken, and nothing run.
@@ -75,7 +75,7 @@ class LogHooks(NamedTuple):
 
 
 def take_all(steps: Steps) -> None:
-    """Take all steps in one turn."""
+    """Run all steps in one turn."""
     deque(steps, maxlen=0)
 
 
@@ -103,7 +103,7 @@ class InlineTasks:
         self.periodic.append((name, period_ms, lambda: take_all(steps())))
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
-        """Take all steps now."""
+        """Run all steps now."""
         try:
             take_all(steps)
         finally:
@@ -167,12 +167,12 @@ class DeferredTasks:
     def every_in_steps(
         self, name: str, period_ms: int, steps: Callable[[], Steps], *, first_after_ms: int
     ) -> None:
-        """Take steps again and again."""
+        """Run steps periodically."""
         every = self._tasks.every_in_steps
         self._pass_on(lambda: every(name, period_ms, steps, first_after_ms=first_after_ms))
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
-        """Take all steps, then run `done`."""
+        """Run all steps, then run `done`."""
         self._pass_on(lambda: self._tasks.in_steps(name, steps, done))
 
     def offload(

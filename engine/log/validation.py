@@ -152,7 +152,7 @@ class InvalidTimestamp(RecordsRefused):
 
 
 class LeaderBatch(NamedTuple):
-    """The one batch that goes into the log; `batch` is a view of it with everything set.
+    """The one batch to append to the log; `batch` is a view of it with all fields set.
 
     `log_append_time_ms` is −1 unless the broker sets times. `is_rewritten` means that the bytes
     are not the producer's buffer.
@@ -195,7 +195,7 @@ class LeaderRules:
     def largest_time_fast(self, walked: Walked, base_ms: int, now_ms: int) -> int | None:
         """Return the largest time of records that break no rule, if a walk can decide that.
 
-        `walked` is what they have in common, and their producer set the times, which count from
+        `walked` has their common values, and their producer set the times, which count from
         `base_ms`. None decides nothing yet: the records are to be read one by one.
         """
         if walked is None:

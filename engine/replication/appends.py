@@ -7,7 +7,7 @@
  append_in_turns ─ append to some ─ turn ─ append to some … ─ the same
 ```
 
-One partition's failure is an error in its own result and never fails the request (PUR-4).
+One partition's failure is an error in its result and never fails the request (PUR-4).
 
 Source: PART-5, ISR-9, PUR-4, PUR-10; Kafka's ReplicaManager.appendRecords. It appends to the
 partitions of a request one after the other, too, while leaders change and followers fetch.
@@ -125,7 +125,7 @@ class Appends:
         return effects
 
     def _complete_or_await(self, appended: Appended, deadline_ms: int) -> Promise[ProduceResults]:
-        """Let a produce wait, unless all that it would wait for is over by now.
+        """Wait for followers by a DelayedProduce, unless all is complete by now.
 
         A later partition of the request may have failed with the directory of an earlier one.
         """

@@ -55,7 +55,7 @@ FetchResults: TypeAlias = list[tuple[TopicPartition, FetchResult]]
 
 
 def release_results(results: FetchResults) -> None:
-    """Let the files of results go that are not sent; those that went already stay so."""
+    """Release the files of results that are not sent; released ones stay so."""
     for _, result in results:
         if result.records is not None:
             result.records.release()
@@ -105,7 +105,7 @@ class DelayedFetch(DelayedOperation):
         promise.keep_with(lambda: read(self.params, specs))
 
     def drop(self) -> None:
-        """Let go of the partitions and the promise."""
+        """Release the partitions and the promise."""
         self.waiting = ()
         del self.promise
 
@@ -169,7 +169,7 @@ class FastDelayedFetch(DelayedOperation):
         promise.keep_with(read)
 
     def drop(self) -> None:
-        """Let go of the reader and the promise."""
+        """Release the reader and the promise."""
         del self._read, self.promise
 
     def can_complete(self) -> bool:

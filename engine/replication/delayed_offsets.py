@@ -85,7 +85,7 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         promise.keep(results)
 
     def drop(self) -> None:
-        """Let go of the results and the promise."""
+        """Release the results and the promise."""
         del self._results, self._required, self.promise
 
     def results(self) -> dict[TopicPartition, A]:

@@ -59,17 +59,17 @@ class DelayedOperations:
         self._fetch_keys = self.fetches.watched_keys
 
     def watch_produce(self, produce: DelayedProduce, keys: Iterable[TopicPartition]) -> None:
-        """Let a produce wait that was checked just now."""
+        """Watch the keys of a produce that was checked just now."""
         self.produces.watch(produce, keys)
         self._on_waiting(produce.deadline_ms)
 
     def watch_fetch(self, fetch: AnyFetch, keys: Iterable[TopicPartition]) -> None:
-        """Let a fetch wait that was checked just now."""
+        """Watch the keys of a fetch that was checked just now."""
         self.fetches.watch(fetch, keys)
         self._on_waiting(fetch.deadline_ms)
 
     def watch_delete(self, deletion: DelayedDeleteRecords, keys: Iterable[TopicPartition]) -> None:
-        """Let a deletion of records wait that was checked just now."""
+        """Watch the keys of a deletion of records that was checked just now."""
         self.deletes.watch(deletion, keys)
         self._on_waiting(deletion.deadline_ms)
 

@@ -48,7 +48,7 @@ class CopyFrom(NamedTuple):
 
 
 class TakePlace(NamedTuple):
-    """Put the future log in the place of the other."""
+    """Replace the log by the future log."""
 
 
 MoveStep: TypeAlias = "CopyFrom | TakePlace | CutWhereParted | CutTo | RestartAt"
@@ -128,7 +128,7 @@ class DirectoryMove:
         return len(content)
 
     def _close_gaps(self) -> None:
-        """Let epochs whose first batches are cleaned away start where they do in the log."""
+        """Set the starts of epochs whose first batches are cleaned away to those of the log."""
         epochs = self.future.epochs
         while (gap := epochs.gap) is not None:
             end = self.partition.log.end_offset_for_epoch(gap.epoch_before)

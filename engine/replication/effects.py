@@ -22,7 +22,7 @@ class HighWatermarkMoved(NamedTuple):
 
 
 class LogStartMoved(NamedTuple):
-    """Records below the offset are gone for readers."""
+    """Records below the offset are not readable any more."""
 
     topic_partition: TopicPartition
     log_start_offset: int

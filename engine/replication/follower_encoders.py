@@ -61,7 +61,7 @@ class LocalEncoder(FollowerEncoder):
         position: SessionPosition,
         records: bytes | FetchSlice,
     ) -> bool:
-        """Give records, with the offsets that come with them."""
+        """Send records, with the offsets that come with them."""
         if not isinstance(records, bytes):
             region, records = records, records.read()
             region.release()
@@ -75,7 +75,7 @@ class LocalEncoder(FollowerEncoder):
         return True
 
     def drop(self) -> None:
-        """Let go of the follower."""
+        """Release the follower."""
         self._given, self._fetch = set(), None
         del self._give
 
@@ -120,7 +120,7 @@ class RemoteEncoder(FollowerEncoder):
 
     ```
      asked ──── look: records of one partition ────> answered ──── ask: that one moved ────> asked
-       └──────── all else, the deadline ────> over <───────────────── (what came meanwhile) ───┘
+       └──────── all else, the deadline ────> over <──────────────── (other news meanwhile) ───┘
                       answered ── the deadline ──> over, and nothing is read: no request
     ```
 
@@ -169,7 +169,7 @@ class RemoteEncoder(FollowerEncoder):
         return is_sent
 
     def drop(self) -> None:
-        """Let go of the session."""
+        """Release the session."""
         self._moved, self._unseen = set(), set()
         del self._respond
 

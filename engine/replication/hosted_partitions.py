@@ -43,12 +43,12 @@ class HostedPartitions:
         return self._partitions
 
     def add(self, partition: Partition) -> None:
-        """Take a partition; one that was offline is back."""
+        """Add a partition; one that was offline is back."""
         self._offline.discard(partition.topic_partition)
         self._partitions[partition.topic_partition] = partition
 
     def remove(self, topic_partition: TopicPartition) -> Partition | None:
-        """Let a partition go."""
+        """Remove a partition."""
         self._offline.discard(topic_partition)
         return self._partitions.pop(topic_partition, None)
 

@@ -225,7 +225,7 @@ def may_join(
 ) -> bool:
     """Return whether a follower that fetched may join the set; its broker's life is not checked.
 
-    The epoch's start counts too: a new leader's watermark may lag behind what is committed.
+    The epoch's start counts too: a new leader's watermark may be below the committed offset.
     Source: R11, ISR-5.
     """
     return (

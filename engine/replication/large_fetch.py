@@ -66,7 +66,7 @@ class LargeDelayedFetch(DelayedFetch):
         promise.keep([])
 
     def drop(self) -> None:
-        """Let go of the partitions and the promise."""
+        """Release the partitions and the promise."""
         super().drop()
         self._waiting_of, self._available = {}, {}
 

@@ -109,7 +109,7 @@ class Leadership:
         self._stop_listeners.append(stopped)
 
     def admit(self, controller_epoch: int) -> None:
-        """Take note of a controller; raises StaleControllerEpoch for one that is past.
+        """Note a controller's epoch; raises StaleControllerEpoch for an older one.
 
         Source: CTL-3, C2.
         """
@@ -152,7 +152,7 @@ class Leadership:
         is_new: bool,
         topic_id: str | None,
     ) -> ApiError | None:
-        """Take the role in one partition; see `apply`. After the last one `is_informed` is set."""
+        """Apply the role in one partition; see `apply`. After the last one `is_informed` is set."""
         try:
             self._check_online(topic_partition)
             if topic_id is not None and not self.has(topic_partition):
@@ -289,7 +289,7 @@ class Leadership:
         return self._replicas.answer_to(topic_partition, failure)
 
     def reconfigure(self, topic: str | None = None) -> None:
-        """Give the partitions of a topic its new settings, or all partitions those of theirs."""
+        """Apply new settings to the partitions of a topic, or to all partitions."""
         config_of = cache(self._config_of)
         for topic_partition, partition in self._replicas.partitions.items():
             if topic is None or topic_partition.topic == topic:

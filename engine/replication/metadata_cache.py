@@ -41,7 +41,7 @@ class BrokerNode(NamedTuple):
     rack: str | None = None
 
     def endpoint(self, listener: str) -> Endpoint | None:
-        """Return where it is reached by a listener, None if it has no such one."""
+        """Return its endpoint of a listener, None if it has no such one."""
         return next(
             (endpoint for endpoint in self.endpoints if endpoint.listener == listener), None
         )
@@ -206,7 +206,7 @@ class StagedUpdate:
     def take_all(
         self, partitions: Mapping[TopicPartition, PartitionMetadata | None], *, is_full: bool
     ) -> Iterator[None]:
-        """Take one partition in each step; with `is_full` those that are left out go."""
+        """Add one partition in each step; with `is_full` those that are left out are deleted."""
         if is_full:
             for topic, known in list(self._cache.topics.items()):
                 for index in known:

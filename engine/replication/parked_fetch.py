@@ -79,7 +79,7 @@ class FollowerEncoder(ABC):
 
     @abstractmethod
     def drop(self) -> None:
-        """Let go of the follower."""
+        """Release the follower."""
 
 
 class ParkedFetch(DelayedOperation):
@@ -136,7 +136,7 @@ class ParkedFetch(DelayedOperation):
         ]
 
     def drop(self) -> None:
-        """Let go of the partitions, the promise and the follower."""
+        """Release the partitions, the promise and the follower."""
         self._here, self.positions = {}, {}
         self._encoder.drop()
         del self.promise

@@ -142,7 +142,7 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """Return where readers of committed records stop (exclusive)."""
+        """Return the last stable offset (exclusive end)."""
         return self.log.last_stable_offset(self.high_watermark)
 
     @property
@@ -544,7 +544,7 @@ class Partition:
         )
 
     def on_isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> tuple[Effect, ...]:
-        """Take the controller's response to a proposal; one that is out of date changes nothing.
+        """Apply the controller's response to a proposal; one that is out of date changes nothing.
 
         A smaller set may raise the watermark at once (ISR-8). For refusals see `after_refusal`.
         """

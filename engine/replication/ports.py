@@ -31,11 +31,11 @@ class DirectoryMoving(Protocol):
     """Moves this broker's replicas between its log directories (REPL-14)."""
 
     def resume(self, topic_partition: TopicPartition) -> None:
-        """Go on with a move that an earlier life began; there may be none."""
+        """Continue a move that an earlier life began; there may be none."""
         ...
 
     def stop(self, topic_partition: TopicPartition) -> None:
-        """Leave a move where it is; there may be none."""
+        """Stop a move, which keeps its files; there may be none."""
         ...
 
 

@@ -100,11 +100,11 @@ class ReplicaManager:
         return self._ports.nearest is not None
 
     def add(self, partition: Partition) -> None:
-        """Take a partition; one that was offline is back."""
+        """Add a partition; one that was offline is back."""
         self._hosted.add(partition)
 
     def remove(self, topic_partition: TopicPartition) -> Partition | None:
-        """Let a partition go; its delayed operations complete."""
+        """Remove a partition; its delayed operations complete."""
         partition = self._hosted.remove(topic_partition)
         self._ports.fetching.stop(topic_partition)
         self._ports.moving.stop(topic_partition)
@@ -127,7 +127,7 @@ class ReplicaManager:
     # In-sync sets and time
 
     def isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> None:
-        """Bring the controller's response to its partition, if that is still here.
+        """Pass the controller's response to its partition, if that is still here.
 
         Source: Partition.submitAlterPartition.
         """

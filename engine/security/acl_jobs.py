@@ -5,7 +5,7 @@
 | consumer | READ | | READ | | |
 | producer | | WRITE | | | |
 | transactional | READ | WRITE | READ | WRITE | the group is that of the records read |
-| streams | READ | WRITE | READ: the application | WRITE, prefixed | its own topics, prefixed: |
+| streams | READ | WRITE | READ: the application | WRITE, prefixed | its topics, prefixed: |
 | | | | | | READ, WRITE, CREATE, DELETE |
 
 READ and WRITE imply DESCRIBE. An idempotent producer needs no right on the cluster since 2.8: WRITE

@@ -1,9 +1,9 @@
 """Access rules and filters of them, by Kafka's numbers.
 
 ```
-pattern   TOPIC  LITERAL  payments   one resource; the name * stands for all
+pattern   TOPIC  LITERAL  payments   one resource; the name * means all
           TOPIC  PREFIXED pay        all whose names begin so
-entry     User:bob  *  READ  ALLOW   who, from which host, what, and whether
+entry     User:bob  *  READ  ALLOW   principal, host, operation, permission
 ```
 
 A filter's fields are None or ANY where they match all. A number without a meaning is UNKNOWN and

@@ -7,8 +7,8 @@ on resource = Topic:LITERAL:orders for request = Fetch with resourceRefCount = 2
 
 All in one line. Kafka's brokers since 2.4 write it, with znodes and with KRaft; the time and the level
 come before it as a broker's logging has them. Names may have any characters. Clients choose those of
-resources, also the words of a line: the first place where the words behind it fit ends a principal, and
-the last one the name of a resource, so that no name changes who was denied.
+resources, also the words of a line: the first place where the words after it fit ends a principal, and
+the last one the name of a resource, so that no name changes the denied principal.
 
 Source: AclAuthorizer.logAuditMessage, StandardAuthorizerData.logAuditMessage, config/log4j.properties.
 """  # noqa: E501 - a line of a log

@@ -41,6 +41,6 @@ class ScramCredentials:
         return unreadable
 
     def keep(self, users: Iterable[str]) -> None:
-        """Forget all other users: they are gone."""
+        """Forget all other users: they are deleted."""
         for user in self._by_user.keys() - set(users):
             del self._by_user[user]

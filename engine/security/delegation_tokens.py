@@ -126,7 +126,7 @@ class TokenCache:
             self._credentials.pop((token_id, mechanism), None)
 
     def keep(self, token_ids: Iterable[str]) -> None:
-        """Forget all others: they are gone."""
+        """Forget all others: they are deleted."""
         for token_id in self._tokens.keys() - set(token_ids):
             self.remove(token_id)
 

@@ -12,7 +12,7 @@
 | 8 | `/config/clients/<default>` | one client id |
 
 The first that is set counts. A client without an id has the quotas of its user alone. Names are
-sanitized, so that none looks like the default.
+sanitized, so that none equals the default.
 
 Source: ClientQuotaManager.DefaultQuotaCallback of 3.9.1; KIP-55, KIP-124, KIP-599.
 """

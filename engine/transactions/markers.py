@@ -196,7 +196,7 @@ class TransactionMarkers:
         answered.watch(lambda: self._answered(broker_id, entries, answered))
 
     def _next_entries(self, broker_id: int) -> list[_Entry]:
-        """Take the markers of the next request out of a leader's queue."""
+        """Remove the markers of the next request from a leader's queue."""
         queue, entries, count = self._queues.get(broker_id, deque()), list[_Entry](), 0
         while queue and count + len(queue[0].marker.partitions) <= MARKERS_PER_REQUEST_MAX:
             entry = queue.popleft()

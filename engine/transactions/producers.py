@@ -1,6 +1,6 @@
 """InitProducerId of a transactional id: a producer begins, and all earlier ones are fenced.
 
-| state | what happens |
+| state | result |
 |---|---|
 | the id is unused | a new producer id, epoch 0 |
 | Empty, CompleteCommit, CompleteAbort | the epoch rises; used up, a new producer id with epoch 0 |

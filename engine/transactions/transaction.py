@@ -168,7 +168,7 @@ class Transaction:
         )
 
     def take_fencing_epoch(self, epoch: int) -> None:
-        """Have the epoch of `fence` at once, and go on to the abort."""
+        """Set the epoch of `fence` at once, before the abort."""
         assert self.pending_state is TransactionState.PREPARE_EPOCH_FENCE
         self.pending_state = None
         self.producer_epoch, self.last_producer_epoch = epoch, NO_EPOCH

@@ -114,7 +114,7 @@ class TransactionEnds:
             yield
 
     def resume(self, coordinator_epoch: int, transaction: Transaction) -> None:
-        """Go on with an end that was decided before this broker coordinated the id."""
+        """Continue an end that was decided before this broker coordinated the id."""
         assert transaction.state in PREPARED, transaction.state
         self._send_markers(coordinator_epoch, transaction)
 

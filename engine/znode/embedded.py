@@ -59,7 +59,7 @@ class EmbeddedZnodeClient:
         return self._is_open
 
     async def connect(self) -> None:
-        """Begin a session; a session that lives goes on."""
+        """Begin a session; a live session continues."""
         if self._is_open:
             return
         self._session_id = self._store.open_session(

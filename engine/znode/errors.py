@@ -13,7 +13,7 @@ ZnodeError
 └─ ConnectionLost              -4
 StorageError
 └─ ZnodeStoreFailed            -1   SYSTEMERROR: the journal cannot be written or read
-   └─ ZnodeStoreDamaged             its file is not what it should be
+   └─ ZnodeStoreDamaged             its file is corrupt
 ```
 
 Source: org.apache.zookeeper.KeeperException.Code.
@@ -110,7 +110,7 @@ class ZnodeLimitExceeded(NodeError):
 
 
 class SessionExpired(ZnodeError):
-    """The session is over: its ephemeral nodes and watches are gone."""
+    """The session is over: its ephemeral nodes and watches are removed."""
 
     code: ClassVar[int] = -112
 

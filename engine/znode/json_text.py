@@ -102,7 +102,7 @@ class JsonObject:
         for value in values:
             if isinstance(value, bool) or not isinstance(value, int):
                 raise InvalidZnodeValue(self.path, f"integers in {name}", repr(value))
-        return tuple(values)  # type: ignore[arg-type]  # each was looked at
+        return tuple(values)  # type: ignore[arg-type]  # each was checked
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return a list of texts."""
@@ -110,7 +110,7 @@ class JsonObject:
         for value in values:
             if not isinstance(value, str):
                 raise InvalidZnodeValue(self.path, f"texts in {name}", repr(value))
-        return tuple(values)  # type: ignore[arg-type]  # each was looked at
+        return tuple(values)  # type: ignore[arg-type]  # each was checked
 
     def names(self) -> list[str]:
         """Return the names of the fields in the text's order."""

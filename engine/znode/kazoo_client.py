@@ -104,7 +104,7 @@ class ZookeeperAddress:
     """Where an ensemble is: `host:port,…`, and the node that is the root for us."""
 
     def __init__(self, connect: str) -> None:
-        """Take a `zookeeper.connect`; raises ConfigError."""
+        """Parse a `zookeeper.connect`; raises ConfigError."""
         servers, separator, chroot = connect.partition("/")
         try:
             collect_hosts(servers)

@@ -98,7 +98,7 @@ class ZnodeReader:
     """A read-only session, closed by leaving its `with`."""
 
     def __init__(self, connect: str, timeout_s: float, clock: Clock) -> None:
-        """Take `host:port,…/chroot`; raises ConfigError."""
+        """Parse `host:port,…/chroot`; raises ConfigError."""
         try:
             self._address = ZookeeperAddress(connect)
         except ConfigError as error:
@@ -117,7 +117,7 @@ class ZnodeReader:
 
     @property
     def address(self) -> str:
-        """Return where the ensemble is, with the chroot."""
+        """Return the address of the ensemble, with the chroot."""
         return str(self._address)
 
     def __enter__(self) -> ZnodeReader:
@@ -134,7 +134,7 @@ class ZnodeReader:
             raise ZookeeperUnreachable(str(self._address), self._timeout_s)
 
     def begin(self) -> None:
-        """Have the time-out count from now on."""
+        """Restart the time-out now."""
         self._deadline_ms = self._clock.monotonic_ms() + round(self._timeout_s * 1000)
 
     def _left_s(self) -> float:

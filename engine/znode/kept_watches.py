@@ -1,9 +1,9 @@
 """The watches of a session, kept over lost connections: a server forgets them with a connection.
 
 ```
-        watch ── request to the server ──> ARMED ── event ──> gone, its watcher called
+        watch ── request to the server ──> ARMED ── event ──> fired, its watcher called
                                              │ ^
-                         connection lost     v │ set again: what was missed is an event
+                         connection lost     v │ set again: a missed change is an event
                                             LOST
 ```
 
@@ -20,9 +20,9 @@ but after the client had reconnected, counts as lost.
 
 | set on | event when it is set again |
 |---|---|
-| a node that was there | DELETED if it is gone, DATA_CHANGED if its mzxid differs |
+| a node that was there | DELETED if it is absent, DATA_CHANGED if its mzxid differs |
 | a node that was not | CREATED if it is there |
-| children | DELETED if the node is gone, CHILDREN_CHANGED if its pzxid differs |
+| children | DELETED if the node is absent, CHILDREN_CHANGED if its pzxid differs |
 
 Source: Z3; ZooKeeper's ClientCnxn, which primes a connection with SetWatches.
 """

@@ -55,7 +55,7 @@ class LinkedZnodeClient:
         return self._client.session_id
 
     async def connect(self) -> None:
-        """Begin a session; a session that lives goes on."""
+        """Begin a session; a live session continues."""
         await self._over(self._client.connect)
 
     async def close(self) -> None:

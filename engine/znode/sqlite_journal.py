@@ -4,12 +4,12 @@
 nodes      path, data, czxid, mzxid, pzxid, ctime_ms, mtime_ms, version, created_count, owner
 sessions   id, timeout_ms
 progress   the last zxid
-secret     what the passwords of sessions are made of
+secret     the secret of the passwords of sessions
 ```
 
 A commit returns when the write-ahead log is synced (synchronous=FULL); a crash at any point
 leaves a prefix of the transactions (Z4). The file is locked while it is open, so that no second
-store writes beside it.
+store writes to it.
 
 After a failure nothing more is accepted: the state after a failed sync is unknown (L9, D20).
 """

@@ -139,7 +139,7 @@ class ZnodeStore:
         return session_id
 
     def resume_session(self, session_id: int, on_expired: OnExpired | None = None) -> int:
-        """Go on with a session after a lost connection or a restart; returns its timeout in ms."""
+        """Continue a session after a lost connection or a restart; return its timeout in ms."""
         return self._sessions.take_over(session_id, self._clock.monotonic_ms(), on_expired)
 
     def heartbeat(self, session_id: int) -> None:

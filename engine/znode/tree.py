@@ -3,7 +3,7 @@
 A transaction changes the tree in place and notes the former nodes, so that it can be undone:
 
 ```
-begin(zxid, now) ── create, set_data, delete, check ──> finish() → what changed
+begin(zxid, now) ── create, set_data, delete, check ──> finish() → the changes
                                       │
                                       └── an error ───> undo()
 ```
@@ -90,7 +90,7 @@ class ZnodeTree:
         self._now_ms = 0
 
     def load(self, path: str, node: Node) -> None:
-        """Put a stored node in its place; parents may come later."""
+        """Add a stored node; parents may come later."""
         self._put(path, node)
 
     # -- reads ---------------------------------------------------------------------------------

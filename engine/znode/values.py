@@ -102,7 +102,7 @@ class ControllerRegistration(NamedTuple):
 
 
 class ProducerIdBlockNode(NamedTuple):
-    """Producer ids given to a broker, both ends inclusive."""
+    """Producer ids of a broker, both ends inclusive."""
 
     broker_id: int
     first_producer_id: int
@@ -292,7 +292,7 @@ def encode_producer_id_block(block: ProducerIdBlockNode) -> bytes:
 
 
 def decode_producer_id_block(data: bytes | None, path: str) -> ProducerIdBlockNode | None:
-    """Return the last block that was given out, or None before the first."""
+    """Return the last allocated block, or None before the first."""
     if data is None:
         return None
     fields = decode_object(data, path)

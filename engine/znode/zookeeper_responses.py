@@ -1,9 +1,9 @@
 """The store's responses to ZooKeeper's requests: one function for each type.
 
 ```
-refused operation of a multi     the ones before it 0, itself its code, those behind it −2
+refused operation of a multi     the ones before it 0, itself its code, those after it −2
 exists, getData with a watch     set before the read; of a node that is not there by exists alone
-setWatches                       what happened since is told at once, for the rest watches are set
+setWatches                       changes since then are reported at once, other watches are set
 ```
 
 | watch set again for | node is there | it is not |

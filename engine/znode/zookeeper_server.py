@@ -122,11 +122,11 @@ class ZookeeperServer:
             earlier.close("its session moved to another connection")
 
     def connected(self, peer: _Peer) -> None:
-        """Take note of a connection."""
+        """Add a connection."""
         self._connected[peer] = None
 
     def forget(self, session_id: int, peer: _Peer) -> None:
-        """Take note that a connection is gone: its session's watches go, the session stays."""
+        """Note the end of a connection: its session's watches are removed, the session stays."""
         self._connected.pop(peer, None)
         if self._peers.get(session_id) is peer:
             del self._peers[session_id]
@@ -159,7 +159,7 @@ class _Peer:
         self._is_ending = False
 
     def start(self) -> None:
-        """Take frames."""
+        """Serve the frames of the connection."""
         self._server.connected(self)
         self._connection.on_frame = self._take
         self._connection.on_close = self._closed

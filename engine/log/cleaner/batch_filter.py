@@ -307,7 +307,7 @@ def has_plain_numbers(batch: BatchView) -> bool:
 
 
 def fast_spans(batch: BatchView, opened: bytes) -> list[RecordSpan] | None:
-    """Return where the records of a batch lie; None where they have to be read one by one."""
+    """Return the spans of a batch's records; None where they have to be read one by one."""
     if not has_plain_numbers(batch):
         return None
     return record_spans_fast(opened, batch.record_count)

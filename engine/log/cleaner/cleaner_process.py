@@ -59,7 +59,7 @@ class CleanerService:
         return self._driven()
 
     def _driven(self) -> Answer:
-        """Go on for a while, or to the end."""
+        """Run the steps for a while, or to the end."""
         assert self._steps is not None
         until_ms, done_bytes = self._clock.monotonic_ms() + CLEANER_TOLD_MS, 0
         try:

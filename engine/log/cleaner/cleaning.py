@@ -8,7 +8,7 @@
  4 note a group                      ┐
                                      │    5 write the group's .cleaned files, make them durable
  6 put them in the group's place     ┘      names too
- 7 first dirty offset = behind the map's last offset
+ 7 first dirty offset = after the map's last offset
 ```
 
 Between two steps a log may be truncated, deleted, or moved. Nothing waits for a cleaning: it
@@ -163,7 +163,7 @@ class CleaningRun:
             return 0
 
     def begin_group(self, bases: Sequence[int]) -> SegmentGroup:
-        """Take note of a group: step 4, on the loop. Raises CleaningAborted."""
+        """Note a group: step 4, on the loop. Raises CleaningAborted."""
         self._at_hand = ()
         self.ensure_unchanged()
         log = self.log
@@ -199,7 +199,7 @@ class CleaningRun:
     # 6 replacing
 
     def replace(self) -> None:
-        """Put the new segment in the place of its group: step 6, on the loop.
+        """Replace the group by the new segment: step 6, on the loop.
 
         Raises CleaningAborted when the log has others by now.
         """

@@ -33,7 +33,7 @@ def compaction_states(
 ) -> Iterator[LogCompaction]:
     """Yield the compacted logs of a broker, in order; changes nothing.
 
-    Others may be served between two of them: a log that goes meanwhile is passed over.
+    Others may be served between two of them: a log that is deleted meanwhile is passed over.
     """
     for key, log in sorted(around.logs.items()):
         if log.config.is_compacted and around.logs.get(key) is log:

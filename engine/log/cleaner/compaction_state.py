@@ -2,7 +2,7 @@
 
 | state | |
 |---|---|
-| idle | nothing is done with it; `is_due` and `waits_for` say when that changes |
+| idle | nothing is done with it; `is_due` and `waits_for` describe the next change |
 | waiting | it was requested, and comes after others |
 | cleaning | `now` has its progress |
 | uncleanable | left alone until the broker starts again, for `fault` |

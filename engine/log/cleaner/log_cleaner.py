@@ -210,7 +210,7 @@ class LogCleaner:
             cleaning.run.stop()
 
     def abort(self, topic_partition: TopicPartition) -> None:
-        """Give up the cleaning of a partition, if there is one: it begins to move."""
+        """Abort the cleaning of a partition, if there is one: it begins to move."""
         cleaning = self._under_way.get(topic_partition)
         if cleaning is not None:
             cleaning.run.stop()
@@ -222,7 +222,7 @@ class LogCleaner:
         self._processes.close()
 
     def reconfigure(self, config: CleanerConfig) -> None:
-        """Take new settings: the bound of bytes at once, the others with the next cleaning."""
+        """Apply new settings: the byte rate at once, the others with the next cleaning."""
         self._config = config
         self._throttle.bytes_per_second = config.io_bytes_per_second
 
@@ -506,7 +506,7 @@ class LogCleaner:
             self._ports.tasks.once(_TASK, 0, self.check)
 
     def _let_go(self, process: SideProcess, error: Exception | None) -> None:
-        """Keep a cleaning's process for the next one, unless it is gone or in the midst of one."""
+        """Keep a cleaning's process for the next one, unless it has ended or is still at work."""
         is_ready = error is None or isinstance(error, EngineError)
         if isinstance(error, SideProcessGone) or not is_ready:
             self._end(process)

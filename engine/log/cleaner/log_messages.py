@@ -115,7 +115,7 @@ def uncleanable(
 
 
 def process_gone(topic_partition: TopicPartition, reason: object) -> None:
-    """Log that the worker is gone; a later cleaning begins again."""
+    """Log that the worker has ended; a later cleaning begins again."""
     _log.error(
         "The cleaning for partition %s failed, and is tried again: %s", topic_partition, reason
     )

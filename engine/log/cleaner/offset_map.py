@@ -50,7 +50,7 @@ class OffsetMap:
     def __init__(
         self, memory_bytes: int, load_factor: float, *, keys_max: int | None = None
     ) -> None:
-        """Take room for as many keys as the memory and the load factor allow.
+        """Allocate slots for as many keys as the memory and the load factor allow.
 
         `keys_max` is how many there can be at most, None if that is not known.
         """

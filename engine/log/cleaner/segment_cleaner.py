@@ -95,7 +95,7 @@ class SegmentCleaner:
             yield size_bytes
 
     def _map_batch(self, batch: RecordBatch, transactions: CleanedTransactions) -> bool:
-        """Take a batch into the map; returns whether all of it had room."""
+        """Add a batch to the map; return whether there was room for all of it."""
         offsets, start, has_room = self._offsets, self._facts.start_offset, True
         if not transactions.may_discard(batch) and not batch.is_control:
             config = self._facts.config

@@ -50,13 +50,13 @@ class CleanedTransactions:
             heappush(self._coming, (transaction.first_offset, self._number, transaction))
 
     def may_discard(self, batch: RecordBatch) -> bool:
-        """Go on by one batch; returns whether it may go with all its keys."""
+        """Process the next batch; return whether it may be removed with all its keys."""
         if batch.is_control:
             return self._sees_marker(batch)
         return self.is_aborted(batch)
 
     def is_aborted(self, batch: RecordBatch) -> bool:
-        """Go on by one batch of records; returns whether its transaction was aborted."""
+        """Process the next batch of records; return whether its transaction was aborted."""
         if self._coming:
             self._reach(batch.last_offset)
         if not batch.is_transactional:

@@ -33,7 +33,7 @@ class WorkProcesses:
         self._idle: list[_Idle] = []
 
     def take(self, run: CleaningRun) -> SideProcess | None:
-        """Have a cleaning worked on by a process, and return that; None: it is done here."""
+        """Assign a cleaning to a process, and return that; None: it is done here."""
         cleanable = run.cleanable
         size_bytes = cleanable.clean_bytes + cleanable.cleanable_bytes
         if self._start is None or size_bytes < CLEANER_PROCESS_BYTES_MIN:

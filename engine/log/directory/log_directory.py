@@ -138,7 +138,7 @@ class LogDirectory:
         return self.offline is None
 
     def open(self, broker_id: int, cluster_id: str, *, now_ms: int) -> None:
-        """Take the directory for a broker, making it the first time; steps 1 and 2.
+        """Open the directory for a broker, creating it the first time; steps 1 and 2.
 
         Errors: LogDirectoryLocked, ForeignLogDirectory; and those of the host.
         """
@@ -281,9 +281,9 @@ class LogDirectory:
         return bool(self._stopped)
 
     def keep_high_watermark(self, key: TopicPartition, high_watermark: int) -> None:
-        """Keep that of a replica that is stopped, until it has a role again or is deleted.
+        """Keep the high watermark of a stopped replica, until it has a role again or is deleted.
 
-        Source: ReplicaManager.stopPartitions, which lets go of deleted replicas alone.
+        Source: ReplicaManager.stopPartitions, which drops deleted replicas alone.
         """
         self._stopped[key] = self._high_watermarks[key] = high_watermark
 
@@ -334,14 +334,14 @@ class LogDirectory:
         self.unlock()
 
     def unlock(self) -> None:
-        """Let other processes use the directory; the lock's file stays."""
+        """Unlock the directory for other processes; the lock's file stays."""
         unlock, self._unlock = self._unlock, None
         if unlock is not None:
             unlock()
 
 
 def _make_durably(files: Files, path: str) -> None:
-    """Make a directory, with its parents, that outlives a power cut; an existing one is fine.
+    """Create a directory, with its parents, that outlives a power cut; an existing one is fine.
 
     Source: LogManager.createAndValidateLogDirs. Differs: Kafka syncs the nearest parent alone.
     """

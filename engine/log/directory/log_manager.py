@@ -231,7 +231,7 @@ class LogManager:
         return max(min(stored, log.log_end_offset), log.log_start_offset)
 
     def keep_high_watermark(self, topic_partition: TopicPartition, high_watermark: int) -> None:
-        """Keep that of a replica that is stopped, for the checkpoints and for its next role."""
+        """Keep the high watermark of a stopped replica, for checkpoints and its next role."""
         log = self._logs.get(topic_partition)
         if log is not None:
             self._home[log.directory].keep_high_watermark(topic_partition, high_watermark)
@@ -269,7 +269,7 @@ class LogManager:
         raise KafkaStorageError(f"{home.path} is offline")
 
     def prefer(self, topic_partition: TopicPartition, directory: str) -> None:
-        """Make the log of a partition in a directory, once it is made (REPL-14)."""
+        """Choose the directory for the log of a partition, once it is created (REPL-14)."""
         self._placement.prefer(topic_partition, directory)
 
     def _make(self, home: LogDirectory, key: TopicPartition, path: str) -> LocalLog:
@@ -365,7 +365,7 @@ class LogManager:
         return True
 
     def promote_future(self, topic_partition: TopicPartition) -> LocalLog:
-        """Put a log that has caught up in the place of the one it was copied from.
+        """Replace a log by its copy in another directory, which has caught up.
 
         Raises KafkaStorageError when its directory fails at that: before the renames are done the
         old one stays, afterwards the partition is offline with the directory.
@@ -494,7 +494,7 @@ class LogManager:
             yield
 
     def reconfigure(self, topic: str | None = None) -> None:
-        """Give the logs of a topic its new settings, or all logs those of theirs."""
+        """Apply new settings to the logs of a topic, or to all logs."""
         config_of = cache(self._around.config_of)
         for log in self._all():
             name = log.topic_partition.topic
@@ -553,7 +553,7 @@ class LogManager:
     # Directories
 
     def take_offline(self, path: str, error: StorageError) -> None:
-        """Stop using a log directory after an error of the host; its logs are gone from here."""
+        """Stop using a log directory after an error of the host; its logs are removed."""
         for directory in self.directories:
             if directory.path == path and directory.is_online:
                 self._fail(directory, error)

@@ -387,7 +387,7 @@ class _Loader:
         self._messages.truncated(truncation)
 
     def _rebuild_producers_up_to(self, offset: int, why: _Pass) -> None:
-        """Have the state of producers as of an offset, from the newest snapshot and the batches."""
+        """Rebuild the state of producers as of an offset, from the newest snapshot on."""
         if self._producers_end == offset:
             return
         bases = self._segments.bases

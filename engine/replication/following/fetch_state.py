@@ -159,7 +159,7 @@ class RestartAt(NamedTuple):
 
 
 class CloseGap(NamedTuple):
-    """Let an epoch start where the leader's epoch before it ended, if the leader knew it."""
+    """Set an epoch's start to the leader's end of the epoch before it, if the leader has that."""
 
     gap: EpochGap
     end_before: EpochEnd
@@ -174,7 +174,7 @@ class AskLeaderEnds(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """Leave the partition alone for a while, because of an error."""
+    """Back off from the partition for a while, because of an error."""
 
     error_code: int
 
@@ -204,7 +204,7 @@ def after_error(answer: LeaderAnswer) -> FetchStep:
 
 
 def after_leader_ends(own: OwnLog, leader_start_offset: int, leader_end_offset: int) -> LogStep:
-    """Return how a log out of its leader's range goes on (rule 5, PART-10).
+    """Return the step for a log out of its leader's range (rule 5, PART-10).
 
     Differs: the seeds' broker halts at B1 where unclean elections are forbidden; Kafka's have not
     since 2.0, nor does this one.

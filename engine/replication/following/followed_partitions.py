@@ -118,7 +118,7 @@ class FollowedPartitions:
         return self._states
 
     def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
-        """Follow a partition in an epoch from now on; one that follows it already goes on."""
+        """Follow a partition in an epoch from now on; one in this epoch already continues."""
         state = self._states.get(topic_partition)
         if state is not None and state.leader_epoch == leader_epoch:
             return
@@ -139,7 +139,7 @@ class FollowedPartitions:
             self.is_as_requested = False
 
     def _put(self, topic_partition: TopicPartition, state: FetchState) -> None:
-        """Take the next state of a partition, whose position may have moved."""
+        """Set the next state of a partition, whose position may have moved."""
         before = self._states.get(topic_partition)
         if before is None or not state.has_position_of(before):
             self._asked.discard(topic_partition)
@@ -304,7 +304,7 @@ class FollowedPartitions:
     def ends_taken(
         self, requested: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, LeaderEnds]
     ) -> None:
-        """Bring logs back into the range of their leader, by its ends; one left out rests."""
+        """Bring logs back into the range of their leader, by its ends; one left out backs off."""
         for topic_partition, leader_epoch in requested.items():
             state = self._states.get(topic_partition)
             if (
@@ -357,7 +357,7 @@ class FollowedPartitions:
                 self._take(topic_partition, CloseGap(gap, end_before))
 
     def unreached(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Let partitions rest whose leader gave no answer."""
+        """Back off from partitions whose leader did not respond."""
         for topic_partition in topic_partitions:
             if topic_partition in self._states:
                 self._rest(topic_partition)

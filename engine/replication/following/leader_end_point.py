@@ -94,7 +94,7 @@ class LeaderEndPoint:
         return self._link is not None and self._link.is_same
 
     def reach(self) -> bool:
-        """Make a link if there is none; returns whether there is one."""
+        """Open a link if there is none; return whether there is one."""
         if self._link is None:
             leader = self._ports.metadata_cache.brokers.get(self._leader_id)
             self._link = None if leader is None else self._ports.link(leader, self._client_id)

@@ -111,7 +111,7 @@ class ReplicaFetcherManager:
             fetcher.close()
 
     def _remove(self, topic_partition: TopicPartition, *, spared: ReplicaFetcher | None) -> None:
-        """Take a partition from all fetchers but one; those that have none left are closed."""
+        """Remove a partition from all fetchers but one; fetchers without partitions are closed."""
         for key, fetcher in tuple(self._fetchers.items()):
             if fetcher is not spared:
                 fetcher.followed.remove(topic_partition)
