@@ -104,7 +104,7 @@ def value_message(error: ConfigError) -> str:
     key = known_key(error.key)
     value, rule = error.value, error.rule
     if rule.startswith("requirement failed: "):
-        # A contradiction between several settings names none of them. KafkaConfig.validateValues.
+        # A contradiction between settings names none of them. Source: KafkaConfig.validateValues.
         return rule
     if key is not None and rule.startswith("must be a ") and key.type in _NUMBERS:
         rule = f"Not a number of type {key.type.name}"

@@ -13,8 +13,7 @@ the new leaders, before the connections close.
 
 Source: KafkaServer.controlledShutdown; ELE-5, ZN:controlled-shutdown.
 Differs: a broker that is the only one requests nothing: no other could lead. A new controller
-is requested at once. A response is waited for as long as any of
-another broker. Kafka closes its connections with the response, before the broker has got
+gets the request at once. The time-out of a response is that of any other broker's. Kafka closes its connections with the response, before the broker has got
 its new roles, too.
 """
 

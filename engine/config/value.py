@@ -5,8 +5,8 @@ type       read                                               written
 boolean    true, false in any case                            true
 int ...    decimal digits with a sign, within the type        plain digits
 double     decimal, with or without an exponent               Java's Double.toString: 2.0E7
-list       elements between commas, blanks around them cut    joined by commas
-others     blanks around removed                             as it is
+list       elements between commas, without blanks around     joined by commas
+others     without blanks around it                           as it is
 ```
 
 Source: org.apache.kafka.common.config.ConfigDef (parseType, convertToString, validators).

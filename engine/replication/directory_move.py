@@ -1,13 +1,13 @@
 """A replica that moves to another log directory of its broker: its -future log catches up.
 
 ```
- AlterReplicaLogDirs ─> <topic>-<partition>.<id>-future is made in the other directory
+ AlterReplicaLogDirs ─> <topic>-<partition>.<id>-future is created in the other directory
    each step  1 it ends before the log begins ──────> restarted at the log's start
               2 it has diverged from the log ───────> truncated where they diverge (REPL-4)
               3 it is longer, without epochs ───────> truncated to the log's end
               4 it is shorter ──────────────────────> the next records are copied; its end
                                                       rises where no records come next
-              5 it has all ─────────────────────────> takes the log's place; the old one goes
+              5 it has all ─────────────────────────> takes the log's place; the old one is deleted
 ```
 
 The log is still written meanwhile, by its leader or its producers; the last step is one without

@@ -4,8 +4,8 @@
 connected ── first frame ──> new session, or an old one with its password ──> requests in order
     │                              │ over, or a wrong password                     │
     │ not ZooKeeper's bytes        v                                               │ closeSession
-    v                         told so, closed                                      v
-  closed <── connection lost: watches go, the session waits for its timeout ── answered, closed
+    v                         refused, closed                                      v
+  closed <── connection lost: watches end, the session waits for its timeout ── answered, closed
 ```
 
 Events are sent when they happen, so before the response to any request that comes after (Z3). A

@@ -7,8 +7,8 @@
 | ASKING_EPOCH | FETCHING | the end of an epoch is requested from its leader |
 
 1. Following begins at the end of the local log, in the epoch of its last record (R10). A log
-without
-   epochs cannot show where it diverges from the leader's: it is truncated to its watermark first.
+   without epochs cannot show where it diverges from the leader's: it is truncated to its watermark
+   first.
 2. A response counts for the offset and the epoch that were requested; any other is late.
 3. Records are appended, and the next fetch follows them: by it the leader learns the end (HW-5).
 4. Where the leader's log diverges, the local one is truncated; if it lacks the epoch that
@@ -228,7 +228,7 @@ def start_behind(gap: EpochGap, end_before: EpochEnd) -> int:
 def truncation_offset(
     diverging: EpochEnd, own_epoch_end: EpochEnd | None, local_log_end_offset: int
 ) -> int:
-    """Return the offset to truncate a log to that diverges from the leader's (rule 4, KIP-279).
+    """Return where to truncate a log that diverges from the leader's (rule 4, REPL-2, KIP-279).
 
     `own_epoch_end` is the local log's largest epoch up to the diverging one, and its end.
     """
