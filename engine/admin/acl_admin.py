@@ -120,7 +120,7 @@ class AclAdmin:
 
     def __init__(self, znodes: ZnodeClient, cache: AclCache) -> None:
         self.cache = cache
-        #: Runs as the first rule comes, as the last one goes, and when all were read: there may be
+        #: Runs at the first rule, at the end of the last one, and when all were read: there may be
         #: thousands of rules, and no session takes a fast path for one of them.
         self.on_change: Callable[[], None] = lambda: None
         self._znodes = znodes

@@ -5,7 +5,7 @@ set or create /delegation_token/tokens/<id>, or delete it
 create /delegation_token/token_changes/token_change_<S> ── every broker reads the token again
 ```
 
-The broker that changes a token goes by it at once. Any broker does, not only the controller; the
+The broker that changes a token applies it at once. Any broker does, not only the controller; the
 controller alone removes those that have expired (`expire`).
 
 | request | refused |

@@ -195,7 +195,7 @@ class FetchContext:
 
     __slots__ = ("partitions",)
 
-    #: The session that goes on with it.
+    #: The session that it continues.
     session: FetchSession | None = None
 
     def __init__(self, partitions: Iterable[SessionPartition]) -> None:

@@ -37,7 +37,7 @@ class BrokerTimers:
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Run after everything that is due now."""
-        # The loop of a broker that has stopped may be gone.
+        # The loop of a broker that has stopped may be closed.
         if not self._is_stopped:
             self._timers.call_soon(lambda: self._run(callback))
 

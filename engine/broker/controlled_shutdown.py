@@ -13,8 +13,8 @@ the new leaders, before the connections close.
 
 Source: KafkaServer.controlledShutdown; ELE-5, ZN:controlled-shutdown.
 Differs: a broker that is the only one requests nothing: no other could lead. A new controller
-gets the request at once. The time-out of a response is that of any other broker's. Kafka closes its connections with the response, before the broker has got
-its new roles, too.
+gets the request at once. The time-out of a response is that of any other broker's. Kafka closes
+its connections with the response, before the broker has its new roles, too.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class LiveConfig:
     def on_broker(self, listener: Callable[[BrokerConfig, BrokerConfig], None]) -> None:
         """Run with the old and the new values when the broker's have changed.
 
-        Topics go by a broker's values where they have none: their configs may have changed too.
+        Topics have a broker's values where they have none: their configs may have changed too.
         """
         self._of_broker.append(listener)
 

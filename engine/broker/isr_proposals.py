@@ -70,7 +70,7 @@ class IsrProposals:
         self._timers = timers
         self._clock = clock
         self._waiting: dict[TopicPartition, ProposeIsr] = {}
-        #: A request is in flight, or about to leave, or the pause before it goes on.
+        #: A request is in flight, or about to leave, or the pause before the next.
         self._is_busy = False
         self._is_stopped = False
         self._cancel: Callable[[], None] | None = None

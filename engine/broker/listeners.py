@@ -1,4 +1,4 @@
-"""A broker's listeners: opened with its bounds, which they go by when those change.
+"""A broker's listeners: opened with its bounds, and updated when those change.
 
 Source: kafka.network.SocketServer.reconfigure, Processor.closeExcessConnections.
 """

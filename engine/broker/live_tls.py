@@ -91,7 +91,7 @@ class LiveTls:
         return layer_to
 
     def check(self, listener: ListenerAddress, after: BrokerSettings) -> None:
-        """Raise InvalidRequest unless a listener can go by changed settings, in Kafka's words."""
+        """Raise InvalidRequest, with Kafka's message, if a listener cannot use changes."""
         try:
             new = _load(after, listener)
             self._check_certificate(listener, after, new)

@@ -48,7 +48,7 @@ _UNSERVED = (
 )
 
 
-#: Raises InvalidRequest where a listener with TLS cannot go by changed settings.
+#: Raises InvalidRequest if a listener with TLS cannot use changed settings.
 CheckTls: TypeAlias = Callable[[ListenerAddress, BrokerSettings], None]
 
 
@@ -73,7 +73,7 @@ def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
 def check_listener_change(
     before: BrokerSettings, after: BrokerSettings, check_tls: CheckTls
 ) -> None:
-    """Raise ConfigError or InvalidRequest where a listener could not go by changed settings.
+    """Raise ConfigError or InvalidRequest if a listener could not use changed settings.
 
     A broker that keeps them would not start again. Other changes read no stores: one that is gone
     since the start does not keep them from being made.

@@ -188,7 +188,7 @@ class TopicDeletion:
         for topic in topics:
             if share.is_over():
                 await share.next()
-            # An event about the topic's node must not find it again while it goes.
+            # An event about the topic's node must not add it again during the deletion.
             self._on_gone(topic)
             replicas = context.replicas_in_phase(topic, ReplicaPhase.DELETION_SUCCESSFUL)
             await self._replicas.change(replicas, ReplicaPhase.NON_EXISTENT)

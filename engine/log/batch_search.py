@@ -2,8 +2,8 @@
 
 ```
 no length that a batch has       search every byte: `after_bad_length`
-a wrong CRC, so that the length  go on where it says the batch ends if a plausible header is
-may be wrong, too                there, unless whole batches that the length covers say otherwise;
+a wrong CRC, so that the length  continue at its stated end if a plausible header is
+may be wrong, too                there, unless whole batches within the length show otherwise;
                                  else search every byte: `after_bad_crc`
 ```
 

@@ -1,4 +1,4 @@
-"""The settings of one log: those of Kafka's topic keys that storage goes by.
+"""The settings of one log: those of Kafka's topic keys that storage uses.
 
 Field names are the topic keys with `_` for `.` and `-`. A change of settings replaces the whole
 value (`LocalLog.configure`).

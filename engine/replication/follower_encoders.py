@@ -119,7 +119,7 @@ class RemoteEncoder(FollowerEncoder):
     """The encoder for a follower of another process: responds, and its session requests again.
 
     ```
-     asked ──── look: records of one partition ────> answered ──── ask: that one moved ────> asked
+     waits ─── check: records of one partition ────> answered ─ request: that one moved ───> waits
        └──────── all else, the deadline ────> over <──────────────── (other news meanwhile) ───┘
                       answered ── the deadline ──> over, and nothing is read: no request
     ```

@@ -276,7 +276,7 @@ class Leadership:
             raise FencedLeaderEpoch(topic_partition, order.leader_epoch, partition.leader_epoch)
         self._replicas.remove(topic_partition)
         if partition is not None and not order.is_deleted:
-            # Kafka's goes on to be hosted, and to be written down.
+            # Kafka's replica is still hosted, and checkpointed.
             self._logs.keep_high_watermark(topic_partition, partition.high_watermark)
         for stopped in self._stop_listeners:
             stopped(topic_partition)

@@ -100,7 +100,7 @@ class SessionEvent(Enum):
     SUSPENDED = "suspended"
     #: The store answers again, and the session survived.
     RECONNECTED = "reconnected"
-    #: Ephemeral nodes and watches are gone.
+    #: Ephemeral nodes and watches are removed.
     EXPIRED = "expired"
 
 

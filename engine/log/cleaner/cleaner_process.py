@@ -44,7 +44,7 @@ class CleanerService:
         if request is Word.STOP:
             return self._stopped()
         if isinstance(request, CleaningFacts):
-            # The last one's map goes before this one's takes its room.
+            # The last cleaning's map is released before this one's is allocated.
             self._work = self._steps = None
             self._on_begin()
             try:

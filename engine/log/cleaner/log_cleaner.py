@@ -487,7 +487,7 @@ class LogCleaner:
             self._let_go(cleaning.process, error)
         is_here = self._is_here(cleaning.log)
         if error is not None:
-            # A process that is gone has removed nothing.
+            # A process that has ended has removed nothing.
             run.discard()
             self._passed_over[key] = cleaning.log
         is_further = error is None and run.cleanable.first_dirty_offset < run.end_offset

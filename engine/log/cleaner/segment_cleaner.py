@@ -185,7 +185,7 @@ class SegmentCleaner:
             cleaned.keep_modified_ms(files.modified_ms(self._path(group.sources[-1].base_offset)))
             files.sync_dir(directory)
         except BaseException:
-            # Also at a fault of the code: the log goes on without this cleaning.
+            # Also at a fault of the code: the log continues without this cleaning.
             cleaned.close_file()
             remove_cleaned(files, directory, base_offset)
             raise
@@ -234,7 +234,7 @@ def remove_cleaned(files: Files, directory: str, base_offset: int) -> None:
     """Remove the `.cleaned` files of a base offset; the next start does it if that fails."""
     for kind in KINDS:
         name = SegmentFileName(base_offset, kind, FileState.CLEANED).name
-        # If its directory is gone, or is another's by now, so is the file.
+        # If its directory is deleted, or is another log's by now, so is the file.
         with suppress(StorageError):
             if files.exists(f"{directory}/{name}"):
                 files.remove(f"{directory}/{name}")

@@ -15,7 +15,7 @@ from engine.model import TopicPartition
 
 
 class LogManagerConfig(NamedTuple):
-    """The broker's settings that logs go by, with Kafka's defaults."""
+    """The broker's settings for logs, with Kafka's defaults."""
 
     log_dirs: Sequence[str]
     broker_id: int

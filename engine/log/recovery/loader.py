@@ -365,7 +365,7 @@ class _Loader:
         segment.use_aborted([])
         segment.use_indexes(replay.builder.index, replay.builder.time_index)
         truncated_bytes = segment.truncate_to(segment.base_offset, self._request.now_ms)
-        # The producers have seen batches that are gone.
+        # The producers have seen batches that are removed.
         self._producers_end = -1
         end = find_end(segment.file, segment.index).next_offset
         self._log_truncation(segment, truncated_bytes, end)
