@@ -1,30 +1,30 @@
-"""Requests of clients: frames in, answers out in the order of the requests.
+"""Serve requests of clients: frames in, responses out in the order of the requests.
 
 For each frame:
 
 1. The header is read; an unknown key or wrong bytes end the connection.
-2. A version that is not served ends it too, but for ApiVersions, which answers in version 0.
+2. A version that is not served ends it too, but for ApiVersions, whose response has version 0.
 3. The body is decoded; wrong bytes end the connection. Nothing of it outlives the call, because
    the frame lies in a buffer that all connections share.
 4. Admission lets it pass, or answers itself: `dispatch.serve`.
-5. The handler gives the response, or promises it; the request's slot keeps its place meanwhile.
-6. Slots leave from the front as they fill: answers keep the order of their requests.
+5. The handler returns the response, or promises it; the request's slot keeps its place meanwhile.
+6. Slots leave from the front as they fill: responses keep the order of their requests.
 
 Frames of the most frequent APIs go past steps 1 to 5 (`DispatchTable.serve_fast`), if
 the client may do everything.
 
-Behind a listener with SASL or TLS a connection takes these steps once its client is known; before
+On a listener with SASL or TLS a connection takes these steps once its client is known; before
 that its frames go to `authentication_gate.py`.
 
 A client that connects before `begin` waits, if the server is held until then: a broker that has no
-epoch yet could not tell what is meant for its former life.
+epoch yet could not detect orders for its former life.
 
 A connection with too many open slots is paused until some leave, and one with a request that is
 served in several turns of the loop until that has had them: the next must not overtake it.
 
-A fault of a handler itself ends the connection and is told to `on_fault`: the broker lives. An
+A fault of a handler itself ends the connection and is passed to `on_fault`: the broker lives. An
 assertion that fails is reported to `on_broken` and raised to the driver of the loop, which ends the
-process: what the broker believes is not so, and each further step may do harm.
+process: the broker's state is not as it assumes, and each further step may do harm.
 
 Source: NET-2.
 """
@@ -79,7 +79,7 @@ class ServerEvents(NamedTuple):
 
     on_bad_request: Callable[[str, str], None]
     on_fault: Callable[[ApiRow, Exception], None]
-    #: A handler broke a rule of the broker: told before the error goes on to the loop.
+    #: A handler broke an invariant of the broker: called before the loop gets the error.
     on_broken: Callable[[ApiRow, AssertionError], None]
 
 
@@ -99,11 +99,11 @@ class RequestServer:
         self._is_held = False
 
     def hold(self) -> None:
-        """Take no request of clients that connect from now on, until `begin`."""
+        """Read no request of clients that connect from now on, until `begin`."""
         self._is_held = True
 
     def begin(self) -> None:
-        """Serve those that wait, and all who come from now on."""
+        """Serve the waiting connections, and all later ones."""
         self._is_held = False
         for client in list(self._clients):
             client.begin()
@@ -142,7 +142,7 @@ class RequestServer:
             client.close(reason)
 
     def forget(self, client: ClientConnection) -> None:
-        """Let go of a connection that has ended."""
+        """Remove a connection that has ended."""
         self._clients.pop(client, None)
 
     @property
@@ -176,7 +176,7 @@ class ClientConnection:
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
         self._session.on_rest = self._rest
-        # Requests without a response, and those behind them.
+        # Requests without a response, and those after them.
         self._slots: deque[_Slot] = deque()
         self._is_paused = False
         # How many rests that quotas ordered are not over.
@@ -187,7 +187,7 @@ class ClientConnection:
         connection.on_close = self._closed
 
     def authenticate(self, authentication: Authentication) -> None:
-        """Take no request before the client is known (`authentication_gate.py`)."""
+        """Accept no request before the client is known (`authentication_gate.py`)."""
         server = self._server
         authenticator = SaslAuthenticator(
             self._session,
@@ -198,7 +198,7 @@ class ClientConnection:
         self._gate = AuthenticationGate(self._connection, self, authenticator, authentication)
 
     def identify(self, principal_of: Callable[[bytes | None], str]) -> None:
-        """Take the client for whom its certificate names (`authentication_gate.py`)."""
+        """Set the client to the principal of its certificate (`authentication_gate.py`)."""
         CertificateGate(self._connection, self, self._session, principal_of)
 
     def take(self, frame: memoryview) -> None:
@@ -264,7 +264,7 @@ class ClientConnection:
         return True
 
     def _await_fast(self, key: int, promise: Promise[FastResponse]) -> None:
-        """Keep the place of a response that is promised whole."""
+        """Reserve the slot of a response that is promised whole."""
         slot = _Slot(promise)
         self._slots.append(slot)
 
@@ -289,7 +289,7 @@ class ClientConnection:
         self._fault(row, error)
 
     def respond(self, content: bytes) -> None:
-        """Send a response behind those that are still owed."""
+        """Send a response after those that are still owed."""
         if not self._slots:
             self._connection.send((content,), None)
             return
@@ -298,12 +298,12 @@ class ClientConnection:
         self._leave(slot, (content,), None)
 
     def end_unauthenticated(self, reason: str) -> None:
-        """End the connection of a client that is not known, behind the responses that are owed."""
+        """End the connection of an unknown client, after the responses that are owed."""
         self._server.events.on_bad_request(self._connection.peer, reason)
         self._close_in_turn(reason)
 
     def _close_in_turn(self, reason: str) -> None:
-        """Close behind the responses that are still owed; nothing more is read."""
+        """Close after the responses that are still owed; nothing more is read."""
         if not self._slots:
             self._connection.close(reason)
             return
@@ -316,12 +316,13 @@ class ClientConnection:
     def _serve(
         self, row: ApiRow, exchange: Exchange, body: memoryview, *, may_take_fast_path: bool
     ) -> None:
+        """Decode a request, call its handler and send the response, or fill its slot."""
         version, decode = exchange.api_version, row.decode
         request: object
         if decode is not None:
             request = decode(body, version)
         else:
-            # Bytes behind the message are passed over, as Kafka does: librdkafka sends some.
+            # Bytes after the message are passed over, as Kafka does: librdkafka sends some.
             request, _ = message_codec(f"{row.name}Request", version).decode_at(body, 0)
         try:
             if may_take_fast_path:
@@ -349,7 +350,7 @@ class ClientConnection:
             self._answer(row, exchange, handled)
 
     def _hold(self, turns: Promise[None]) -> None:
-        """Take no more requests until one has had its turns."""
+        """Read no more requests until one has had its turns."""
 
         def over() -> None:
             if not self._is_closed:
@@ -360,7 +361,7 @@ class ClientConnection:
             turns.watch(over)
 
     def _rest(self, rest_ms: int) -> None:
-        """Take no more requests until a quota is free again."""
+        """Mute the connection until a quota is free again."""
 
         def over() -> None:
             self._rests -= 1
@@ -372,7 +373,7 @@ class ClientConnection:
         self._session.admission.quotas.call_later(rest_ms, over)
 
     def _fault(self, row: ApiRow, error: Exception) -> None:
-        """End the connection whose request failed; raise what must not be survived."""
+        """End the connection whose request failed; raise an error that must end the process."""
         if isinstance(error, AssertionError):
             self._server.events.on_broken(row, error)
             raise error
@@ -403,8 +404,9 @@ class ClientConnection:
         exchange: Exchange,
         promise: Promise[Response | CloseConnection],
     ) -> None:
+        """Fill the slot with the result of a promise; a CloseConnection closes the connection."""
         if promise.error is not None:
-            # What a handler expects it answers itself.
+            # A handler answers the errors that it expects.
             self._fault(row, promise.error)
             return
         response = promise.result()
@@ -416,7 +418,7 @@ class ClientConnection:
         self._fill(slot, row, exchange, response)
 
     def _fill(self, slot: _Slot, row: ApiRow, exchange: Exchange, response: Response) -> None:
-        """Give a slot its response and let go of what is ready (step 6)."""
+        """Set the response of a slot and send the slots that are ready (step 6)."""
         if response is None:
             self._leave(slot, None, None)
         else:
@@ -425,6 +427,7 @@ class ClientConnection:
     def _leave(
         self, slot: _Slot, parts: Sequence[SendPart] | None, on_sent: Callable[[], None] | None
     ) -> None:
+        """Fill a slot, then send all filled slots from the oldest open request on."""
         if self._is_closed:
             if on_sent is not None:
                 on_sent()
@@ -448,7 +451,7 @@ class ClientConnection:
             self._connection.pause(PauseReason.SLOTS)
 
     def begin(self) -> None:
-        """Take what has come while the server was held."""
+        """Serve the frames that have come while the server was held."""
         self._connection.resume(PauseReason.OPENING)
 
     def close(self, reason: str) -> None:
@@ -461,6 +464,7 @@ class ClientConnection:
         self._connection.close(reason)
 
     def _closed(self, _reason: str) -> None:
+        """Release the open requests of a closed connection and end its session."""
         self._is_closed = True
         if self._gate is not None:
             self._gate.close()
@@ -469,7 +473,7 @@ class ClientConnection:
             if slot.on_sent is not None:
                 slot.on_sent()
             elif slot.promise is not None:
-                # Nobody is there to take what its request waits for.
+                # No client is there for the response that its request waits for.
                 slot.promise.abandon()
         self._session.end()
         self._server.forget(self)
@@ -478,7 +482,7 @@ class ClientConnection:
 def _parts_of(
     row: ApiRow, exchange: Exchange, response: Struct | EncodedResponse | EncodedRows | bytes
 ) -> tuple[Sequence[SendPart], Callable[[], None] | None]:
-    """Return a response as it is sent, behind its header, and who is told when it has left."""
+    """Return the parts to send after the header, and the callback for when they are sent."""
     _, key, version, correlation_id, _, _, throttle_ms = exchange
     head = response_header_bytes(key, version, correlation_id)
     if isinstance(response, bytes):
@@ -494,7 +498,7 @@ def _parts_of(
 
 
 def _behind(head: bytes, parts: list[SendPart]) -> Sequence[SendPart]:
-    """Return parts behind a header, which a short first one is joined with."""
+    """Return parts after a header, which is joined with a short first one."""
     first = parts[0]
     if type(first) is bytes and len(first) <= JOINED_SEND_BYTES_MAX:
         return [head + first, *parts[1:]]

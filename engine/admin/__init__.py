@@ -1,1 +1,1 @@
-"""What administrators ask for: topics made and grown, settings changed (Kafka's ZkAdminManager)."""
+"""Administrators' requests: topics created and extended, settings changed (ZkAdminManager)."""

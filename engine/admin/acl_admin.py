@@ -6,11 +6,11 @@ read the node ── compute the entries ── same version? ── set · crea
      └────────────────────────────────────────────┘      create a note: …-changes/acl_changes_<S>
 ```
 
-The broker that changes a rule goes by it at once, the others when they read the note. An entry that
+The broker that changes a rule applies it at once, the others when they read the note. An entry that
 is there already is written again, without a note.
 
 Source: ZN:acl; AclAuthorizer.updateResourceAcls, KafkaZkClient.createAclPaths.
-Differs: the node is read before the first attempt too, where Kafka begins with what it knows; a
+Differs: the node is read before the first attempt too, where Kafka begins with its cache; a
 node that cannot be read is an error, where Kafka takes one that is no JSON for an empty one.
 """
 
@@ -70,7 +70,7 @@ class AclWriteFailed(ZnodeError):
 
 
 class _Addition:
-    """What a pattern has with some entries more."""
+    """The entries of a pattern after an addition."""
 
     def __init__(self, pattern: AclPattern, added: Sequence[AccessEntry]) -> None:
         self._pattern = pattern
@@ -86,7 +86,7 @@ class _Addition:
 
 
 class _Removal:
-    """What is left of a pattern, and which filter meant what is not."""
+    """The entries of a pattern after a removal, and the filter of each removed one."""
 
     def __init__(self, pattern: AclPattern, filters: Sequence[AclFilter]) -> None:
         self.removed: dict[AccessEntry, int] = {}
@@ -109,7 +109,7 @@ class _Removal:
 
 
 class DeletedAcl(NamedTuple):
-    """A rule that a filter meant; `error` says why it is still there."""
+    """A rule that a filter matched; `error` is the reason why it was not deleted."""
 
     binding: AclBinding
     error: EngineError | None
@@ -120,13 +120,13 @@ class AclAdmin:
 
     def __init__(self, znodes: ZnodeClient, cache: AclCache) -> None:
         self.cache = cache
-        #: Runs as the first rule comes, as the last one goes, and when all were read: there may be
-        #: thousands of rules, and nobody takes a fast path for one of them.
+        #: Runs at the first rule, at the end of the last one, and when all were read: there may be
+        #: thousands of rules, and no session takes a fast path for one of them.
         self.on_change: Callable[[], None] = lambda: None
         self._znodes = znodes
 
     async def create_paths(self) -> None:
-        """Make the persistent nodes that rules lie below."""
+        """Create the persistent parent nodes of the rules."""
         kinds = [pascal_name(kind) for kind in CONCRETE_RESOURCES]
         literal, prefixed = _ROOTS.values()
         for path in (
@@ -234,7 +234,7 @@ class AclAdmin:
         except NoNode:
             if version is None:
                 raise
-            # Who else deletes all of them has done what was asked for.
+            # A concurrent deletion of all of them has the same result.
             return not entries
         return True
 

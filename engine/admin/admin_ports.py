@@ -1,4 +1,4 @@
-"""What the topic admin of a broker reaches."""
+"""The outside of a broker's topic admin."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ class AdminPorts(NamedTuple):
     #: The broker's settings as they are now.
     settings: Callable[[], BrokerSettings]
     turns: LoopTurns
-    #: Asked before a topic is created; None forbids nothing.
+    #: Validates a topic before its creation; None forbids nothing.
     policy: Policy[CreateTopicRequest] | None = None

@@ -1,4 +1,4 @@
-"""Topics that come into being because someone asked for their metadata.
+"""Topics that are created because a client requested their metadata.
 
 | topic | partitions, replicas, settings |
 |---|---|
@@ -6,8 +6,8 @@
 | `__transaction_state` | `transaction.state.log.*`; compacted, uncompressed, no unclean leader |
 | others | `num.partitions`, `default.replication.factor` |
 
-Nobody waits: a topic that was created is answered with LEADER_NOT_AVAILABLE, and the client asks
-again. While it is being created others are told UNKNOWN_TOPIC_OR_PARTITION.
+No request waits: a topic that was created is answered with LEADER_NOT_AVAILABLE, and the client
+retries. While it is being created other requests get UNKNOWN_TOPIC_OR_PARTITION.
 
 Source: DefaultAutoTopicCreationManager; `formats.md` §7.
 """
@@ -33,7 +33,7 @@ TRANSACTION_STATE = "__transaction_state"
 
 
 def automatic_topic(topic: str, config: BrokerConfig) -> CreatableTopic:
-    """Return how a topic is created that nobody described."""
+    """Return the settings of an automatically created topic."""
     if topic == CONSUMER_OFFSETS:
         return CreatableTopic(
             topic,
@@ -70,7 +70,7 @@ class AutoCreation:
         self._in_flight: set[str] = set()
 
     async def auto_create(self, topics: Iterable[str]) -> dict[str, int]:
-        """Create topics that the metadata does not have; returns what to answer for each."""
+        """Create topics that the metadata does not have; return the error code for each."""
         codes: dict[str, int] = {}
         new = []
         for topic in dict.fromkeys(topics):
@@ -84,7 +84,7 @@ class AutoCreation:
             return codes
         self._in_flight.update(new)
         try:
-            # Nobody waits for leaders.
+            # Without a wait for leaders.
             results = await self._admin.create_topics(
                 [automatic_topic(topic, self._config) for topic in new],
                 timeout_ms=0,

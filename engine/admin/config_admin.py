@@ -3,18 +3,18 @@
 ```
 read /controller and the entity ── compute the new settings ──┐
      ^                                                        v
-     └── somebody was faster ── multi { check /controller · set or create /config/<entity> }
+     └── another was faster  ── multi { check /controller · set or create /config/<entity> }
                                                               │
                                         create /config/changes/config_change_<S>
 ```
 
-The entity is written before the change that tells of it: who sees the change reads the new
+The entity is written before its change note: a broker that sees the note reads the new
 settings. A crash between the two leaves settings that brokers take over when they start.
 
-Nodes of users, clients and addresses go with their last setting (`emptied_entities.py`).
+Nodes of users, clients and addresses are deleted with their last setting (`emptied_entities.py`).
 
 Source: ZN:config; KafkaZkClient.setOrCreateEntityConfigs, AdminZkClient.changeEntityConfig.
-Differs: settings that someone else changed meanwhile are read again; in Kafka the last one wins.
+Differs: settings that changed meanwhile are read again; in Kafka the last writer wins.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ConfigAdmin:
     async def change(
         self, entity_path: str, compute: Compute, *, validate_only: bool = False
     ) -> None:
-        """Give an entity new settings and tell all brokers, or only find out whether one could.
+        """Change an entity's settings and notify all brokers, or only check the change.
 
         Errors: those of `compute` and the store, NoController, InvalidZnodeValue.
         """
@@ -112,6 +112,7 @@ class ConfigAdmin:
         return True
 
     async def _controller_version(self) -> int:
+        """Return the version of `/controller`; raise NoController without one in ZooKeeper."""
         try:
             data, stat = await self._znodes.get(CONTROLLER)
         except NoNode:
@@ -140,9 +141,9 @@ def usable_broker_overrides(
     per_broker: bool,
     passwords: PasswordEncoder | None = None,
 ) -> dict[str, str]:
-    """Return what a broker can go by of what is set for it (or for all) in a znode.
+    """Return the usable settings of a broker (or of all) from a znode.
 
-    Each is looked at alone. How far a number of threads may move is a rule for who changes it.
+    Each is checked alone. The allowed steps of a number of threads are a rule for changes only.
     Passwords are encrypted there; without `passwords` they cannot be read.
     Source: DynamicBrokerConfig.fromPersistentProps.
     """

@@ -1,15 +1,15 @@
-"""Settings of a topic or of brokers changed: what may be set is checked, then written.
+"""Changes of settings of a topic or of brokers: checked, then written.
 
 | resource | allowed |
 |---|---|
 | a topic | one that is known, keys of topics, values that fit each other |
-| this broker, all brokers | what may change at run time (`config.change`), values that fit |
+| this broker, all brokers | those that may change at run time (`config.change`), fitting values |
 | a listener's TLS and SASL | settings with which the broker could start |
 | a password of this broker | encrypted by `password.encoder.secret`; without one only checked |
-| any of them | what the operator's policy allows (`policies.py`), which is asked last |
+| any of them | changes that the operator's policy allows (`policies.py`), which is called last |
 
 Source: ConfigAdminManager, ZkAdminManager, AdminZkClient of 3.9.1.
-Differs: settings in a broker's znode that no broker goes by are dropped as in Kafka, but passwords
+Differs: unknown settings in a broker's znode are dropped as in Kafka, but passwords
 that cannot be decrypted are kept, where Kafka drops them.
 """
 
@@ -50,11 +50,11 @@ def _nothing() -> None:
 
 
 class Edit(NamedTuple):
-    """What a request makes of the settings of a resource."""
+    """The change that a request makes to the settings of a resource."""
 
     #: Returns new settings from those that are set, given the keys of the resource.
     apply: Callable[[Mapping[str, str], Mapping[str, ConfigKey]], dict[str, str]]
-    #: What the request names; None for what it deletes.
+    #: The settings in the request; None for deleted ones.
     named: Mapping[str, str | None]
 
 
@@ -72,7 +72,7 @@ class ConfigAlteration:
         passwords: PasswordEncoder | None = None,
         reload_stores: Callable[[], None] = _nothing,
     ) -> None:
-        """`check_listeners` is given the settings before and after a change.
+        """Begin; `check_listeners` gets the settings before and after a change.
 
         `reload_stores` reads key stores again that were replaced; raises InvalidConfiguration.
         """
@@ -104,13 +104,14 @@ class ConfigAlteration:
         await self._admin.change(f"{TOPIC_CONFIGS}/{topic}", compute, validate_only=validate_only)
 
     async def alter_broker(self, edit: Edit, *, per_broker: bool, validate_only: bool) -> None:
-        """Change what is set for this broker, or for all brokers; or only check.
+        """Change the settings of this broker, or of all brokers; or only check.
 
         Errors: InvalidRequest, InvalidConfiguration, ConfigError, those of the policy and the
         store.
         """
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
+            """Return the stored settings after the edit; raise if a rule or policy refuses it."""
             settings = self._settings()
             kept = usable_broker_overrides(
                 current, _pass_over, per_broker=per_broker, passwords=self._passwords
@@ -129,7 +130,7 @@ class ConfigAlteration:
                 return changed
             if per_broker:
                 self._reload_stores()
-            # What has not changed keeps its text, salt and all.
+            # An unchanged setting keeps its text, salt and all.
             same = {k: current[k] for k, text in kept.items() if checked.get(k) == text}
             new = {k: text for k, text in checked.items() if k not in same}
             return {**changed, **self._encoded(new), **same}
@@ -173,7 +174,7 @@ def _check_broker(
             "These security configs can be dynamically updated only per-listener using the "
             f"listener prefix: HashSet({', '.join(unprefixed)})"
         )
-    # Their types are looked at before what they may be set for.
+    # Their types are checked before their values.
     check_broker_change(changed, per_broker=True)
     of_one = [name for name in changed if not per_broker and is_only_per_broker(name)]
     if of_one:

@@ -1,4 +1,4 @@
-"""What is refused when settings are read or changed.
+"""Refusals when settings are read or changed.
 
 Source: ConfigAdminManager, ZkAdminManager of 3.9.1.
 """

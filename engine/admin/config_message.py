@@ -1,4 +1,4 @@
-"""What Kafka says of a topic's setting that it refuses.
+"""Kafka's error messages for invalid settings of topics.
 
 | wrong | message |
 |---|---|
@@ -10,7 +10,7 @@
 | two that contradict each other | `conflict topic config setting x (5) > y (4)` |
 | else | `Invalid value abc for configuration x: ` and our reason |
 
-Source: ConfigDef and LogConfig of 3.9.1, asked for each of these.
+Source: ConfigDef and LogConfig of 3.9.1, whose messages were recorded for each of these.
 Differs: a number too large for a double is none, Kafka shows it as Infinity.
 """
 
@@ -46,6 +46,7 @@ def config_message(error: ConfigError) -> str:
 
 
 def _shown(key: ConfigKey, error: ConfigError) -> str:
+    """Return the refused value in the form in which Kafka's error message contains it."""
     text = str(error.value).strip()
     number = _number(key, text)
     if key.type is ConfigType.DOUBLE and number is not None:
@@ -61,6 +62,7 @@ def _shown(key: ConfigKey, error: ConfigError) -> str:
 
 
 def _why(key: ConfigKey, error: ConfigError) -> str:
+    """Return Kafka's reason why the value is invalid for this key, or this parser's rule."""
     text = str(error.value).strip()
     if key.type is ConfigType.BOOLEAN:
         if text.lower() not in ("true", "false"):

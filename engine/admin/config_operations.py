@@ -1,11 +1,11 @@
-"""What operations make of an entity's settings; pure.
+"""Apply operations to an entity's settings; pure.
 
 | operation | on a list |
 |---|---|
 | SET | |
 | DELETE | a setting that is not set: nothing |
-| APPEND | elements that are not there yet, behind those that are |
-| SUBTRACT | each element named is taken out once |
+| APPEND | elements that are not there yet, after those that are |
+| SUBTRACT | each element named is removed once |
 
 A list that is not set starts from the default of its key, and not from the broker's value. Empty
 elements count as any other, but for those at the end of a text: they are none, as Java splits.
@@ -33,7 +33,7 @@ AlterableConfig: TypeAlias = (
 
 
 class Operation(IntEnum):
-    """What is done to one setting, by Kafka's numbers."""
+    """The operation on one setting, by Kafka's numbers."""
 
     SET = 0
     DELETE = 1

@@ -1,15 +1,15 @@
-"""Nodes of users, clients and addresses that have no settings left: they go.
+"""Delete nodes of users, clients and addresses that have no settings left.
 
 ```
 /config/users/<u>/clients/<c>    and with the last <c>  …/clients
                                  and with that          /config/users/<u>, if it has no settings
 ```
 
-Without this there would be a node for everyone who ever had a quota. A node that others are below
+Without this there would be a node for every user who ever had a quota. A node with children
 stays, empty.
 
 Source: AdminZkClient.tryCleanQuotaNodes of 3.9.1.
-Differs: all go in one transaction, each by its version.
+Differs: all are deleted in one transaction, each by its version.
 """
 
 from __future__ import annotations

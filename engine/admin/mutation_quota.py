@@ -1,4 +1,4 @@
-"""What counts the partitions that a request creates or deletes.
+"""The quota that counts the partitions which a request creates or deletes.
 
 Source: ControllerMutationQuotaManager, KIP-599.
 """
@@ -25,7 +25,7 @@ class MutationQuota(Protocol):
         """Count partitions; returns whether they may come and go now."""
 
     def throttle_ms(self) -> int:
-        """Return for how long the client should ask for nothing, as it is now."""
+        """Return the throttle time of the client in ms, as of now."""
 
 
 class NoMutationQuota:

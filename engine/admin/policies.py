@@ -1,4 +1,4 @@
-"""Policies of the operator: what else is asked before a topic is created or settings change.
+"""Policies of the operator: additional checks before a topic is created or settings change.
 
 ```python
 from engine.admin.policies import CreateTopicRequest, PolicyViolationError
@@ -14,13 +14,13 @@ class AtMostTwelvePartitions:
     def close(self): ...                              # optional: at the broker's end
 ```
 
-| setting | asked for | with |
+| setting | called for | with |
 |---|---|---|
 | `create.topic.policy.class.name` | CreateTopics, also to validate only; automatic creation | CreateTopicRequest |
 | `alter.config.policy.class.name` | AlterConfigs, IncrementalAlterConfigs, also to validate only | AlterConfigRequest |
 
-They are asked last, when all other checks have passed. CreatePartitions, DeleteTopics, levels of
-loggers and what brokers change themselves are not asked for. `validate` runs on the broker's one
+They are called last, when all other checks have passed. They are not called for CreatePartitions,
+DeleteTopics, levels of loggers and changes by brokers. `validate` runs on the broker's one
 thread: it must not wait.
 
 | `validate` raises | the client gets |
@@ -51,7 +51,7 @@ ALTER_CONFIG_POLICY: Final = "alter.config.policy.class.name"
 
 
 class PolicyViolationError(ApiError):
-    """What is asked for breaks a policy; a policy raises it with the words for the client."""
+    """A request breaks a policy; the policy raises it with the message for the client."""
 
     def __init__(self, message: str) -> None:
         super().__init__(POLICY_VIOLATION, message)
@@ -68,14 +68,14 @@ class CreateTopicRequest(NamedTuple):
     num_partitions: int | None
     replication_factor: int | None
     replicas_assignments: Mapping[int, Sequence[int]] | None
-    #: What the request sets, and nothing else.
+    #: The settings in the request, and no others.
     configs: Mapping[str, str]
 
 
 class AlterConfigRequest(NamedTuple):
     """Settings that are to change.
 
-    `configs` is what the request names: all settings of AlterConfigs, the single ones of
+    `configs` are the settings in the request: all settings of AlterConfigs, the single ones of
     IncrementalAlterConfigs with their operands, None for those that it deletes.
     """
 
@@ -99,7 +99,7 @@ class Policy(Generic[R]):
             raise ConfigError(key, type(policy).__name__, "has no method validate(request)")
 
     def validate(self, request: R) -> None:
-        """Raise ApiError or ConfigError for what the policy forbids."""
+        """Raise ApiError or ConfigError if the policy forbids the request."""
         try:
             self._policy.validate(request)
         except (ApiError, ConfigError):
@@ -146,6 +146,7 @@ def load_policies(
 
 
 def _load(key: str, text: str | None, static: Mapping[str, str]) -> Policy[Any] | None:
+    """Create and configure the policy class that the setting names; None if it names none."""
     if text is None or not text.strip():
         return None
     made = plugin_class(key, text)

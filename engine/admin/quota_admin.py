@@ -56,7 +56,7 @@ class QuotaAdmin:
     async def alter(
         self, entity: Entity, changes: Sequence[QuotaChange], *, validate_only: bool
     ) -> None:
-        """Change quotas of an entity; raises ApiError and what the store does."""
+        """Change quotas of an entity; raises ApiError and the errors of the store."""
         node = node_of(entity, lambda host: self._address_of(host) is not None)
         await self._configs.change(
             node.path,
@@ -65,7 +65,7 @@ class QuotaAdmin:
         )
 
     async def describe(self, wanted: QuotaFilter) -> list[EntityQuotas]:
-        """Return the entities that a filter means; raises ApiError and what the store does."""
+        """Return the entities that a filter matches; raises ApiError and the store's errors."""
         check_components(wanted.components)
         await self._check_exact(wanted)
         found = []

@@ -1,4 +1,4 @@
-"""What quotas are for: a user, a client id, both, or an address; and their place in znodes.
+"""Entities with quotas: a user, a client id, both, or an address; and their znodes.
 
 | entity | node below `/config` | settings |
 |---|---|---|
@@ -7,8 +7,8 @@
 | client-id | `clients/<c>` | quotas |
 | ip | `ips/<a>` | connection_creation_rate |
 
-A part without a name is the default of all that have none of their own: `<default>`. Names are
-sanitized, so that no name looks like the default.
+A part without a name is the default of all without a quota: `<default>`. Names are
+sanitized, so that no name equals the default.
 
 Source: ZkAdminManager.parseAndSanitizeQuotaEntity, alterClientQuotas and
 describeClientQuotas; KIP-546.
@@ -38,7 +38,7 @@ USER: Final = "user"
 CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
 _KINDS: Final = (USER, CLIENT_ID, IP)
-#: What is added before the fraction is cut off.
+#: Added before the fraction is truncated.
 _EPSILON: Final = 1e-6
 _INT_BITS: Final = {ConfigType.INT: 32, ConfigType.LONG: 64}
 
@@ -69,19 +69,19 @@ class QuotaChange(NamedTuple):
 
 
 def sanitized_name(name: str | None) -> str:
-    """Return a name as it stands in a path."""
+    """Return a name as it is in a path."""
     return DEFAULT_ENTITY if name is None else sanitized(name)
 
 
 def name_of(node: str) -> str | None:
-    """Return the name behind a part of a path, None for the default."""
+    """Return the name in a part of a path, None for the default."""
     return None if node == DEFAULT_ENTITY else unsanitized(node)
 
 
 def node_of(entity: Entity, has_address: Callable[[str], bool]) -> EntityNode:
-    """Return where an entity's quotas lie; raises InvalidRequest.
+    """Return the node of an entity's quotas; raises InvalidRequest.
 
-    `has_address` says whether a name is an address or a host that has one.
+    `has_address` returns whether a name is an address or a host that has one.
     """
     if not entity:
         raise InvalidRequest("Invalid empty client quota entity")
@@ -138,7 +138,7 @@ def _text_of(key: ConfigKey, value: float) -> str:
     if key.type not in _INT_BITS:
         raise UnexpectedChange(f"{key.name} is no number")
     whole = _whole(value + _EPSILON, _INT_BITS[key.type])
-    # Nothing is beyond a bound for what is no number.
+    # A value that is no number exceeds no bound.
     if abs(whole - value) > _EPSILON:
         raise InvalidRequest(f"Configuration {key.name} must be a {key.type.name} value")
     return str(whole)
@@ -152,7 +152,7 @@ def _whole(value: float, bits: int) -> int:
     return int(max(-highest - 1, min(highest, value)))
 
 
-# What a description asks for
+# The filter of a description
 
 
 class Component(NamedTuple):
@@ -160,7 +160,7 @@ class Component(NamedTuple):
 
     kind: str
     is_any: bool
-    #: Of what is not any; None is the default.
+    #: The name, unless any is meant; None is the default.
     name: str | None = None
 
     def matches(self, entity: Entity) -> bool:

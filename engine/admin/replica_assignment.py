@@ -1,4 +1,4 @@
-"""Where the replicas of new partitions go, as Kafka's admin says it; the way of placing them is
+"""Assign replicas to new partitions as Kafka's admin does; the algorithm is
 `engine.planner.kafka_assignment`.
 
 Source: C9; org.apache.kafka.admin.AdminUtils of 3.9.1.
@@ -27,7 +27,7 @@ class Placement(NamedTuple):
 
     @classmethod
     def random(cls, entropy: Entropy, broker_count: int) -> Placement:
-        """Return where a new topic begins, so that topics spread over the brokers."""
+        """Return a random start of a new topic, so that topics spread over the brokers."""
         return cls(entropy.random_below(broker_count), entropy.random_below(broker_count))
 
 

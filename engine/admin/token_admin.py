@@ -5,7 +5,7 @@ set or create /delegation_token/tokens/<id>, or delete it
 create /delegation_token/token_changes/token_change_<S> ── every broker reads the token again
 ```
 
-The broker that changes a token goes by it at once. Any broker does, not only the controller; the
+The broker that changes a token applies it at once. Any broker does, not only the controller; the
 controller alone removes those that have expired (`expire`).
 
 | request | refused |
@@ -75,7 +75,7 @@ class TokenAdmin:
     # Following the znodes
 
     async def create_paths(self) -> None:
-        """Make the persistent nodes that tokens lie below."""
+        """Create the persistent parent nodes of the tokens."""
         parent = DELEGATION_TOKENS.rpartition("/")[0]
         for path in (parent, DELEGATION_TOKENS, DELEGATION_TOKEN_CHANGES):
             try:
@@ -125,7 +125,7 @@ class TokenAdmin:
         return token
 
     async def renew(self, principal: str, hmac: bytes, period_ms: int) -> int:
-        """Let a token hold for so long from now; a period below 0 is the broker's.
+        """Set a token's expiry so long from now; a period below 0 is the broker's.
 
         Returns when it expires. Errors: ApiError, those of the store.
         """
@@ -136,7 +136,7 @@ class TokenAdmin:
         return await self._expire_at(token, now_ms + renewal_ms)
 
     async def expire(self, principal: str, hmac: bytes, period_ms: int) -> int:
-        """Let a token end so long from now, below 0 at once; returns when.
+        """Expire a token so long from now, below 0 at once; return its expiry time.
 
         Errors: ApiError, those of the store.
         """

@@ -6,11 +6,11 @@ check (topic_creation, topic_growth) ── refused: its error
 write   create   /config/topics/t, /brokers/topics/t      one transaction, in this order
         grow     /brokers/topics/t over the version that was read
         delete   /admin/delete_topics/t
-   │                    the controller hears of it by its watches and does the rest
+   │                    the controller is notified by its watches and does the rest
 wait    until this broker's metadata shows it, or the timeout (topic_waiting)
 ```
 
-With a timeout of 0 or less nothing waits: what was written is answered with REQUEST_TIMED_OUT.
+With a timeout of 0 or less nothing waits: written topics are answered with REQUEST_TIMED_OUT.
 
 Source: ZkAdminManager, AdminZkClient; ZN:delete-topic.
 """
@@ -59,7 +59,7 @@ class TopicAdmin:
         describe: bool = True,
         quota: MutationQuota = UNBOUNDED,
     ) -> TopicResults:
-        """Create topics of distinct names; `describe` tells their settings in the result."""
+        """Create topics of distinct names; `describe` adds their settings to the result."""
         results = await _written(
             [topic.name for topic in topics],
             self._creation.create(
@@ -76,7 +76,7 @@ class TopicAdmin:
     async def delete_topics(
         self, topics: Sequence[str], *, timeout_ms: int, quota: MutationQuota = UNBOUNDED
     ) -> TopicResults:
-        """Ask for the deletion of topics; one that is asked for already is waited for."""
+        """Request the deletion of topics; one that is requested already is waited for."""
         results = await _written(topics, self._delete(topics, quota))
         late = [name for name, result in results.items() if result.code == NONE]
         if late and timeout_ms > 0:
@@ -84,6 +84,7 @@ class TopicAdmin:
         return with_late(results, late)
 
     async def _delete(self, topics: Sequence[str], quota: MutationQuota) -> TopicResults:
+        """Write a deletion node for each topic within the quota; return one result per topic."""
         results: TopicResults = {}
         stored = []
         for topic in topics:

@@ -61,7 +61,7 @@ class _Planned(NamedTuple):
 
 
 class _Described(NamedTuple):
-    """What a request was told of the settings of its topics, and what that depends on."""
+    """The described settings of a request's topics, with the values that they depend on."""
 
     settings: BrokerSettings
     configs: dict[str, str]
@@ -145,7 +145,7 @@ class TopicCreation:
         replicas: Mapping[int, tuple[int, ...]],
         configs: Mapping[str, str],
     ) -> None:
-        """Raise TopicRefused for what the operator's policy forbids."""
+        """Raise TopicRefused if the operator's policy forbids the topic."""
         policy = self._ports.policy
         if policy is None:
             return
@@ -176,6 +176,7 @@ class TopicCreation:
         return last.described
 
     def _place(self, topic: CreatableTopic) -> dict[int, tuple[int, ...]]:
+        """Return the replicas of each partition: as requested, or assigned over all brokers."""
         if topic.assignments:
             return dict(topic.assignments)
         partition_count, replication_factor = topic.partition_count, topic.replication_factor
@@ -200,6 +201,7 @@ class TopicCreation:
     async def _write_new(
         self, planned: Mapping[str, _Planned], results: dict[str, TopicResult], share: Share
     ) -> None:
+        """Write the znodes of all planned topics; add the error of a failed one to `results`."""
         groups = []
         for name, plan in planned.items():
             if share.is_over():

@@ -1,6 +1,6 @@
-"""Why a topic is not created, deleted or made larger, with Kafka's codes and messages.
+"""Reasons why a topic is not created, deleted or extended, with Kafka's codes and messages.
 
-Tools print the message, so its words are part of what clients see.
+Tools print the message, so its text is part of the interface.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class MorePartitions(NamedTuple):
 
 
 class _Growth(NamedTuple):
-    """What is written to make a topic larger."""
+    """The nodes that are written to add partitions to a topic."""
 
     operations: list[Operation]
     added_count: int
@@ -73,7 +73,7 @@ class TopicGrowth:
     ) -> dict[str, TopicResult]:
         """Check topics of distinct names, and write those that pass."""
         if not all(_has_path(topic.name) for topic in topics):
-            # Kafka asks its store for all at once, and fails at a path that no node can have.
+            # Kafka requests all from its store at once, and fails at a path that no node can have.
             return {topic.name: TopicResult(UNKNOWN_SERVER_ERROR) for topic in topics}
         results: dict[str, TopicResult] = {}
         remaining = list(topics)
@@ -101,7 +101,7 @@ class TopicGrowth:
         results: dict[str, TopicResult],
         quota: MutationQuota,
     ) -> None:
-        """Leave out what a quota does not admit; once, however often others write a topic too."""
+        """Leave out topics that exceed the quota; counted once, also if writes are repeated."""
         for name in [name for name, write in writes.items() if not quota.admits(write.added_count)]:
             results[name] = EXCEEDED
             del writes[name]
@@ -109,7 +109,7 @@ class TopicGrowth:
     async def _plan(
         self, topics: Sequence[MorePartitions], results: dict[str, TopicResult]
     ) -> dict[str, _Growth]:
-        """Return what to write for the topics that pass; the others have their result."""
+        """Return the nodes to write for the topics that pass; the others have their result."""
         writes: dict[str, _Growth] = {}
         for topic in topics:
             try:

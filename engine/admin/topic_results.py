@@ -1,4 +1,4 @@
-"""What became of the topics of a request."""
+"""The results for the topics of a request."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from engine.znode.errors import NodeError, NodeExists
 
 
 class TopicResult(NamedTuple):
-    """What became of one topic of a request; `code` 0 is success.
+    """The result for one topic of a request; `code` 0 is success.
 
-    Of a topic that was created, or would have been, also what it is.
+    A topic that was created, or would have been, also has its id, counts and settings.
     """
 
     code: int = NONE
@@ -34,7 +34,7 @@ TopicResults: TypeAlias = dict[str, TopicResult]
 def refused(error: TopicRefused) -> TopicResult:
     """Return the result of a topic that was refused.
 
-    What the broker itself is to blame for is not told to clients.
+    A fault of the broker itself is not described to clients.
     """
     message = None if error.code == UNKNOWN_SERVER_ERROR else error.detail
     return TopicResult(error.code, message)

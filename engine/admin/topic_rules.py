@@ -1,6 +1,6 @@
-"""Which topics may be created, and how large an existing one may become: pure.
+"""The rules for creating a topic, and for adding partitions to an existing one: pure.
 
-A topic to create, in the order in which Kafka looks:
+A topic to create, in the order in which Kafka checks:
 
 | claim | otherwise |
 |---|---|
@@ -16,7 +16,7 @@ A topic to create, in the order in which Kafka looks:
 | the operator's policy allows it (`policies.py`) | POLICY_VIOLATION |
 
 Source: ZkAdminManager.createTopics, AdminZkClient.validateTopicCreate and
-createNewPartitionsAssignment, and what kafka-topics prints.
+createNewPartitionsAssignment, and the output of kafka-topics.
 """
 
 from __future__ import annotations
@@ -102,6 +102,7 @@ def is_name(topic: str) -> bool:
 
 
 def _name_problem(topic: str) -> str:
+    """Return Kafka's reason why a topic name is invalid; the caller knows that it is."""
     if not topic:
         return "the empty string is not allowed"
     if topic in (".", ".."):
@@ -122,7 +123,7 @@ def already_exists(topic: str) -> TopicRefused:
 
 
 def can_collide(topic: str) -> bool:
-    """Return whether other names may look the same to metrics."""
+    """Return whether other names may be equal in the names of metrics."""
     return "." in topic or "_" in topic
 
 
@@ -194,7 +195,7 @@ def check_added_replicas(
 ) -> None:
     """Raise TopicRefused unless added partitions may have these replicas.
 
-    Differs: five or more unknown brokers are told in the order given, by Kafka in that of a hash.
+    Differs: five or more unknown brokers are named in the order given, by Kafka in that of a hash.
     """
     named = dict.fromkeys(broker_id for replicas in assignments for broker_id in replicas)
     unknown = [broker_id for broker_id in named if broker_id not in broker_ids]
@@ -226,6 +227,7 @@ def check_added_replicas(
 
 
 def _check_added(partition: int, replicas: tuple[int, ...]) -> None:
+    """Raise TopicRefused if the replicas of a new partition are none or contain a duplicate."""
     if not replicas:
         raise TopicRefused(
             INVALID_REPLICA_ASSIGNMENT,

@@ -1,4 +1,4 @@
-"""Requests that wait until the brokers' metadata shows what they wrote.
+"""Requests that wait until the brokers' metadata shows their writes.
 
 | operation | is done for a topic when |
 |---|---|
@@ -6,8 +6,8 @@
 | elect leaders | each partition that got a leader is led by it in the metadata |
 | delete | the metadata has no such topic |
 
-Those topics that are not done by the deadline are answered with REQUEST_TIMED_OUT; what was
-written goes on all the same.
+The topics that are not done by the deadline are answered with REQUEST_TIMED_OUT; their changes
+continue all the same.
 
 Source: DelayedCreatePartitions, DelayedDeleteTopics, DelayedElectLeader.
 """
@@ -29,7 +29,7 @@ _NO_LEADER = -1
 
 
 class _DelayedTopics(DelayedOperation):
-    """Topics that are not done yet; each is looked at until it is."""
+    """Topics that are not done yet; each is checked until it is."""
 
     __slots__ = ("_is_done", "late_topics", "pending")
 
@@ -52,7 +52,7 @@ class _DelayedTopics(DelayedOperation):
         return not self.pending
 
     def keep(self) -> None:
-        """Keep the promise with what is not done now; run by who completes it."""
+        """Keep the promise with the topics not done now; run by the code that completes it."""
         promise = self.late_topics
         late = [topic for topic in reversed(self.pending) if not self._is_done(topic)]
         self.drop()
@@ -66,7 +66,7 @@ class _DelayedTopics(DelayedOperation):
         return True
 
     def drop(self) -> None:
-        """Let go of the topics and the promise."""
+        """Release the topics and the promise."""
         self.pending = []
         del self._is_done, self.late_topics
 
@@ -125,7 +125,7 @@ class TopicWaiting:
         return self._wait(topics, timeout_ms, is_done)
 
     def for_removal(self, topics: Iterable[str], timeout_ms: int) -> Promise[list[str]]:
-        """Wait until topics are gone."""
+        """Wait until topics are deleted."""
         return self._wait(
             topics, timeout_ms, lambda topic: topic not in self._metadata_cache.topics
         )
@@ -151,7 +151,7 @@ class TopicWaiting:
         return late_topics
 
     def advance(self) -> None:
-        """Answer what is past its deadline."""
+        """Complete the operations past their deadline."""
         do_each(self._purgatory.advance(self._clock.monotonic_ms()), _DelayedTopics.keep)
 
     def next_deadline_ms(self) -> int | None:

@@ -1,4 +1,4 @@
-"""Credentials of users in znodes: made, removed, listed.
+"""SCRAM credentials of users in znodes: created, removed, listed.
 
 ```
 /config/users/<u>   {"version":1,"config":{"SCRAM-SHA-256":"salt=…,stored_key=…,…"}}
@@ -9,7 +9,7 @@
 | an empty name; too few or too many iterations | UNACCEPTABLE_CREDENTIAL |
 | a mechanism that is not there | UNSUPPORTED_SASL_MECHANISM |
 | one mechanism twice | DUPLICATE_RESOURCE |
-| removal of what is not there | RESOURCE_NOT_FOUND |
+| removal of a missing credential | RESOURCE_NOT_FOUND |
 | an empty salted password | UNKNOWN_SERVER_ERROR |
 
 Of a user all is done or nothing.
@@ -48,7 +48,7 @@ _NO_NAME = "Username must not be empty"
 
 
 class CredentialRefused(ApiError):
-    """What is asked for of a user's credentials cannot be."""
+    """A change of a user's credentials is refused."""
 
 
 class CredentialChange(NamedTuple):
@@ -110,7 +110,7 @@ class CredentialAdmin:
     async def _unprepared(
         self, by_user: Mapping[str, Sequence[CredentialChange]]
     ) -> dict[str, EngineError | None]:
-        """Refuse changes of which one has no key; removals of what is missing are found first."""
+        """Refuse changes of which one has no key; removals of missing ones are refused first."""
         missing: dict[str, EngineError | None] = {}
         for user, changes in by_user.items():
             found = await self._read(user, sanitized(user))
@@ -149,9 +149,9 @@ class CredentialAdmin:
         return None
 
     async def describe(self, users: Sequence[str]) -> list[UserCredentials]:
-        """Return the credentials of users; of all that have some where none is named.
+        """Return the credentials of users; without names, of all users that have some.
 
-        Raises the errors of the store where all are asked for.
+        Raises the errors of the store where all are requested.
         """
         if not users:
             nodes = await self._znodes.children(f"{CONFIG}/{USER_CONFIGS}")
@@ -164,6 +164,7 @@ class CredentialAdmin:
         return [await self._describe_one(user, counts[user]) for user in counts]
 
     async def _describe_one(self, user: str, count: int) -> UserCredentials:
+        """Return the credentials of one user; `count` is how often the request names the user."""
         if not user:
             return _nothing(user, RESOURCE_NOT_FOUND, _NO_NAME)
         if count > 1:
@@ -183,6 +184,7 @@ class CredentialAdmin:
         )
 
     async def _read(self, user: str, node: str) -> UserCredentials:
+        """Return the iterations per mechanism that a user's znode has, or the read error."""
         try:
             config = await self._configs.read(f"{USER_CONFIGS}/{node}")
         except EngineError as error:
@@ -206,7 +208,7 @@ def _has_empty_password(changes: Sequence[CredentialChange]) -> bool:
 
 
 def _illegal(changes: Sequence[CredentialChange]) -> EngineError | None:
-    """Return what is wrong with a user's changes: the last of creations, else of removals."""
+    """Return the fault of a user's changes: of the last creation, else of the last removal."""
     for is_creation in (True, False):
         kind = [change for change in changes if (change.salted is not None) == is_creation]
         for change in reversed(kind):
@@ -236,6 +238,7 @@ def _repeated(changes: Sequence[CredentialChange]) -> EngineError | None:
 
 
 def _changed(current: Mapping[str, str], changes: Sequence[CredentialChange]) -> dict[str, str]:
+    """Return a user's settings after all deletions, then all upserts, of SCRAM credentials."""
     config = dict(current)
     for change in changes:
         key = ScramMechanism(change.mechanism).key

@@ -1,17 +1,17 @@
-"""Whether a client may do something, by the access rules; and who tried what, in the log.
+"""Decide by the access rules whether a client may do something, and log each decision.
 
-Brokers of the same process and super users may do everything. All others are asked about each
-resource, and take no fast paths, but for one case: while there are no rules at all and
-`allow.everyone.if.no.acl.found` is set there is nothing to ask.
+Brokers of the same process and super users may do everything. For all others each resource is
+checked, without fast paths, with one exception: while there are no rules at all and
+`allow.everyone.if.no.acl.found` is set nothing has to be checked.
 
 | `kafka.authorizer.logger` | level |
 |---|---|
-| a denial of what a client asked for | INFO |
-| what was granted; the rule that decides, or that there is none | DEBUG |
-| what is only looked for: lists that leave out what is denied, authorized operations | TRACE |
+| a denial of a requested operation | INFO |
+| a grant, with the rule that decides or that there is none | DEBUG |
+| filtering: lists without the denied resources, authorized operations | TRACE |
 
 Source: kafka.security.authorizer.AclAuthorizer of 3.9.1, and lines that a real broker wrote.
-Differs: nothing is logged of those who may do everything, whom nobody asks about.
+Differs: nothing is logged for clients that may do everything: no rule is checked for them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class AclAuthorizer:
         self._cache = cache
         self._super_users = super_users
         self._allows_without_rules = allows_without_rules
-        #: The principal of the last controller that may not tell this broker of the cluster.
+        #: The principal of the last controller whose requests this broker has refused.
         self.refused_controller: str | None = None
 
     def may(
@@ -89,6 +89,7 @@ class AclAuthorizer:
     def _log_reason(
         self, requester: Requester, operation: AclOperation, resource: AclPattern
     ) -> None:
+        """Write the reason of the decision to the debug log, if Kafka's authorizer logs it."""
         rules = [
             AclBinding(pattern, entry)
             for pattern in self._cache.patterns()
@@ -105,7 +106,7 @@ class AclAuthorizer:
 def _reason_text(
     decision: AclDecision, requester: Requester, operation: AclOperation, resource: AclPattern
 ) -> str | None:
-    """Return why a decision is what it is, None where there are rules and none decides."""
+    """Return the reason of a decision, None if there are rules and none of them decides."""
     shown = (
         f"ResourcePattern(resourceType={resource.kind.name}, name={resource.name}, "
         "patternType=LITERAL)"
@@ -116,7 +117,7 @@ def _reason_text(
     if decision.rule is None:
         return None
     entry = decision.rule.entry
-    # The operation that the rule is about, which may imply the one that was asked for.
+    # The rule's operation, which may imply the requested one.
     decisive = operation if entry.operation is AclOperation.ALL else entry.operation
     return (
         f"operation = {decisive.name} on resource = {shown} from host = {requester.host} "
@@ -129,7 +130,7 @@ def _reason_text(
 def _log_result(
     session: Session, operation: AclOperation, pattern: AclPattern, audit: Audit, *, may: bool
 ) -> None:
-    """Log who tried what."""
+    """Log which client requested which operation, and the decision."""
     if may:
         level = logging.DEBUG if audit.logs_grant else _TRACE
     else:

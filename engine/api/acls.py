@@ -2,12 +2,12 @@
 
 | | without an authorizer | with one |
 |---|---|---|
-| DescribeAcls | SECURITY_DISABLED at the top | the rules that the filter means, by pattern |
+| DescribeAcls | SECURITY_DISABLED at the top | the rules that match, by pattern |
 | CreateAcls | SECURITY_DISABLED for each creation | a code for each |
 | DeleteAcls | SECURITY_DISABLED for each filter | for each the rules that it removed |
 
-A type, pattern, operation or permission of 0 ends the connection: it is what clients make of one
-that they do not know. Other numbers without a meaning match nothing.
+A type, pattern, operation or permission of 0 ends the connection: clients decode unknown values
+as 0. Other numbers without a meaning match nothing.
 
 | creation | refused with |
 |---|---|
@@ -20,8 +20,8 @@ that they do not know. Other numbers without a meaning match nothing.
 |---|---|
 | 0 | literal patterns alone |
 
-Kafka offers these APIs whether it has an authorizer or not, and tools show what they are told.
-Source: AclApis, AclAuthorizer of 3.9.1; KIP-140, KIP-290; a real broker's answers.
+Kafka offers these APIs with and without an authorizer, and tools print the responses.
+Source: AclApis, AclAuthorizer of 3.9.1; KIP-140, KIP-290; a real broker's responses.
 Differs: patterns come by kind, type and falling name; in Kafka by a hash that is another in each run.
 """  # noqa: E501 - a table
 
@@ -55,7 +55,7 @@ from engine.security.acls import (
 from engine.wire import messages
 
 _NO_AUTHORIZER = "No Authorizer is configured."
-#: What DescribeAcls says; Kafka's tool prints it.
+#: DescribeAcls' message, which Kafka's tool prints.
 _NO_AUTHORIZER_HERE = "No Authorizer is configured on the broker"
 
 #: The type, pattern, operation or permission that a client does not know.
@@ -119,7 +119,7 @@ class Acls:
     def delete(
         self, request: messages.DeleteAclsRequest, _exchange: Exchange
     ) -> messages.DeleteAclsResponse | Promise[messages.DeleteAclsResponse]:
-        """Promise what each filter removed."""
+        """Promise the rules that each filter removed."""
         for acl_filter in request.filters:
             _check_filter(acl_filter)
         response = messages.DeleteAclsResponse
@@ -154,7 +154,7 @@ def _is_no_binding(binding: AclBinding) -> bool:
 
 
 def _refusal(binding: AclBinding) -> EngineError | None:
-    """Return why a rule cannot be, before it is looked at what there is."""
+    """Return why a rule is invalid by itself, None if it is valid; existing rules do not matter."""
     kind, name, _ = binding.pattern
     if kind is AclResource.CLUSTER and name != CLUSTER_NAME:
         return InvalidRequest(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
@@ -178,7 +178,7 @@ def _created(errors: Iterable[EngineError | None]) -> messages.CreateAclsRespons
 
 
 def _code_and_message(error: EngineError) -> tuple[int, str | None]:
-    """Return the code and the words for a client; there are none for what Kafka fails at."""
+    """Return the code and message for a client; no message where Kafka's request fails."""
     if isinstance(error, ApiError) and error.code != UNKNOWN_SERVER_ERROR:
         return error.code, error.detail
     return UNKNOWN_SERVER_ERROR, None
@@ -197,6 +197,7 @@ def _deleted(results: list[list[DeletedAcl]]) -> messages.DeleteAclsResponse:
 
 
 def _matching(deleted: DeletedAcl) -> messages.DeleteAclsResponse.DeleteAclsMatchingAcl:
+    """Return the response's row for a deleted binding, with the error if it was not deleted."""
     pattern, entry = deleted.binding
     code, message = (0, None) if deleted.error is None else _code_and_message(deleted.error)
     return messages.DeleteAclsResponse.DeleteAclsMatchingAcl(
@@ -213,6 +214,7 @@ def _matching(deleted: DeletedAcl) -> messages.DeleteAclsResponse.DeleteAclsMatc
 
 
 def _binding_of(creation: _Creation) -> AclBinding:
+    """Return the access rule that one creation of the request describes."""
     return AclBinding(
         AclPattern(
             from_number(AclResource, creation.resource_type),
@@ -229,6 +231,7 @@ def _binding_of(creation: _Creation) -> AclBinding:
 
 
 def _filter_of(acl_filter: _Filter) -> AclFilter:
+    """Return the filter of access rules that one row of the request describes."""
     return AclFilter(
         PatternFilter(
             from_number(AclResource, acl_filter.resource_type_filter),

@@ -1,18 +1,18 @@
 """Admission: the step in front of every handler, and of every fast path past it.
 
 ```
-request ─ admit ─┬─ the rule of its row denies ─> the API's own response with an error (`denied.py`)
-                 ├─ a quota is used up ─────────> served; the response says so, the connection rests
+request ─ admit ─┬─ the rule of its row denies ─> the API's response with an error (`denied.py`)
+                 ├─ a quota is used up ─────────> served; the response has the throttle time
                  └─ handler ─ may(…) of each topic, group, transactional id
 fast path ─ may_take_fast_path ─ no: the path above
 ```
 
-`Session.may_take_fast_path` says that nothing of this can deny or delay anything to a client, so
-that nobody has to ask. It is found out once for a session, and again by `Admission.change`.
+`Session.may_take_fast_path` is true if no rule and no quota can deny or delay any request of this
+client, so that no check is needed. It is computed once a session, and again by `Admission.change`.
 
 Source: D24; KafkaApis, AuthHelper.
-Differs: Kafka knows a quota's delay only after the request; here it is asked for before, but for
-what only the response tells: a fetch's bytes, a topic's partitions (`Session.on_rest`).
+Differs: Kafka knows a quota's delay only after the request; here it is known before, except for
+sizes that only the response has: a fetch's bytes, a topic's partitions (`Session.on_rest`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ __all__ = [
 
 
 class Rule(Enum):
-    """Who may call an API."""
+    """Which clients may call an API."""
 
     ANYONE = "anyone, also before authentication"
     PER_RESOURCE = "the handler checks each topic, group or transaction"
@@ -69,7 +69,7 @@ class Rule(Enum):
     CLUSTER_ALTER_OR_ACTION = "Alter or ClusterAction on the cluster"
 
 
-#: What a client is told that may not, and Kafka's words for it.
+#: The error code and Kafka's message for a client that may not call an API.
 _REFUSALS = {
     AclResource.TOPIC: (TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed."),
     AclResource.GROUP: (GROUP_AUTHORIZATION_FAILED, "Group authorization failed."),
@@ -82,14 +82,14 @@ _REFUSALS = {
 
 
 class NotAuthorized(ApiError):
-    """A client may not do what it asks for to some resource of a kind."""
+    """A client may not do the requested operation on some resource of a kind."""
 
     def __init__(self, kind: AclResource) -> None:
         super().__init__(*_REFUSALS[kind])
         self.kind = kind
 
 
-#: The operations on the cluster of which a rule asks for one, in the order of asking.
+#: The operations on the cluster of which a rule requires one, in the order of the checks.
 _CLUSTER_OPERATIONS = {
     Rule.CLUSTER_DESCRIBE: (AclOperation.DESCRIBE,),
     Rule.CLUSTER_ALTER: (AclOperation.ALTER,),
@@ -101,29 +101,29 @@ _CLUSTER_OPERATIONS = {
 
 
 class Audit(NamedTuple):
-    """What is logged of one decision about a resource, for those who look who tried what.
+    """How a decision about a resource is logged, for audits.
 
     Source: Action and AclAuthorizer.logAuditMessage of 3.9.1.
     """
 
     #: How many places of the request name the resource.
     reference_count: int = 1
-    #: Whether the client asked for the resource itself, so that a denial is one to be seen.
+    #: True if the client named the resource itself, so that a denial is worth a log line.
     logs_denial: bool = True
-    #: Whether access is really granted, and not only looked for.
+    #: True if access is really granted, and the check is not only a filter.
     logs_grant: bool = True
 
 
-#: A client asked for the resource by name.
+#: The client's request names the resource.
 NAMED: Final = Audit()
-#: Something else may allow it too, or what is denied is left out.
+#: Something else may allow it too, or denied resources are left out.
 ONE_WAY: Final = Audit(logs_denial=False)
-#: A client asked what it may do.
+#: The client requests its authorized operations.
 ASKED_ABOUT: Final = Audit(logs_denial=False, logs_grant=False)
 
 
 class Session:
-    """What is known of one connection; lives as long as it does."""
+    """The state of one connection: its client, principal and parked requests."""
 
     __slots__ = (
         "__weakref__",
@@ -151,7 +151,7 @@ class Session:
         *,
         is_own_broker: bool = False,
     ) -> None:
-        """`is_own_broker` says that a broker of this process asks, not by a connection."""
+        """Begin a session; `is_own_broker` is true for calls from a broker of this process."""
         self.peer = peer
         self.is_own_broker = is_own_broker
         self._host: str | None = None
@@ -168,7 +168,7 @@ class Session:
         self.request_bytes = 0
         #: Lets the connection take no more requests for some ms.
         self.on_rest: Callable[[int], None] = lambda _delay_ms: None
-        #: What is kept between two of its requests, with what ends that.
+        #: The state kept between two requests of the session, with the function that ends it.
         self.parked: dict[object, Callable[[], None]] = {}
         #: Whether nothing can be denied or delayed to this client; set by its admission.
         self.may_take_fast_path = False
@@ -182,13 +182,13 @@ class Session:
         return self._host
 
     def authenticate(self, principal: str, *, by_token: bool = False) -> None:
-        """Take who the client is: rules and quotas of that user hold from now on."""
+        """Set the principal: rules and quotas of that user hold from now on."""
         self.principal = principal
         self.is_by_token = by_token
         self.admission.begin(self)
 
     def end(self) -> None:
-        """Give up what is parked: the connection is gone."""
+        """End the parked requests: the connection is closed."""
         parked, self.parked = self.parked, {}
         for end_one in parked.values():
             end_one()
@@ -225,7 +225,7 @@ class Session:
 
 
 class Authorizer(Protocol):
-    """Decides who may do what; never waits."""
+    """Decides which operations a client may do; never waits."""
 
     def may(
         self,
@@ -241,7 +241,7 @@ class Authorizer(Protocol):
         """Return whether there may be a resource of a kind that a client may do something to."""
 
     def may_everything(self, session: Session) -> bool:
-        """Return whether a client may do everything to everything, so that nobody asks."""
+        """Return whether a client may do everything, so that no rule has to be checked."""
 
 
 class Quotas(Protocol):
@@ -251,7 +251,7 @@ class Quotas(Protocol):
         """Return whether a client may ever have to rest."""
 
     def delay_ms(self, session: Session, api_key: int, client_id: str | None) -> int:
-        """Return how long a connection rests behind a request, 0 for not at all."""
+        """Return the throttle time of the connection after a request in ms, 0 for none."""
 
     def work_ns(self) -> int:
         """Return nanoseconds since an arbitrary start, to measure the work of handlers by."""
@@ -263,14 +263,14 @@ class Quotas(Protocol):
         """Return how much a fetch may bring at once, None without a bound."""
 
     def fetched(self, session: Session, client_id: str | None, size_bytes: int) -> int:
-        """Count what a fetch brings; returns for how long its client rests, not counted then."""
+        """Count a fetch's bytes; return the throttle time in ms, and do not count them then."""
 
     def mutations(
         self, session: Session, client_id: str | None, *, is_strict: bool
     ) -> MutationQuota:
-        """Return what counts the partitions that a request creates or deletes.
+        """Return the quota that counts the partitions which a request creates or deletes.
 
-        Strict: those beyond the quota are refused, not only followed by a rest.
+        Strict: partitions beyond the quota are refused; otherwise only a throttle time follows.
         """
 
     def call_later(self, delay_ms: int, run: Callable[[], None]) -> None:
@@ -301,7 +301,7 @@ class AllowAll:
 
 
 class NoQuotas:
-    """Lets nobody rest."""
+    """Throttles no client."""
 
     def bounds(self, _session: Session) -> bool:
         """Return False."""
@@ -312,7 +312,7 @@ class NoQuotas:
         return 0
 
     def work_ns(self) -> int:
-        """Return 0: nobody is measured."""
+        """Return 0: no handler's time is measured."""
         return 0
 
     def worked(self, _session: Session, _client_id: str | None, _work_ns: int) -> None:
@@ -329,16 +329,16 @@ class NoQuotas:
     def mutations(
         self, _session: Session, _client_id: str | None, *, is_strict: bool
     ) -> MutationQuota:
-        """Return what refuses nothing."""
+        """Return the quota that refuses nothing."""
         return NoMutationQuota()
 
     def call_later(self, _delay_ms: int, run: Callable[[], None]) -> None:
-        """Run now: nobody rests."""
+        """Run at once: no connection is throttled."""
         run()
 
 
 class Verdict(NamedTuple):
-    """What becomes of a request: an error code or 0, and how long its connection rests then."""
+    """The decision on a request: an error code or 0, and the connection's throttle time."""
 
     error_code: int = 0
     delay_ms: int = 0
@@ -350,8 +350,8 @@ ADMITTED = Verdict()
 class Admission:
     """The rules of one broker.
 
-    `broker_listeners` are those that orders of brokers may come by, None for all: Kafka serves them
-    on every listener, to those who may act for the cluster.
+    `broker_listeners` are the listeners that accept requests of brokers, None for all: Kafka serves
+    them on every listener, to principals that may act for the cluster.
     """
 
     def __init__(
@@ -376,14 +376,14 @@ class Admission:
         quotas: Quotas,
         broker_listeners: frozenset[str] | None = None,
     ) -> None:
-        """Take other rules, for connections that are open already too."""
+        """Set other rules, for connections that are open already too."""
         self.authorizer = authorizer
         self.quotas = quotas
         self.broker_listeners = broker_listeners
         self.refresh()
 
     def refresh(self) -> None:
-        """Ask again who may take fast paths: what the rules know has changed."""
+        """Recompute which sessions may take fast paths: the rules have changed."""
         for session in self._sessions:
             session.may_take_fast_path = self.is_open_to(session)
 
@@ -410,9 +410,9 @@ class Admission:
         is_inter_broker: bool,
         is_free: bool = False,
     ) -> Verdict:
-        """Judge a request by its API, before what is in it.
+        """Decide on a request by its API, before its body is read.
 
-        No quota counts for a free one, unless it is denied: then no broker has asked.
+        No quota counts for an exempt request, unless it is denied: then no broker has sent it.
         Source: RequestHandlerHelper.handleError.
         """
         if session.may_take_fast_path:

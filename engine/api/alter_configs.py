@@ -1,7 +1,7 @@
-"""AlterConfigs: all settings of a resource replaced by those given.
+"""AlterConfigs: replace all settings of a resource.
 
-What is not named is unset. Clients since 2.3 send IncrementalAlterConfigs instead; loggers cannot
-be changed this way.
+Settings that the request does not name are unset. Clients since 2.3 send
+IncrementalAlterConfigs instead; loggers cannot be changed this way.
 
 Source: KafkaApis.handleAlterConfigsRequest of 3.9.1.
 """
@@ -34,6 +34,7 @@ class AlterConfigs:
         """Promise the result of each resource."""
 
         async def alter(resource: messages.AlterConfigsRequest.AlterConfigsResource) -> None:
+            """Replace the settings of one resource; a null value leaves its key at the default."""
             check_configs(resource.configs)
             if resource.resource_type == ResourceType.BROKER_LOGGER:
                 raise InvalidRequest(f"Unknown resource type {resource.resource_type}")

@@ -1,8 +1,8 @@
 """AlterReplicaLogDirs (34): move replicas of this broker to other log directories.
 
 A partition that the broker does not have is REPLICA_NOT_AVAILABLE, and will be made in the
-directory when the controller places it here. The move itself goes on behind the response;
-DescribeLogDirs tells how far it is.
+directory when the controller places it here. The move itself continues after the response;
+DescribeLogDirs shows its progress.
 
 Source: REPL-14, KIP-113; KafkaApis.handleAlterReplicaLogDirsRequest.
 """
@@ -27,7 +27,7 @@ MoveTo: TypeAlias = Callable[[TopicPartition, str], None]
 
 
 class AlterReplicaLogDirs:
-    """Hands moves to the one who makes them."""
+    """Passes the requested moves to the mover of this broker's replicas."""
 
     def __init__(self, move_to: MoveTo, turns: LoopTurns) -> None:
         self._move_to = move_to
@@ -36,12 +36,13 @@ class AlterReplicaLogDirs:
     def handle(
         self, request: messages.AlterReplicaLogDirsRequest, _exchange: Exchange
     ) -> Promise[messages.AlterReplicaLogDirsResponse]:
-        """Begin what is asked for; of a partition that is named twice the last directory counts."""
+        """Begin the requested moves; of a partition named twice the last directory counts."""
         return in_order(promised(self._begun(request)))
 
     async def _begun(
         self, request: messages.AlterReplicaLogDirsRequest
     ) -> messages.AlterReplicaLogDirsResponse:
+        """Begin each requested move; return one error code per partition, in turns of the loop."""
         share = self._turns.begin()
         wanted = {
             TopicPartition(topic.name, index): directory.path

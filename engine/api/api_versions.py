@@ -4,10 +4,10 @@
 |---|---|
 | 0 | key, lowest, highest |
 | 1, 2 | + throttle time |
-| 3, 4 | flexible; the client says its software's name and version |
+| 3, 4 | flexible; the request has the client's software name and version |
 
 An unknown version is answered in the form of version 0 with UNSUPPORTED_VERSION and the one entry
-of this API, so that the client can ask again; the header of the response is always version 0.
+of this API, so that the client can repeat it; the header of the response is always version 0.
 Source: KIP-511, ApiVersionsRequest; KIP-584 for the epoch of finalized features.
 """
 
@@ -34,7 +34,7 @@ class ApiVersions:
     def handle(
         self, request: messages.ApiVersionsRequest, exchange: Exchange
     ) -> messages.ApiVersionsResponse:
-        """Return what is served; remembers the client's software from version 3 on."""
+        """Return the served versions; note the client's software from version 3 on."""
         if exchange.api_version >= 3:
             name = request.client_software_name
             version = request.client_software_version

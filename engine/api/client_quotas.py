@@ -7,7 +7,7 @@
 | 2 | all that have the part, the default too |
 
 Another match type, or no name with 0, is UNKNOWN_SERVER_ERROR. Alterations are done one by one;
-of several of one entity the last one's result is told.
+for several of one entity the response has the last one's result.
 
 | versions | difference |
 |---|---|
@@ -70,6 +70,7 @@ class ClientQuotas:
         """Promise the result for each entity."""
 
         async def work() -> messages.AlterClientQuotasResponse:
+            """Alter the quotas of each entry in order; an error fails its entry alone."""
             results = {}
             for entry in request.entries:
                 entity = {part.entity_type: part.entity_name for part in entry.entity}
@@ -125,5 +126,5 @@ def _altered(
 
 
 def _place(kind: str) -> int:
-    """Return where a part of an entity is in Java's map."""
+    """Return the position of a part of an entity in Java's map."""
     return spread_hash(java_string_hash(kind)) & (_CHAINS - 1)

@@ -37,7 +37,7 @@ def admit_offsets(
     metadata_cache: MetadataCache,
     committed_of: Callable[[T], CommittedOffset],
 ) -> AdmittedOffsets:
-    """Return what a request commits; `committed_of` returns the offset of one of its rows."""
+    """Return the offsets to commit; `committed_of` returns the offset of one row."""
     admitted = AdmittedOffsets({}, {}, set())
     for topic in topics:
         may_read = session.may(AclOperation.READ, AclResource.TOPIC, topic.name)

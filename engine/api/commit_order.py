@@ -1,9 +1,9 @@
 """The order in which responses to commits of offsets list partitions.
 
-Kafka first lists what it refuses itself (a topic that is denied, a partition that is not there), then what
-the group's coordinator says of the others: with their topic, where that is listed already. The others
-were keys of a hash map, so that each is listed once and in the order of hashes; a topic of which no
-partition is asked for is listed only where the topic itself is refused.
+Kafka first lists its refusals (a topic that is denied, a partition that does not exist), then
+the codes of the group's coordinator for the others: with their topic, where that is listed already.
+The others were keys of a hash map, so that each is listed once and in the order of hashes; a topic
+without requested partitions is listed only where the topic itself is refused.
 
 Differs: of more than four partitions, which are in another kind of map, the order is the same.
 Source: OffsetCommitResponse.Builder, TxnOffsetCommitResponse.Builder, GroupCoordinatorAdapter of 3.9.1.
@@ -49,8 +49,8 @@ def answered_rows(
 ) -> list[tuple[str, list[tuple[int, int]]]]:
     """Return topics with an index and a code for each partition.
 
-    `refused` are the codes of what the group was not asked about, `written` what it answered;
-    that stays in its order where it is not hashed.
+    `refused` are the codes of partitions that the group did not see, `written` the group's codes;
+    they stay in their order if `is_hashed` is false.
     """
     out: dict[str, list[tuple[int, int]]] = {}
     for topic in topics:

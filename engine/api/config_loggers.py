@@ -27,11 +27,11 @@ class LoggerLevels(Protocol):
         ...
 
     def set_level(self, name: str, level: str) -> None:
-        """Give a logger a level of its own."""
+        """Set a logger's level, which then does not follow its parent's."""
         ...
 
     def unset_level(self, name: str) -> None:
-        """Let a logger go by the one above it."""
+        """Unset a logger's level, so that it follows its parent's."""
         ...
 
 
@@ -41,7 +41,7 @@ def alter_loggers(
     *,
     validate_only: bool,
 ) -> None:
-    """Make all changes or none; raises InvalidConfiguration, InvalidRequest."""
+    """Apply all changes or none; raises InvalidConfiguration, InvalidRequest."""
     changes = list(configs)
     levels = loggers.levels()
     for change in changes:
@@ -59,6 +59,7 @@ def alter_loggers(
 def _check(
     change: messages.IncrementalAlterConfigsRequest.AlterableConfig, levels: Mapping[str, str]
 ) -> None:
+    """Raise if the change of a logger has an unknown operation, logger or level."""
     name, operation = change.name, change.config_operation
     if operation not in tuple(Operation):
         raise UnexpectedChange(f"an operation {operation}")

@@ -1,9 +1,9 @@
-"""What has settings, how it is named in requests, and what is refused about it.
+"""Resources with settings: their names in requests, and the errors for wrong ones.
 
 | type | name |
 |---|---|
 | 2 topic | its name |
-| 4 broker | its id; empty for what all brokers have |
+| 4 broker | its id; empty for the defaults of all brokers |
 | 8 broker logger | the broker's id |
 | 16 client metrics | only without ZooKeeper |
 
@@ -49,7 +49,7 @@ Resource: TypeAlias = "AlteredResource | messages.DescribeConfigsRequest.Describ
 
 
 class ResourceType(IntEnum):
-    """What has settings, by Kafka's numbers."""
+    """Resources with settings, by Kafka's numbers."""
 
     TOPIC = 2
     BROKER = 4
@@ -79,8 +79,8 @@ class ResourceResult(NamedTuple):
 def result_of(error: EngineError, resource_type: int, name: str) -> ResourceResult:
     """Return the result of a resource that was refused.
 
-    Values that a topic does not take are INVALID_CONFIG, those of a broker INVALID_REQUEST. What
-    fails without a code of its own tells nothing more, as in Kafka.
+    Values that are invalid for a topic are INVALID_CONFIG, for a broker INVALID_REQUEST. An error
+    without a code has no message in the response, as in Kafka.
     """
     if isinstance(error, ApiError):
         message = None if error.code == UNKNOWN_SERVER_ERROR else error.detail
@@ -100,11 +100,11 @@ def result_of(error: EngineError, resource_type: int, name: str) -> ResourceResu
 
 
 def value_message(error: ConfigError) -> str:
-    """Return what Kafka says of a broker's value that is not allowed; the rule may be ours."""
+    """Return Kafka's message for a broker's invalid value; the rule's text may be ours."""
     key = known_key(error.key)
     value, rule = error.value, error.rule
     if rule.startswith("requirement failed: "):
-        # What several settings contradict names none of them. Source: KafkaConfig.validateValues.
+        # A contradiction between settings names none of them. Source: KafkaConfig.validateValues.
         return rule
     if key is not None and rule.startswith("must be a ") and key.type in _NUMBERS:
         rule = f"Not a number of type {key.type.name}"
@@ -121,7 +121,7 @@ def value_message(error: ConfigError) -> str:
 
 
 def _culprit(key: ConfigKey, text: str) -> str:
-    """Return the first element of a list that is not allowed; the text of what is no list."""
+    """Return the first element of a list that is not allowed; of another type the text."""
     if key.type is not ConfigType.LIST:
         return text
     allowed = key.valid.strip("[]").split(", ")

@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat (68), ConsumerGroupDescribe (69): UNSUPPORTED_VERSION.
 
-A broker of a cluster with znodes offers both and serves neither, whatever
-`group.coordinator.rebalance.protocols` is: clients go on with the classic protocol.
+A broker of a cluster with znodes offers both and serves neither, for any value of
+`group.coordinator.rebalance.protocols`: clients continue with the classic protocol.
 
 Source: KafkaApis.handleConsumerGroupHeartbeat, handleConsumerGroupDescribe of 3.9.1; KIP-848.
 """

@@ -2,9 +2,9 @@
 
 | versions | difference |
 |---|---|
-| 0, 1 | topics with new count and replicas of what is new, or null; timeout; only validate |
+| 0, 1 | topics with new count and replicas of the new ones, or null; timeout; only validate |
 | 2 | flexible |
-| 3 | THROTTLING_QUOTA_EXCEEDED for a topic over the quota; older ones are done, and rest |
+| 3 | THROTTLING_QUOTA_EXCEEDED for a topic over the quota; older ones are done, and throttled |
 
 Only the controller adds partitions; another broker answers NOT_CONTROLLER for each.
 Source: KIP-195; KafkaApis.handleCreatePartitionsRequest.

@@ -66,6 +66,7 @@ class CreateTopics:
         quota = quota_of(exchange, strict_since=_STRICT_SINCE)
 
         async def work() -> messages.CreateTopicsResponse | EncodedRows:
+            """Create the topics that are not refused; encode a long response in turns."""
             results = await self._admin.create_topics(
                 [_new_topic(topic) for topic in request.topics if topic.name not in refused],
                 timeout_ms=request.timeout_ms,
@@ -106,7 +107,7 @@ class CreateTopics:
         results: dict[str, TopicResult],
         hidden: frozenset[str] = frozenset(),
     ) -> messages.CreateTopicsResponse:
-        """Return the response; of hidden topics it says nothing about their settings."""
+        """Return the response, without the settings of hidden topics."""
         return messages.CreateTopicsResponse(
             topics=[
                 self._hidden(name, results[name])
@@ -131,6 +132,7 @@ class CreateTopics:
     def _result(
         self, name: str, result: TopicResult
     ) -> messages.CreateTopicsResponse.CreatableTopicResult:
+        """Return the response's row of one topic, with its settings if the topic was created."""
         response = messages.CreateTopicsResponse
         configs = [
             response.CreatableTopicConfigs(

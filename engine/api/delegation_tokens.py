@@ -41,7 +41,7 @@ from engine.wire import messages
 R = TypeVar("R", messages.RenewDelegationTokenResponse, messages.ExpireDelegationTokenResponse)
 
 _NEVER_MS: Final = -1
-#: From this version on a response names who asked for a token.
+#: From this version on a response has the principal that requested the token.
 _FIRST_WITH_REQUESTER: Final = 3
 
 
@@ -176,7 +176,7 @@ class DelegationTokens:
         return NONE
 
     def _may_ask(self, session: Session) -> bool:
-        """Return whether a client is known by what it keeps to itself, and by no token."""
+        """Return whether the client is authenticated, and not by a delegation token."""
         protocol = self._security_protocol_of(session.listener)
         is_anonymous = session.principal == ANONYMOUS
         is_unknown = protocol == "PLAINTEXT" or (protocol == "SSL" and is_anonymous)
@@ -190,6 +190,7 @@ def _code_of(error: EngineError) -> int:
 def _not_created(
     owner: str, requester: str, code: int, version: int
 ) -> messages.CreateDelegationTokenResponse:
+    """Return a CreateDelegationToken response with an error code and no token."""
     kind, name = principal_parts(owner)
     response = messages.CreateDelegationTokenResponse(
         error_code=code,
@@ -221,6 +222,7 @@ def _created(
 def _described(
     token: DelegationToken, hmac: bytes, version: int
 ) -> messages.DescribeDelegationTokenResponse.DescribedDelegationToken:
+    """Return the response's row of one token; versions since 3 also name the requester."""
     response = messages.DescribeDelegationTokenResponse
     kind, name = principal_parts(token.owner)
     row = response.DescribedDelegationToken(

@@ -1,11 +1,11 @@
-"""DeleteRecords (21): everything below an offset goes, on all live replicas.
+"""DeleteRecords (21): delete the records below an offset on all live replicas.
 
 | versions | difference |
 |---|---|
 | 0, 1 | |
 | 2 | flexible |
 
-−1 stands for the high watermark. Source: KafkaApis.handleDeleteRecordsRequest; KIP-107.
+−1 means the high watermark. Source: KafkaApis.handleDeleteRecordsRequest; KIP-107.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ class DeleteRecords:
     def _response(
         self, results: dict[TopicPartition, DeleteRecordsResult]
     ) -> messages.DeleteRecordsResponse:
+        """Return the response: the low watermark or error code of each partition, by topic."""
         topics: dict[str, list[messages.DeleteRecordsResponse.DeleteRecordsPartitionResult]] = {}
         for topic_partition, result in results.items():
             partition = messages.DeleteRecordsResponse.DeleteRecordsPartitionResult(

@@ -60,7 +60,7 @@ class DeleteTopics:
     def handle(
         self, request: messages.DeleteTopicsRequest, exchange: Exchange
     ) -> messages.DeleteTopicsResponse | Promise[messages.DeleteTopicsResponse]:
-        """Return the response, or promise it when the topics are gone."""
+        """Return the response, or promise it when the topics are deleted."""
         requested = _requested(request, exchange.api_version)
         code = self._refusal(requested, exchange.api_version)
         if code != NONE:
@@ -102,14 +102,15 @@ class DeleteTopics:
     def _find(
         self, name: str | None, topic_id: bytes, session: Session
     ) -> messages.DeleteTopicsResponse.DeletableTopicResult:
+        """Return the row of one topic, by name or id: an error code, or NONE to delete it."""
         if topic_id != NO_UUID:
             name = self._controller.topic_name(topic_id)
             if name is None:
                 return self._result(None, topic_id, UNKNOWN_TOPIC_ID)
         if name is None:
-            # Kafka finds nobody allowed to delete what has no name.
+            # Kafka allows no client to delete a topic without a name.
             return self._result(None, topic_id, TOPIC_AUTHORIZATION_FAILED)
-        # Asked also of what is named, where nothing depends on it: it is logged.
+        # Checked for a named topic too, where nothing depends on it: the check is logged.
         may_describe = session.may(AclOperation.DESCRIBE, AclResource.TOPIC, name)
         if topic_id != NO_UUID and not may_describe:
             # The id is no secret, the name is.

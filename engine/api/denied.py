@@ -3,7 +3,7 @@
 | API | response |
 |---|---|
 | LeaderAndIsr, StopReplica, ElectLeaders, AlterPartitionReassignments | the error, and once more for each partition |
-| CreateAcls, DeleteAcls, AlterClientQuotas, AlterUserScramCredentials | the error for each thing that was asked for |
+| CreateAcls, DeleteAcls, AlterClientQuotas, AlterUserScramCredentials | the error for each requested change |
 | DescribeUserScramCredentials | the error, and once more for each user that was named, without the name |
 | ListPartitionReassignments | the error, and the partitions that were named, without replicas |
 | WriteTxnMarkers | the error for each partition of each marker |
@@ -12,8 +12,8 @@
 
 Source: getErrorResponse of the requests; KafkaApis.handleElectLeaders,
 handleDescribeLogDirsRequest.
-Differs: the message names the API, where Kafka prints the whole request; who may not describe all
-credentials gets a response, where Kafka fails and sends none.
+Differs: the message names the API, where Kafka prints the whole request; a client that may not
+describe all credentials gets a response, where Kafka fails and sends none.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _FIRST_LEADER_AND_ISR_BY_ID = 5
 _FIRST_GROUPED_STOP_REPLICA = 1
 _FIRST_STOP_REPLICA_BY_PARTITION = 3
 _FIRST_ELECT_LEADERS_WITH_ERROR = 1
-#: Responses that say in words what is wrong, too.
+#: Responses that also have an error message.
 _WITH_MESSAGE = frozenset(("DescribeAcls",))
-#: How Kafka's exception for the cluster says it.
+#: The message of Kafka's exception for the cluster.
 _CLUSTER_DENIED = "Cluster authorization failed."
 
 
@@ -52,6 +52,7 @@ def _message(name: str) -> str:
 
 
 def _leader_and_isr(request: messages.LeaderAndIsrRequest, version: int, code: int) -> Struct:
+    """Return LeaderAndIsr's response with the code for the request and for each partition."""
     response = messages.LeaderAndIsrResponse
     error = response.LeaderAndIsrPartitionError
     if version < _FIRST_LEADER_AND_ISR_BY_ID:
@@ -79,6 +80,7 @@ def _leader_and_isr(request: messages.LeaderAndIsrRequest, version: int, code: i
 
 
 def _stop_replica(request: messages.StopReplicaRequest, version: int, code: int) -> Struct:
+    """Return StopReplica's response with the code for the request and for each partition."""
     if version < _FIRST_GROUPED_STOP_REPLICA:
         keys = [(p.topic_name, p.partition_index) for p in request.ungrouped_partitions]
     elif version < _FIRST_STOP_REPLICA_BY_PARTITION:
@@ -98,6 +100,7 @@ def _stop_replica(request: messages.StopReplicaRequest, version: int, code: int)
 
 
 def _elect_leaders(request: messages.ElectLeadersRequest, version: int, code: int) -> Struct:
+    """Return ElectLeaders' response: the code per partition, and for the request since v1."""
     response = messages.ElectLeadersResponse
     results = [
         response.ReplicaElectionResult(
@@ -116,6 +119,7 @@ def _elect_leaders(request: messages.ElectLeadersRequest, version: int, code: in
 def _alter_reassignments(
     request: messages.AlterPartitionReassignmentsRequest, _version: int, code: int
 ) -> Struct:
+    """Return AlterPartitionReassignments' response: code and message on every level."""
     response = messages.AlterPartitionReassignmentsResponse
     row = response.ReassignablePartitionResponse
     message = _message("AlterPartitionReassignments")
@@ -153,6 +157,7 @@ def _delete_acls(request: messages.DeleteAclsRequest, _version: int, code: int) 
 
 
 def _alter_quotas(request: messages.AlterClientQuotasRequest, _version: int, code: int) -> Struct:
+    """Return AlterClientQuotas' response with the code and message for each entity."""
     response = messages.AlterClientQuotasResponse
     return response(
         entries=[
@@ -201,6 +206,7 @@ def _describe_credentials(
 def _list_reassignments(
     request: messages.ListPartitionReassignmentsRequest, _version: int, code: int
 ) -> Struct:
+    """Return ListPartitionReassignments' response: the code, and each requested partition empty."""
     response = messages.ListPartitionReassignmentsResponse
     partition = response.OngoingPartitionReassignment
     return response(
@@ -223,6 +229,7 @@ def _update_features(_request: messages.UpdateFeaturesRequest, _version: int, co
 def _alter_log_dirs(
     request: messages.AlterReplicaLogDirsRequest, _version: int, code: int
 ) -> Struct:
+    """Return AlterReplicaLogDirs' response with the code for each partition."""
     response = messages.AlterReplicaLogDirsResponse
     row = response.AlterReplicaLogDirPartitionResult
     return response(
@@ -240,6 +247,7 @@ def _alter_log_dirs(
 def _write_txn_markers(
     request: messages.WriteTxnMarkersRequest, _version: int, code: int
 ) -> Struct:
+    """Return WriteTxnMarkers' response with the code for each partition of each marker."""
     response = messages.WriteTxnMarkersResponse
     row = response.WritableTxnMarkerPartitionResult
     return response(

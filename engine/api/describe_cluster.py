@@ -1,12 +1,12 @@
 """DescribeCluster: the cluster's id, its controller, and the brokers that are up.
 
-| endpoint type asked for | version 0 | version 1 |
+| requested endpoint type | version 0 | version 1 |
 |---|---|---|
 | 1, brokers | the response | the response |
 | 2, controllers | – | MISMATCHED_ENDPOINT_TYPE |
 | others | – | UNSUPPORTED_ENDPOINT_TYPE |
 
-A controller without the asker's listener is told as −1, for the asker could not find it.
+A controller without the client's listener is −1, for the client could not reach it.
 
 Source: AuthHelper.computeDescribeClusterResponse of 3.9.1.
 """
@@ -68,6 +68,7 @@ class DescribeCluster:
     def _brokers(
         self, listener: str
     ) -> list[messages.DescribeClusterResponse.DescribeClusterBroker]:
+        """Return the live brokers that have an endpoint of the listener."""
         node = messages.DescribeClusterResponse.DescribeClusterBroker
         nodes = []
         for broker in self._metadata_cache.brokers_to_notify():

@@ -2,15 +2,15 @@
 
 | resource | answered |
 |---|---|
-| a topic | every key of topics; its own are read from its znode |
-| this broker's id | every key that is not internal, and what else is set |
-| no broker's name | what is set for all brokers |
+| a topic | every key of topics; its overrides are read from its znode |
+| this broker's id | every key that is not internal, and all others that are set |
+| the empty name of a broker | the defaults of all brokers |
 | this broker's loggers | the level that counts for each |
 | client metrics | INVALID_REQUEST: only without ZooKeeper |
 
-No keys, or null, ask for all; keys that there are not are left out. A type that there is not fails
-all resources of the request. Entries come in the order of the hash map that Kafka has them in.
-Documentation is null where it was not asked for or there is none (of plug-ins' and listeners' keys,
+No keys, or null, request all; unknown keys are left out. An unknown type fails
+all resources of the request. Entries come in the order of Kafka's hash map.
+Documentation is null where it was not requested or there is none (of plug-ins' and listeners' keys,
 of throttles), and empty for loggers.
 
 Source: kafka.server.ConfigHelper of 3.9.1; `config.describe` for the entries.
@@ -88,6 +88,7 @@ class DescribeConfigs:
     async def _work(
         self, request: messages.DescribeConfigsRequest, session: Session
     ) -> messages.DescribeConfigsResponse:
+        """Return the settings of each resource; resources refused by authorization come last."""
         results, denied = [], []
         for resource in request.resources:
             try:
@@ -140,6 +141,7 @@ class DescribeConfigs:
         request: messages.DescribeConfigsRequest,
         resource: messages.DescribeConfigsRequest.DescribeConfigsResource,
     ) -> list[messages.DescribeConfigsResponse.DescribeConfigsResourceResult]:
+        """Return one row per setting of a resource; raise EngineError if it is refused."""
         kind, name = resource.resource_type, resource.resource_name
         if kind == ResourceType.BROKER_LOGGER:
             return self._logger_rows(name)
@@ -185,6 +187,7 @@ class DescribeConfigs:
     def _row(
         self, config: DescribedConfig, documentation: str | None, *, with_synonyms: bool
     ) -> messages.DescribeConfigsResponse.DescribeConfigsResourceResult:
+        """Return the response's row of one setting."""
         synonym = messages.DescribeConfigsResponse.DescribeConfigsSynonym
         row = messages.DescribeConfigsResponse.DescribeConfigsResourceResult(
             name=config.name,

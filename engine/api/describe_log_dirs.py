@@ -4,11 +4,11 @@
 |---|---|
 | size | all of its .log files |
 | lag | how far its log ends before the high watermark; −1 for one that is not in use |
-| lag of a log being moved | what it has not copied yet |
+| lag of a log being moved | the records not copied yet |
 | future | whether it is being moved to this directory |
 
-A directory that is offline has KAFKA_STORAGE_ERROR and nothing else. Partitions that are asked for
-and not here are left out.
+An offline directory has KAFKA_STORAGE_ERROR and nothing else. Requested partitions that are not
+here are left out.
 
 Source: ReplicaManager.describeLogDirs, getLogEndOffsetLag of 3.9.1; KIP-113, KIP-827.
 """
@@ -51,12 +51,13 @@ class DescribeLogDirs:
     def handle(
         self, request: messages.DescribeLogDirsRequest, _exchange: Exchange
     ) -> Promise[messages.DescribeLogDirsResponse]:
-        """Promise every directory with the partitions that are asked for; null asks for all."""
+        """Promise every directory with the requested partitions in it; null requests all."""
         return in_order(promised(self._described(request)))
 
     async def _described(
         self, request: messages.DescribeLogDirsRequest
     ) -> messages.DescribeLogDirsResponse:
+        """Return each log directory with the requested partitions in it; all if none are named."""
         share = self._turns.begin()
         requested = None
         if request.topics is not None:
@@ -78,7 +79,7 @@ class DescribeLogDirs:
     ) -> Mapping[str, Mapping[str, list[_Partition]]]:
         """Return rows of partitions by their topics, and these by their directories.
 
-        A log that is gone, or in another place, when its turn comes is not told of.
+        A log that has been deleted or moved when its turn comes is left out.
         """
         rows: dict[str, dict[str, list[_Partition]]] = {}
         for known, is_future in ((self._logs.logs, False), (self._logs.futures, True)):
@@ -95,6 +96,7 @@ class DescribeLogDirs:
     def _directory(
         self, directory: LogDirectory, topics: Mapping[str, list[_Partition]]
     ) -> messages.DescribeLogDirsResponse.DescribeLogDirsResult:
+        """Return one directory with partitions and space; KAFKA_STORAGE_ERROR if it is offline."""
         result = messages.DescribeLogDirsResponse.DescribeLogDirsResult(log_dir=directory.path)
         try:
             if directory.offline is not None:

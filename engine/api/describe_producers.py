@@ -1,4 +1,4 @@
-"""DescribeProducers (61): who wrote to a partition and may go on, as its log knows.
+"""DescribeProducers (61): the producers that a partition's log has as active.
 
 Every replica answers, not the leader alone.
 Source: REPL-15; KafkaApis.handleDescribeProducersRequest; KIP-664.
@@ -46,6 +46,7 @@ class DescribeProducers:
     def _describe(
         self, topic_partition: TopicPartition, session: Session
     ) -> messages.DescribeProducersResponse.PartitionResponse:
+        """Return the active producers of one partition, or its error code and message."""
         partition = messages.DescribeProducersResponse.PartitionResponse(
             partition_index=topic_partition.partition
         )
@@ -69,6 +70,7 @@ class DescribeProducers:
     def _producers_of(
         self, log: LocalLog
     ) -> list[messages.DescribeProducersResponse.ProducerState]:
+        """Return the rows of a log's producers, in Kafka's order: that of Java's hash map."""
         producers = log.producers.producers
         return [
             messages.DescribeProducersResponse.ProducerState(

@@ -1,16 +1,16 @@
 """DescribeTopicPartitions: topics by name, page by page.
 
 ```
-asked: topics (none: all) · cursor (topic, partition) · limit
+request: topics (none: all) · cursor (topic, partition) · limit
  └─ topics sorted, those before the cursor's left out
      └─ partitions from the cursor's on, until the limit ── more? ──> next cursor
 ```
 
-A page ends inside a topic or before one; the next cursor says where the next one begins. Topics
-that are not there count nothing.
+A page ends inside a topic or before one; the next cursor is the start of the next page. Topics
+that do not exist count as no partition.
 
 Source: DescribeTopicPartitionsRequestHandler and KRaftMetadataCache of 3.9.1 (KIP-966).
-Differs: Kafka serves it only without ZooKeeper. Eligible leaders beside the in-sync set are kept
+Differs: Kafka serves it only without ZooKeeper. Eligible leaders outside the in-sync set exist
 only there too: both lists of them are empty here, where tools print N/A for a cluster that does
 not serve this.
 """
@@ -86,6 +86,7 @@ class DescribeTopicPartitions:
         left: int,
         session: Session,
     ) -> messages.DescribeTopicPartitionsResponse:
+        """Return up to `left` partitions from the cursor on, and the next cursor if more remain."""
         response = messages.DescribeTopicPartitionsResponse()
         for name in names:
             if not left:
@@ -113,6 +114,7 @@ class DescribeTopicPartitions:
     def _topic(
         self, name: str, session: Session
     ) -> messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic:
+        """Return the row of one topic, without partitions; an unknown name has an error code."""
         code = 0
         if name not in self._metadata_cache.topics:
             try:
@@ -133,6 +135,7 @@ class DescribeTopicPartitions:
     def _partition(
         self, index: int, metadata: PartitionMetadata, listener: str
     ) -> messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition:
+        """Return the row of one partition; leader -1 if the listener does not reach the leader."""
         leader = self._metadata_cache.brokers.get(metadata.leader_id)
         is_reached = leader is not None and leader.endpoint(listener) is not None
         return messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition(

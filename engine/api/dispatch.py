@@ -1,7 +1,7 @@
 """The table of the APIs that are served: one row each.
 
-What is advertised is what is in the table. A row says which versions are served, who may call it,
-and whether only brokers do; a test fails for a row without an authorization rule.
+Exactly the APIs in the table are advertised. A row has the served versions, the rule of which
+clients may call it, and whether only brokers do; a test fails for a row without a rule.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ FastHandler: TypeAlias = Callable[
 class ApiRow(NamedTuple):
     """One API as it is served; versions are inclusive.
 
-    `decode` reads requests in place of the table codec, for a handler that knows its form. A row
-    that is not advertised is served to all who ask, and ApiVersions is silent about it.
+    `decode` reads requests in place of the table codec, for a handler that decodes the bytes. A
+    row that is not advertised is served to all clients, and ApiVersions leaves it out.
     """
 
     key: int
@@ -60,7 +60,7 @@ class ApiRow(NamedTuple):
 
 
 class DispatchTable:
-    """Rows by API key, and the admission that stands before them."""
+    """Rows by API key, and the admission that is called before them."""
 
     def __init__(self, admission: Admission) -> None:
         self.admission = admission
@@ -108,12 +108,12 @@ class DispatchTable:
         return self._rows.get(key)
 
     def serve_local(self, name: str, handler: Handler) -> None:
-        """Let a handler serve brokers of this process that ask in values, not with a message."""
+        """Register a handler for brokers of this process, which call it with values."""
         key = api(name).key
         self._local_rows[key] = self._rows[key]._replace(handler=handler, decode=None)
 
     def local_row(self, key: int) -> ApiRow:
-        """Return the row that serves what brokers of this process ask in values."""
+        """Return the row that serves calls with values from brokers of this process."""
         return self._local_rows[key]
 
     def rows(self) -> list[ApiRow]:
@@ -122,9 +122,9 @@ class DispatchTable:
 
 
 def serve(row: ApiRow, request: object, exchange: Exchange) -> tuple[Handled, int]:
-    """Let a row's handler serve a request if admission allows it.
+    """Serve a request by a row's handler if admission allows it.
 
-    Returns the response, and how long the connection rests behind it in ms; raises as handlers do.
+    Returns the response, and the connection's throttle time in ms; raises as handlers do.
     """
     session = exchange.session
     quotas = session.admission.quotas

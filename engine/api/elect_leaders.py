@@ -1,4 +1,4 @@
-"""ElectLeaders (43): preferred leaders lead again, or those left where nobody leads.
+"""ElectLeaders (43): preferred elections, and unclean ones for partitions without a leader.
 
 | versions | difference |
 |---|---|
@@ -6,8 +6,8 @@
 | 1 | the kind of election: 0 preferred, 1 unclean; an error of the whole response |
 | 2 | flexible |
 
-The response waits until this broker's metadata shows the new leaders. Where all partitions were
-asked for, those that need no election are left out.
+The response waits until this broker's metadata shows the new leaders. If all partitions were
+requested, those that need no election are left out.
 
 Source: KIP-183, KIP-460; KafkaApis.handleElectLeaders, ReplicaManager.electLeaders,
 DelayedElectLeader.
@@ -35,7 +35,7 @@ _TIMED_OUT = PartitionElection(REQUEST_TIMED_OUT)
 
 
 class ElectLeaders:
-    """Asks the controller of this broker, and waits for what it elected."""
+    """Requests elections from the controller of this broker, and waits for their results."""
 
     def __init__(
         self,
@@ -72,6 +72,7 @@ class ElectLeaders:
         return promised(work())
 
     def _partitions(self, request: messages.ElectLeadersRequest) -> Iterable[TopicPartition]:
+        """Return the requested partitions, or all partitions of the cluster if the list is null."""
         if request.topic_partitions is None:
             return [
                 TopicPartition(topic, index)
@@ -100,6 +101,7 @@ class ElectLeaders:
     def _response(
         self, results: dict[TopicPartition, PartitionElection], is_all: bool
     ) -> messages.ElectLeadersResponse:
+        """Return the response by topic; `is_all` leaves out partitions that need no election."""
         by_topic: dict[str, list[messages.ElectLeadersResponse.PartitionResult]] = {}
         for partition, result in results.items():
             if is_all and result.code == ELECTION_NOT_NEEDED:
@@ -115,6 +117,7 @@ class ElectLeaders:
         )
 
     def _unknown_kind(self, request: messages.ElectLeadersRequest) -> messages.ElectLeadersResponse:
+        """Return UNKNOWN_SERVER_ERROR for a request with an unknown election type."""
         row = messages.ElectLeadersResponse.PartitionResult
         requested = [
             (

@@ -2,13 +2,13 @@
 
 | quota | measured | over it |
 |---|---|---|
-| producer_byte_rate | bytes of Produce requests | the response says how long the connection rests |
+| producer_byte_rate | bytes of Produce requests | the response has the throttle time |
 | consumer_byte_rate | bytes of Fetch responses to consumers | the response is empty, and counts for nothing |
 | request_percentage | time that a handler works, in per cent of a second | as above, at most one window; a Fetch is empty |
-| controller_mutation_rate | partitions created and deleted, in a bucket of tokens | THROTTLING_QUOTA_EXCEEDED for the topic; older versions rest |
+| controller_mutation_rate | partitions created and deleted, in a bucket of tokens | THROTTLING_QUOTA_EXCEEDED for the topic; older versions are throttled |
 
 Requests of brokers to brokers are free, and so are fetches of followers. A fetch is never larger
-than what all windows but one may bring.
+than the bytes that all windows but one allow.
 
 Source: ClientQuotaManager, ClientRequestQuotaManager, ControllerMutationQuotaManager, KafkaApis of
 3.9.1; KIP-13, KIP-124, KIP-219, KIP-599; REPL-18.
@@ -84,7 +84,7 @@ class EnforcedQuotas:
         return not (self._limits.is_empty or session.is_own_broker)
 
     def delay_ms(self, session: Session, api_key: int, client_id: str | None) -> int:
-        """Return how long a connection rests behind a request that has come."""
+        """Return the throttle time of a connection after a request in ms, 0 for none."""
         if not self.bounds(session):
             return 0
         delay_ms = 0
@@ -118,7 +118,7 @@ class EnforcedQuotas:
         return int(max(_INT_MIN, min(_INT_MAX, bytes_max)))
 
     def fetched(self, session: Session, client_id: str | None, size_bytes: int) -> int:
-        """Count what a fetch brings; returns for how long its client rests, not counted then."""
+        """Count a fetch's bytes; return the throttle time in ms, and do not count them then."""
         delay_ms = self._count(QuotaKind.FETCH, session, client_id, size_bytes)
         if delay_ms > 0:
             self._count(QuotaKind.FETCH, session, client_id, -size_bytes)
@@ -127,7 +127,7 @@ class EnforcedQuotas:
     def mutations(
         self, session: Session, client_id: str | None, *, is_strict: bool
     ) -> MutationQuota:
-        """Return what counts the partitions of a request."""
+        """Return the quota that counts the partitions of a request."""
         limit = self._limit(QuotaKind.MUTATION, session, client_id)
         if limit is None:
             return UNBOUNDED
@@ -200,7 +200,7 @@ class _Mutations:
         return self._is_strict and self._throttle_ms > 0
 
     def admits(self, partition_count: int) -> bool:
-        """Take tokens for partitions; returns whether they may come and go now."""
+        """Take tokens for partitions; return whether they may be created or deleted now."""
         now_ms = self._clock.monotonic_ms()
         if self._is_strict:
             left = self._bucket.tokens(self._rate_per_s, now_ms)
@@ -216,7 +216,7 @@ class _Mutations:
         return not self._is_strict
 
     def throttle_ms(self) -> int:
-        """Return for how long the client should ask for nothing, as it is now."""
+        """Return the throttle time in ms until the bucket has tokens again."""
         return max(0, self._throttle_ms - (self._clock.monotonic_ms() - self._recorded_ms))
 
 
@@ -225,7 +225,7 @@ def _rounded(value: float) -> float:
 
 
 def _java_int(value: float) -> int:
-    """Return a number as Java casts it to an int, by way of a long: what is too large wraps."""
+    """Return a number as Java casts it to an int, by way of a long: a too large one wraps."""
     if math.isnan(value):
         return 0
     longest = (1 << 63) - 1

@@ -1,4 +1,4 @@
-"""What a handler is given and what it gives back.
+"""The argument and the results of a handler.
 
 A handler returns the response, or a `Promise` of it, or None for a request that is owed none (a
 produce with acks=0). It never waits. A response is a message; or where the
@@ -19,7 +19,7 @@ from engine.wire.structs import Struct
 class Exchange(NamedTuple):
     """One request on its way through a handler: all but its body.
 
-    `throttle_ms` is how long its connection rests then, as the response says.
+    `throttle_ms` is the connection's throttle time, as the response has it.
     """
 
     session: Session
@@ -32,9 +32,9 @@ class Exchange(NamedTuple):
 
 
 class EncodedResponse(NamedTuple):
-    """A response's body as it goes out, in parts, behind the header that the server writes.
+    """A response's body in parts, which the server sends after the header that it writes.
 
-    `on_sent` is run once, when all of it has left or the connection is gone: only then may the
+    `on_sent` is run once, when all of it is sent or the connection is closed: only then may the
     files of its regions be closed.
     """
 
@@ -54,7 +54,7 @@ class EncodedRows(NamedTuple):
 class CloseConnection(Exception):
     """Raised by a handler to end the connection without a response.
 
-    A produce with acks=0 that fails has no other way to say so.
+    A produce with acks=0 that fails has no other way to report the error.
     """
 
     def __init__(self, reason: str) -> None:
@@ -62,9 +62,9 @@ class CloseConnection(Exception):
         self.reason = reason
 
 
-#: What is sent: a message, its body as bytes or in parts, or None where nothing is owed.
+#: A response: a message, its body as bytes or in parts, or None where none is owed.
 Response: TypeAlias = Struct | EncodedResponse | EncodedRows | bytes | None
 #: The response of a handler, or a promise of one.
 Handled: TypeAlias = Response | Promise[Any]
-#: Each takes the request that its row decodes: a message of its API, or a tuple of its own.
+#: A handler takes the request that its row decodes: a message of its API, or another tuple.
 Handler: TypeAlias = Callable[[Any, Exchange], Handled]

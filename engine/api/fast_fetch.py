@@ -5,10 +5,10 @@ request ─ one partition, with or without a session? ─ read ─┬─ enough 
                                                             └─ at the end ─ waits ─> read again
 ```
 
-What is not on the fast path is left to `Fetch.answer`, which then finds everything as it was:
-followers, new sessions, several partitions, all that is refused, records that are converted,
-aborted transactions, clients to whom something can be denied, or who may be sent to a nearer
-replica. What is answered here is byte for byte what `Fetch.answer` would answer.
+All other requests are left to `Fetch.answer`, which then finds everything unchanged:
+followers, new sessions, several partitions, all refusals, records that are converted,
+aborted transactions, clients that can be denied something, or that may be sent to a nearer
+replica. A response from here is byte for byte that of `Fetch.answer`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _COMMITTED = Isolation.COMMITTED
 
 
 class Requested(NamedTuple):
-    """What one fetch asks for; `epoch` is that of its session's next request."""
+    """The request of one fetch; `epoch` is that of its session's next request."""
 
     partition: SessionPartition
     spec: FetchSpec
@@ -65,7 +65,7 @@ class Requested(NamedTuple):
 
 
 FastResponse: TypeAlias = bytes | EncodedResponse
-#: Reads and answers what was asked and has waited, in every case.
+#: Reads again and responds to a request that has waited, in every case.
 AnswerAfterWait: TypeAlias = Callable[[Requested, FetchContext], EncodedResponse]
 
 
@@ -168,6 +168,7 @@ class FastFetch:
     def _read(
         self, partition: SessionPartition, spec: FetchSpec, max_bytes: int, isolation: Isolation
     ) -> FastRead | None:
+        """Read one partition; None if `Fetch.answer` must serve it (unknown, refused, an error)."""
         topic_partition = partition.topic_partition
         if topic_partition is None:
             return None
@@ -178,7 +179,7 @@ class FastFetch:
         try:
             return here.read_fast(spec, max_bytes, isolation)
         except (ApiError, StorageError):
-            # `Fetch.answer` meets it again, and tells it.
+            # `Fetch.answer` meets the error again, and responds with it.
             return None
 
     def _wait(
@@ -228,7 +229,7 @@ class FastFetch:
 def _only_of(
     session: FetchSession, topics: list[RequestedTopic]
 ) -> tuple[SessionPartition, FetchSpec] | None:
-    """Return the only partition of a session, with what a request newly asks of it."""
+    """Return the only partition of a session, updated by the request."""
     partitions = session.partitions
     if len(partitions) != 1:
         return None
@@ -285,7 +286,7 @@ def _encoded(
 def region_of(
     records: FetchSlice,
 ) -> tuple[bytes | FileRegion, int, Callable[[], None] | None]:
-    """Return a region of a file as it is sent, its size, and what lets the file go."""
+    """Return a file region to send, its size, and the function that releases the file."""
     size = records.size_bytes
     descriptor = None if records.file is None else records.file.fileno()
     if descriptor is None:

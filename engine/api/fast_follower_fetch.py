@@ -56,7 +56,7 @@ from engine.wire.headers import response_header_bytes
 
 #: A response as it is sent; of a fast-path request with its header.
 FollowerResponse: TypeAlias = bytes | EncodedResponse
-#: Answers a session's request, by its epoch, with what was read of all its partitions.
+#: Encodes the response to a session's request, by its epoch, from the results of all partitions.
 AnswerAll: TypeAlias = Callable[
     [FetchSession, int, list[SessionPartition], FetchResults], EncodedResponse
 ]
@@ -175,7 +175,7 @@ class ParkedSession:
         """`client` is the connection that it began on."""
         self.session = session
         self.limits = limits
-        #: That of the session behind its latest request here.
+        #: The epoch of the session after its latest request here.
         self.epoch = session.epoch
         self.encoder = RemoteEncoder(self._respond)
         self.fetch: ParkedFetch | None = None
@@ -186,7 +186,7 @@ class ParkedSession:
         self._correlation_id: int | None = None
         self._parked = parked
         self._answer_all = answer_all
-        #: The positions of the session, and what it was told of each.
+        #: The positions of the session, and the offsets last sent for each.
         self.partitions = {
             partition.topic_partition: partition
             for partition in session.partitions.values()
@@ -213,7 +213,7 @@ class ParkedSession:
     def go_on(
         self, fetch: ParkedFetch, partition: SessionPartition, request: ReplicaFetch
     ) -> Promise[FollowerResponse]:
-        """Promise the response to the next request, behind which the session has gone on."""
+        """Promise the response to the next request, after which the session has advanced."""
         correlation_id, _, _, _, _, leader_epoch, offset, fetched_epoch, start, max_bytes = request
         topic_partition = partition.topic_partition
         assert topic_partition is not None
@@ -235,20 +235,20 @@ class ParkedSession:
         return response
 
     def end(self) -> None:
-        """End where no request waits: the session has gone on without this."""
+        """End where no request waits: the session has advanced without this."""
         fetch = self.fetch
         if fetch is not None and not self.encoder.is_requested and fetch.abandon():
             self._forget()
 
     def abandon(self) -> None:
-        """End: the connection of the request that waits is gone."""
+        """End: the connection of the waiting request is closed."""
         fetch = self.fetch
         if fetch is not None and fetch.abandon():
             self._response = None
             self._forget()
 
     def _respond(self, here: Partition, records: bytes | FetchSlice) -> bool:
-        """Respond with records of one partition; False if the session has gone on without this.
+        """Respond with records of one partition; False if the session has advanced without this.
 
         Raises StorageError where they cannot be read, with nothing done.
         """

@@ -6,8 +6,8 @@ frame ─ read_produce_fast ─ append_records_fast ─┬─ the response's fra
   └ anything else: nothing has been done, and the dispatch table's row serves it
 ```
 
-Nothing is decided here that `Produce` would decide otherwise: what is taken is what needs no
-decision. For small requests the steps between the layers cost more than the append itself.
+Only requests are taken that need no decision of `Produce`: nothing is decided in another way
+here. For small requests the steps between the layers cost more than the append itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from engine.replication.metadata_cache import MetadataCache
 from engine.wire.fast_produce_bytes import PRODUCE_KEY, ProduceHead, read_produce_fast
 from engine.wire.headers import response_header_bytes
 
-#: Version, correlation id, what stands in front of the records, records.
+#: Version, correlation id, the fields before the records, records.
 FastRequest: TypeAlias = tuple[int, int, ProduceHead, memoryview]
 
 

@@ -10,7 +10,7 @@ request ─ session ─┬─ partition unknown ──────────�
 | 0, 1 | messages of magic 0; from 2 on of magic 1 |
 | 3 | the limit of all bytes gives way to the first batch |
 | 4 | batches as they are; isolation levels |
-| 5 | a disk's failure has a code of its own, before it is NOT_LEADER_OR_FOLLOWER |
+| 5 | KAFKA_STORAGE_ERROR for a disk's failure, before it NOT_LEADER_OR_FOLLOWER |
 | 7 | sessions |
 | 10 | zstd |
 | 11 | consumers may read from followers (KIP-392) |
@@ -88,7 +88,7 @@ _FIRST_WITH_LEADERS = 16
 
 
 class FetchDeps(NamedTuple):
-    """What fetches are answered from; `max_bytes` is the broker's fetch.max.bytes."""
+    """The parts that fetches read from; `max_bytes` is the broker's fetch.max.bytes."""
 
     replica_manager: ReplicaManager
     metadata_cache: MetadataCache
@@ -97,7 +97,7 @@ class FetchDeps(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """What of a request is refused, and what is to be read."""
+    """The partitions of a request that are refused, and those to read."""
 
     refused: FetchedPartitions
     interesting: list[SessionPartition]
@@ -175,7 +175,7 @@ class Fetch:
         *,
         is_follower: bool,
     ) -> None:
-        """Find out which partitions cannot be read at all."""
+        """Sort the partitions into those to read and those that are refused."""
         refused, interesting, specs = wanted
         partitions = list(partitions)
         if is_follower:
@@ -196,7 +196,7 @@ class Fetch:
                 assert topic_partition is not None
                 interesting.append(partition)
                 specs.append((topic_partition, partition.spec))
-        # Kafka finds unknown ids before it asks what may be read.
+        # Kafka finds unknown ids before it checks the access rules.
         refused.sort(key=lambda each: each[1].error_code != UNKNOWN_TOPIC_ID)
 
     # Very many partitions
@@ -206,7 +206,7 @@ class Fetch:
     ) -> Promise[EncodedResponse | None]:
         """Answer a request of very many partitions in several turns of the loop.
 
-        Without a context the session is begun, or none, when all that is named has been looked at.
+        Without a context the session is begun, or none, after all named partitions are checked.
         """
         over: Promise[None] = Promise()
         return in_order(promised(self._in_turns(request, exchange, context, over)), over)
@@ -218,6 +218,7 @@ class Fetch:
         context: FetchContext | None,
         over: Promise[None],
     ) -> EncodedResponse | None:
+        """Serve a Fetch of many partitions, a few rows per turn; `over` ends its wait early."""
         share = self._turns.begin()
         if context is None:
             named: dict[SessionKey, SessionPartition] = {}
@@ -301,7 +302,7 @@ class Fetch:
         return EncodedResponse(parts, records.release if records.has_regions else None)
 
     def _answer_after_wait(self, requested: Requested, context: FetchContext) -> EncodedResponse:
-        """Answer what has waited, with what is there now."""
+        """Respond to a fetch that has waited, with the records that are there now."""
         partition, spec, params, _, _, exchange = requested
         assert partition.topic_partition is not None
         specs = [(partition.topic_partition, spec)]
@@ -331,6 +332,7 @@ class Fetch:
         *,
         is_follower: bool = False,
     ) -> EncodedResponse:
+        """Return the encoded response; file regions are released after the send or on an error."""
         records = FetchedRecords(exchange.api_version)
         try:
             fetched = [
@@ -372,7 +374,7 @@ class Fetch:
     def _refusal(
         self, topic_partition: TopicPartition | None, topic_id: str | None, denied: set[str]
     ) -> int:
-        """Return why a partition cannot be read; the topics that are denied are given."""
+        """Return the error of a partition that cannot be read; denied topics are an argument."""
         if topic_partition is None:
             return UNKNOWN_TOPIC_ID
         if topic_partition.topic in denied:
@@ -381,6 +383,7 @@ class Fetch:
         return fetch_refusal(topic_partition, topic_id, self._metadata_cache, here)
 
     def _params(self, request: FetchRequest, exchange: Exchange) -> FetchParams:
+        """Return the parameters of the read: isolation, byte limits, and the client's rack."""
         # Source: FET-4.
         version = exchange.api_version
         is_follower = request.replica_id >= 0
@@ -417,7 +420,7 @@ class Fetch:
     def _whole(
         self, context: FetchContext, fetched_partitions: FetchedPartitions, exchange: Exchange
     ) -> FetchResponse:
-        """Return what a session's client is told of partitions."""
+        """Return the response's rows of a session's partitions."""
         version = exchange.api_version
         leaders: CurrentLeaders | None = None
         session_response = context.answer(fetched_partitions)
@@ -509,7 +512,7 @@ def _refused(index: int, code: int, records: SendPart | None = b"") -> FetchedPa
 
 
 def _denied_topics(partitions: Iterable[SessionPartition], session: Session) -> set[str]:
-    """Return the topics that a client may not read, of those that it asks for."""
+    """Return the requested topics that a client may not read."""
     if session.may_take_fast_path:
         return set()
     counts = Counter(

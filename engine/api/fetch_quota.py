@@ -1,4 +1,4 @@
-"""What quotas make of a consumer's fetch: no more than fits, and an empty response over the quota.
+"""The effect of quotas on a consumer's fetch: a byte limit, and an empty response over the quota.
 
 Source: KafkaApis.handleFetchRequest; KIP-13, KIP-219.
 Differs: of a session the size is that of partitions with records or errors, in Kafka of all that
@@ -31,9 +31,9 @@ def quota_bytes_max(exchange: Exchange) -> int:
 
 
 def throttle_of(fetched: FetchedPartitions, exchange: Exchange) -> int:
-    """Count what a fetch brings, and return for how long its client rests instead of getting it.
+    """Count a fetch's bytes, and return the throttle time in ms; above 0 it gets no records.
 
-    The connection's rest for its bytes is begun; that for its requests was begun before.
+    The throttle time for bytes begins here; that for requests began before.
     """
     session = exchange.session
     if session.may_take_fast_path:

@@ -1,15 +1,15 @@
-"""What was read, as a version of Fetch sends it: bytes, a region of a file, or converted.
+"""Read records as a version of Fetch sends them: bytes, a region of a file, or converted.
 
 | version | magic | |
 |---|---|---|
 | 0, 1 | 0 | converted down |
 | 2, 3 | 1 | converted down |
-| 4 to 9 | as it is | but nothing of a topic whose own codec is zstd |
+| 4 to 9 | as it is | but nothing of a topic that is compressed with zstd |
 | 10 on | as it is | |
 
 Where conversion is switched off the response is UNSUPPORTED_VERSION 35, and zstd, which the old
 formats lack, is UNSUPPORTED_COMPRESSION_TYPE 76.
-A first batch that is longer than an old consumer's limit is cut, and nothing comes of it.
+A first batch longer than an old consumer's limit is truncated, and yields no records.
 Source: KafkaApis.maybeConvertFetchedData, LazyDownConversionRecords; KIP-110, KIP-283.
 """
 
@@ -49,15 +49,15 @@ class FetchedRecords:
         return bool(self._regions)
 
     def release(self) -> None:
-        """Let the files of the regions go."""
+        """Release the files of the regions."""
         regions, self._regions = self._regions, []
         for region in regions:
             region.release()
 
     def part_of(self, records: FetchSlice, log: LocalLog | None) -> tuple[int, SendPart]:
-        """Return an error code, or 0 and what is sent; takes the slice over.
+        """Return an error code, or 0 and the part to send; takes ownership of the slice.
 
-        `log` is the one that it was read from, None if that is gone by now.
+        `log` is the one that it was read from, None if that is deleted by now.
         """
         version = self.api_version
         if version >= _FIRST_WITH_ZSTD:
@@ -86,6 +86,7 @@ class FetchedRecords:
 
 
 def _converted(records: FetchSlice, log: LocalLog | None, magic: int) -> tuple[int, SendPart]:
+    """Return an error code and the records converted to an older magic, as bytes."""
     if log is None:
         return 0, b""
     if not log.config.is_down_conversion_enabled:
@@ -102,5 +103,5 @@ def _converted(records: FetchSlice, log: LocalLog | None, magic: int) -> tuple[i
     except (CorruptRecord, BatchRefused):
         return CORRUPT_MESSAGE, b""
     except StorageError:
-        # As every failure of a disk is told below version 6.
+        # As every disk failure is below version 6.
         return NOT_LEADER_OR_FOLLOWER, b""

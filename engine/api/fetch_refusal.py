@@ -19,7 +19,7 @@ def fetch_refusal(
 ) -> int:
     """Return why a partition cannot be read at all, 0 if it may be.
 
-    The id is the reader's, None if it goes by name; `here` is the replica of this broker.
+    The id is the reader's, None for a request by name; `here` is the replica of this broker.
     """
     if not metadata_cache.is_known(topic_partition):
         return UNKNOWN_TOPIC_OR_PARTITION

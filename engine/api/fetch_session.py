@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227): what a client asked for before need not be asked for again.
+"""Fetch sessions (KIP-227): requests name only what has changed since the session's last one.
 
 ```
 request (session, epoch)     context      answer
@@ -10,7 +10,7 @@ request (session, epoch)     context      answer
  id, ids for names, or back  error        FETCH_SESSION_TOPIC_ID_ERROR 106
 ```
 
-News is bytes, an error, a diverging log, or another watermark or log start than was told before.
+News is bytes, an error, a diverging log, or another watermark or log start than was sent before.
 
 When the cache is full, a new session takes the place of one unused for longer than the eviction
 time, or of the first below it in the order (consumers before followers, small before large, old id
@@ -45,21 +45,21 @@ from engine.wire.fetch_bytes import (
 )
 
 NO_SESSION = 0
-#: What asks for a new session.
+#: The epoch that requests a new session.
 INITIAL_EPOCH = 0
-#: What asks for none, and ends the one of the request.
+#: The epoch that requests no session, and ends the session of the request.
 FINAL_EPOCH = -1
 _EPOCH_MAX = 0x7FFFFFFF
 _SESSION_IDS = 0x7FFFFFFE
 
-#: A topic's name or id as the client said it, and the partition.
+#: A topic's name or id as the client's request has it, and the partition.
 SessionKey: TypeAlias = tuple[str | bytes, int]
 
 
 class SessionPartition:
-    """A partition as a client asked for it, and what it was told last.
+    """A partition as a client requested it, and the offsets that it was last sent.
 
-    `topic_partition` is None while nobody knows the topic's id.
+    `topic_partition` is None while the topic's id is unknown.
     """
 
     __slots__ = (
@@ -100,11 +100,11 @@ class SessionPartition:
         self.topic_partition = None if name is None else TopicPartition(name, index)
 
     def ask_for(self, requested: RequestedPartition) -> None:
-        """Take what a later request asks for."""
+        """Update the partition by a later request."""
         self.spec = spec_of(requested)
 
     def note_offsets(self, high_watermark: int, log_start_offset: int) -> bool:
-        """Remember what the client is told of a partition; returns whether that is news."""
+        """Note the offsets that the client is sent; return whether they are news."""
         if self.high_watermark == high_watermark and self.log_start_offset == log_start_offset:
             return False
         self.high_watermark = high_watermark
@@ -112,7 +112,7 @@ class SessionPartition:
         return True
 
     def note(self, fetched: FetchedPartition) -> bool:
-        """Remember what the client is told; returns whether there is news in it."""
+        """Note the response that the client is sent; return whether there is news in it."""
         is_news = self.note_offsets(fetched.high_watermark, fetched.log_start_offset)
         if fetched.records or fetched.diverging is not None:
             is_news = True
@@ -128,7 +128,7 @@ FetchedPartitions: TypeAlias = list[tuple[SessionPartition, FetchedPartition]]
 
 
 def spec_of(requested: RequestedPartition) -> FetchSpec:
-    """Return what a replica is asked for."""
+    """Return the read that a requested partition means."""
     _, leader_epoch, offset, fetched_epoch, log_start, max_bytes = requested
     return new_tuple(
         FetchSpec,
@@ -143,7 +143,7 @@ def spec_of(requested: RequestedPartition) -> FetchSpec:
 
 
 class FetchSession:
-    """What is known of one client's session."""
+    """The state of one client's session."""
 
     __slots__ = (
         "created_ms",
@@ -173,7 +173,7 @@ class FetchSession:
         self.epoch = _next_epoch(INITIAL_EPOCH)
 
     def put_last(self, partition: SessionPartition) -> None:
-        """Let those that had no bytes yet come first next time; one that is gone stays so."""
+        """Move a partition that had bytes to the end; one that was removed stays so."""
         if self.partitions.get(partition.key) is partition:
             self.partitions[partition.key] = self.partitions.pop(partition.key)
 
@@ -183,7 +183,7 @@ def _next_epoch(epoch: int) -> int:
 
 
 class SessionResponse(NamedTuple):
-    """What of the responses is sent, and what is said of the session."""
+    """The rows of a response that are sent, the session's id and its error."""
 
     partitions: FetchedPartitions
     session_id: int = NO_SESSION
@@ -191,23 +191,23 @@ class SessionResponse(NamedTuple):
 
 
 class FetchContext:
-    """One fetch as its session sees it; without one, all that was asked is read and answered."""
+    """One fetch as its session sees it; without one, all partitions are read and answered."""
 
     __slots__ = ("partitions",)
 
-    #: The session that goes on with it.
+    #: The session that it continues.
     session: FetchSession | None = None
 
     def __init__(self, partitions: Iterable[SessionPartition]) -> None:
-        #: What is to be read, in this order.
+        #: The partitions to read, in this order.
         self.partitions: Sequence[SessionPartition] = list(partitions)
 
     def answer(self, partitions: FetchedPartitions) -> SessionResponse:
-        """Return what is sent of the responses; called once."""
+        """Return the rows to send; called once."""
         return SessionResponse(partitions)
 
     def throttled(self) -> SessionResponse:
-        """Return what a client is told that has to rest: nothing, and the session stays as it is.
+        """Return the response to a throttled client: no rows, and the session is unchanged.
 
         Source: FetchContext.getThrottledResponse.
         """
@@ -266,6 +266,7 @@ class _IncrementalContext(FetchContext):
         self._epoch = epoch
 
     def answer(self, partitions: FetchedPartitions) -> SessionResponse:
+        """Return only the partitions that have changed since the session's last response."""
         session = self.session
         if session.epoch != self._epoch:
             # The client sent the next request before this answer: this one may be a repetition.
@@ -295,7 +296,7 @@ class FetchSessionCache:
         self._metadata_cache = metadata_cache
         self._entropy = entropy
         self._slots = slots
-        #: By id; those used last stand at the end.
+        #: By id; those used last are at the end.
         self._sessions: dict[int, FetchSession] = {}
 
     def __len__(self) -> int:
@@ -313,9 +314,9 @@ class FetchSessionCache:
         now_ms: int,
         named: dict[SessionKey, SessionPartition] | None = None,
     ) -> FetchContext:
-        """Return what a request reads; moves the session on that it belongs to.
+        """Return the partitions that a request reads, and advance its session.
 
-        `named` is what `name` has made of all that the request names, if it goes on with none.
+        `named` is the result of `name` for all partitions of the request, if it has no session.
         """
         uses_ids = api_version >= FIRST_WITH_TOPIC_IDS
         epoch = request.session_epoch
@@ -357,6 +358,7 @@ class FetchSessionCache:
                 partition.ask_for(requested)
 
     def _go_on(self, session: FetchSession, request: FetchRequest, now_ms: int) -> FetchContext:
+        """Update the session by the request and return its context; an empty session is closed."""
         partitions = session.partitions
         for topic, requested_partitions in request.topics:
             for requested in requested_partitions:
@@ -378,7 +380,7 @@ class FetchSessionCache:
         return _IncrementalContext(session, session.epoch)
 
     def find_ongoing(self, session_id: int, epoch: int, *, uses_ids: bool) -> FetchSession | None:
-        """Return the session that a request of this epoch goes on with, None if there is none."""
+        """Return the session that a request of this epoch continues, None if there is none."""
         session = self._sessions.get(session_id)
         if session is None or session.epoch != epoch or session.uses_ids != uses_ids:
             return None
@@ -396,7 +398,7 @@ class FetchSessionCache:
 
     @staticmethod
     def context_of(session: FetchSession, epoch: int) -> FetchContext:
-        """Return what a request reads whose session went on to this epoch."""
+        """Return the context of a request that advanced its session to this epoch."""
         return _IncrementalContext(session, epoch)
 
     def maybe_create(

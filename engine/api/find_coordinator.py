@@ -124,9 +124,10 @@ class FindCoordinator:
     def _leader_of(
         self, topic: str, partition_of: Callable[[str], int], key: str, listener: str
     ) -> Coordinator:
+        """Return the leader of the key's partition; create a missing topic in the background."""
         cache = self._metadata_cache
         if topic not in cache.topics:
-            # Nobody waits for it: clients ask again.
+            # Created in the background: clients retry.
             drive(self._create_topics((topic,)))
             return Coordinator(COORDINATOR_NOT_AVAILABLE)
         partition = cache.partition(TopicPartition(topic, partition_of(key)))

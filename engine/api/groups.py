@@ -1,4 +1,4 @@
-"""ListGroups (16), DescribeGroups (15), DeleteGroups (42): groups for those who look after them.
+"""ListGroups (16), DescribeGroups (15), DeleteGroups (42): the administration of groups.
 
 | API | versions | difference |
 |---|---|---|
@@ -59,7 +59,7 @@ class Groups:
     def describe(
         self, request: messages.DescribeGroupsRequest, exchange: Exchange
     ) -> messages.DescribeGroupsResponse:
-        """Return groups with their members, behind those that are denied."""
+        """Return groups with their members, after those that are denied."""
         session = exchange.session
         allowed, groups = [], []
         for group_id in request.groups:
@@ -112,6 +112,7 @@ def _row(group: ListedGroup, version: int) -> messages.ListGroupsResponse.Listed
 def _described(
     group_id: str, group: DescribedGroup
 ) -> messages.DescribeGroupsResponse.DescribedGroup:
+    """Return DescribeGroups' row of one group."""
     response = messages.DescribeGroupsResponse
     return response.DescribedGroup(
         error_code=group.error_code,

@@ -1,4 +1,4 @@
-"""Heartbeat (12): a member is alive, and hears whether its group rebalances.
+"""Heartbeat (12): a member is alive, and learns whether its group rebalances.
 
 | versions | difference |
 |---|---|

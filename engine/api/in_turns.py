@@ -1,4 +1,4 @@
-"""Requests for thousands of rows, served a few rows at a time: the loop's other work goes between.
+"""Requests for thousands of rows, served a few rows at a time, with other work of the loop between.
 
 ```
 request of 10 000 rows ──> 16 rows ──> handler ──> response of 16 rows, encoded ── next 16 …
@@ -6,10 +6,10 @@ request of 10 000 rows ──> 16 rows ──> handler ──> response of 16 ro
 ```
 
 For APIs whose rows know nothing of each other, and whose responses have one row for each. Requests
-that name something twice stay with a handler that sees all of it, for it refuses them.
+that name a row twice stay with a handler that sees all of them, for it refuses them.
 
 The metadata that rows are answered from may change between two turns, as between two threads of
-Kafka's; the row of one topic is of one moment. The connection's next request begins behind the
+Kafka's; the row of one topic is of one moment. The connection's next request begins after the
 response, as all of Kafka's do.
 """
 
@@ -36,7 +36,7 @@ class Rows(NamedTuple):
     requested: str
     answered: str
     name_of: Callable[[Message], Hashable]
-    #: So many are served before the time of the share is looked at.
+    #: The number of rows that are served before the time of the share is checked.
     at_once: int = ROWS_PER_SHARE
 
 
@@ -47,13 +47,13 @@ class _Parts:
         self._parts = parts
 
     def abandon(self) -> None:
-        """Give up all that is not there yet: each is parked by itself."""
+        """Abandon all responses that are not there yet: each is parked by itself."""
         for part in self._parts:
             part.abandon()
 
 
 def _all_there(parts: Sequence[Promise[Message]]) -> Promise[None]:
-    """Return what is kept when all parts are there, or one has failed."""
+    """Return a promise that is kept when all parts are there, or one has failed."""
     there: Promise[None] = Promise()
     there.source = _Parts(parts)
     missing = {id(part) for part in parts}
@@ -79,7 +79,7 @@ class InTurns:
         self._turns = turns
 
     def handle(self, request: Message, exchange: Exchange) -> Handled:
-        """Return what the handler does; of many rows, promise it."""
+        """Return the handler's response; for many rows, a promise of it."""
         rows = getattr(request, self._rows.requested)
         if rows is None or len(rows) <= ROWS_PER_SHARE or not self._are_single(rows):
             return self._handler(request, exchange)
@@ -91,6 +91,7 @@ class InTurns:
     async def _served(
         self, request: Message, rows: Sequence[Message], exchange: Exchange
     ) -> EncodedRows:
+        """Serve the rows in portions, each in a turn of the loop; return all encoded rows."""
         share = self._turns.begin()
         begun: list[EncodedRows | Promise[Message]] = []
         at_once = self._rows.at_once
@@ -106,6 +107,7 @@ class InTurns:
     async def _together(
         self, begun: Sequence[EncodedRows | Promise[Message]], exchange: Exchange
     ) -> EncodedRows:
+        """Wait for the responses of all portions and join their encoded rows in request order."""
         await _all_there([each for each in begun if isinstance(each, Promise)])
         share = self._turns.begin()
         message: Message = None

@@ -45,6 +45,7 @@ class IncrementalAlterConfigs:
         async def alter(
             resource: messages.IncrementalAlterConfigsRequest.AlterConfigsResource,
         ) -> None:
+            """Apply the operations on one resource; raise EngineError if it is refused."""
             check_configs(resource.configs)
             if resource.resource_type == ResourceType.BROKER:
                 self._check_broker(resource)
@@ -69,9 +70,9 @@ class IncrementalAlterConfigs:
     def _check_broker(
         self, resource: messages.IncrementalAlterConfigsRequest.AlterConfigsResource
     ) -> None:
-        """Raise InvalidRequest for another broker, or an operation that there is not.
+        """Raise InvalidRequest for another broker, or an unknown operation.
 
-        Kafka checks a broker's settings before it asks who may change them.
+        Kafka checks a broker's settings before it checks whether the client may change them.
         Source: ConfigAdminManager.preprocess of 3.9.1.
         """
         if resource.resource_name:
@@ -93,7 +94,7 @@ def _response(
 def _check_topic(name: str) -> None:
     """Raise InvalidConfiguration for a name that no node can have.
 
-    Kafka reads a topic's settings before it looks whether there is such a topic.
+    Kafka reads a topic's settings before it checks whether the topic exists.
     """
     try:
         check_path(topic_config_path(name))

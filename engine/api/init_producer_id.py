@@ -3,9 +3,9 @@
 | request | response |
 |---|---|
 | no transactional id | a new id with epoch 0, also for one that had an id before |
-| an id without an epoch, or the other way round | INVALID_REQUEST 42 |
+| an id without an epoch, or an epoch without an id | INVALID_REQUEST 42 |
 | an empty transactional id | INVALID_REQUEST 42 |
-| a transactional id | as its coordinator says (`engine/transactions/producers.py`) |
+| a transactional id | as its coordinator decides (`engine/transactions/producers.py`) |
 
 Below version 4 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
 

@@ -1,4 +1,4 @@
-"""What requests of the controller have in common: whom they are for, and from whom.
+"""The checks that all requests of the controller have in common: broker epoch, controller epoch.
 
 A broker that was away and is back has a new epoch; orders for its former life are refused. So are
 those of a controller that another one has followed (PART-4).
@@ -16,7 +16,7 @@ _ANY_EPOCH = -1
 
 
 class ControllerRequest(Protocol):
-    """A request of the controller, by what each of them says of it."""
+    """A request of the controller: the fields that all of them have."""
 
     controller_epoch: int
     broker_epoch: int

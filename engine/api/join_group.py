@@ -4,9 +4,9 @@
 |---|---|
 | 0 | no rebalance timeout: it is the session timeout |
 | 1 … 3 | |
-| 4 | a new dynamic member is given an id first: MEMBER_ID_REQUIRED |
+| 4 | a new dynamic member gets an id first: MEMBER_ID_REQUIRED |
 | 5 | static members |
-| 7 | the response has the protocol type, and null for what there is not |
+| 7 | the response has the protocol type, and null for an absent name |
 | 9 | a static leader that returns may leave the assignment as it is |
 
 The response comes once the generation begins; the connection's next request waits for it.
@@ -50,6 +50,7 @@ class JoinGroup:
 
 
 def _values(request: messages.JoinGroupRequest, exchange: Exchange) -> JoinRequest:
+    """Return the coordinator's JoinRequest; older versions lack some fields, which get defaults."""
     version, session_ms = exchange.api_version, request.session_timeout_ms
     has_rebalance_timeout = version >= _WITH_REBALANCE_TIMEOUT
     return JoinRequest(
@@ -66,6 +67,7 @@ def _values(request: messages.JoinGroupRequest, exchange: Exchange) -> JoinReque
 
 
 def _response(result: JoinResult, version: int) -> messages.JoinGroupResponse:
+    """Return the response of a version to a join; null names are empty text in older versions."""
     name = result.protocol_name
     row = messages.JoinGroupResponse.JoinGroupResponseMember
     response = messages.JoinGroupResponse(

@@ -63,7 +63,7 @@ class LeaderAndIsr:
     def handle(
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> Promise[messages.LeaderAndIsrResponse]:
-        """Promise what becomes of each partition."""
+        """Promise the error code of each partition."""
         return promised(self._applied(request, exchange))
 
     async def _applied(
@@ -82,6 +82,11 @@ class LeaderAndIsr:
     async def _applied_in_line(
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> messages.LeaderAndIsrResponse:
+        """Apply the leader and ISR states one by one in turns of the loop.
+
+        A request with a stale controller or broker epoch is refused, also when the epoch changes
+        between two turns.
+        """
         code = self._refusal(request)
         if code:
             return messages.LeaderAndIsrResponse(error_code=code)
@@ -94,7 +99,7 @@ class LeaderAndIsr:
                     await share.next()
                 await self._load_topics(unknown[start : start + ROWS_PER_SHARE])
         except EngineError:
-            # The store does not answer: with its return everything is read and told again.
+            # The store does not answer: when it is back the controller sends everything again.
             return messages.LeaderAndIsrResponse(error_code=UNKNOWN_SERVER_ERROR)
         ids = {topic.topic_name: topic.topic_id for topic in request.topic_states}
         results: dict[TopicPartition, ApiError | None] = {}
@@ -124,7 +129,7 @@ class LeaderAndIsr:
     ) -> Iterable[TopicPartition]:
         """Return the partitions in the order in which Kafka makes their logs.
 
-        Each new log goes to the directory with the fewest: the order says which one has it.
+        Each new log goes to the directory with the fewest: the order decides which one.
         Source: ReplicaManager.becomeLeaderOrFollower, which leads first; two hash maps.
         """
         if len(states) < 2:
@@ -153,6 +158,7 @@ async def _response(
     version: int,
     share: Share,
 ) -> messages.LeaderAndIsrResponse:
+    """Return the response with the code of each partition, by topic id since version 5."""
     response = messages.LeaderAndIsrResponse()
     row = response.LeaderAndIsrPartitionError
     if version < _BY_TOPIC_ID:

@@ -1,6 +1,6 @@
-"""ListOffsets (2): where a log starts, ends, and what it has at a time.
+"""ListOffsets (2): the start and end of a log, and its offset at a time.
 
-| time asked for | from version | response |
+| requested time | from version | response |
 |---|---|---|
 | ≥ 0 | 0 | the first visible record with this time or a later one |
 | −1 latest | 0 | the end that the reader sees |
@@ -14,7 +14,7 @@
 | 0 | a list of offsets where segments begin, newest first, by the times of their files |
 | 1 | one offset and its time |
 | 2 | isolation level |
-| 4 | leader epochs, asked and answered |
+| 4 | leader epochs in requests and responses |
 | 5 | OFFSET_NOT_AVAILABLE, before it LEADER_NOT_AVAILABLE |
 
 Replica −1 is a consumer, −2 a debugger that reads any replica; all but consumers see the log's end.
@@ -118,6 +118,7 @@ class ListOffsets:
         request: messages.ListOffsetsRequest,
         version: int,
     ) -> _Row:
+        """Return the row of one partition: the offset of the requested time, or an error code."""
         is_leader_required = request.replica_id != _DEBUGGER_ID
         is_consumer = request.replica_id == CONSUMER_ID
         if is_consumer and request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
@@ -179,7 +180,7 @@ def _isolation(request: messages.ListOffsetsRequest) -> Isolation:
 
 
 def _offsets_before(log: LocalLog, timestamp_ms: int, now_ms: int) -> list[int]:
-    """Return where segments begin that were written up to a time, newest first."""
+    """Return the base offsets of segments written up to a time, newest first."""
     starts = [
         _SegmentStart(max(segment.base_offset, log.log_start_offset), segment.modified_ms())
         for segment in log.segments

@@ -29,10 +29,10 @@ class AnswerLocalFetch:
         self._deps = deps
 
     def handle(self, request: LocalFetch, _exchange: Exchange) -> Promise[LocalFetched]:
-        """Read and answer what has changed, now or when there is enough."""
+        """Read and return what has changed, now or when there is enough."""
         session = request.session
         if session is None or session.owner is not self:
-            # One of a former life of this broker tells nothing.
+            # A session of an earlier life of this broker is unknown.
             session = LocalSession(self)
         session.ask_for(request.specs.items())
         refused = self._refused(request)
@@ -43,7 +43,7 @@ class AnswerLocalFetch:
         bound = min(params.max_bytes, self._deps.max_bytes)
         if bound < params.max_bytes:
             params = params._replace(max_bytes=bound, min_bytes=min(params.min_bytes, bound))
-        # A refusal is told soon, by a fetch that ends with what there is.
+        # A refusal is reported soon, by a fetch that ends with the records that there are.
         give = None if refused or params.min_bytes > 1 else request.give
         fetch = self._deps.replica_manager.fetch
         if give is None:
@@ -78,7 +78,7 @@ class AnswerLocalFetch:
 def _answered(
     session: LocalSession, refused: Mapping[TopicPartition, LeaderAnswer], results: FetchResults
 ) -> LocalFetched:
-    """Return what a session is told, which it is not told again."""
+    """Return the news for a session, and note it as sent."""
     answers = [(key, _answer_of(result)) for key, result in results]
     answers += refused.items()
     positions = session.positions
@@ -89,6 +89,7 @@ def _answered(
 
 
 def _answer_of(result: FetchResult) -> LeaderAnswer:
+    """Return the result of one partition as values; read the records and release their files."""
     error, records, watermark, _, log_start_offset, diverging, _ = result
     if error is not None:
         return LeaderAnswer(error.code)

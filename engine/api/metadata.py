@@ -1,10 +1,10 @@
-"""Metadata: topics, their leaders, and where brokers are reached by the asker's listener.
+"""Metadata: topics, their leaders, and the addresses of brokers by the client's listener.
 
-| asked for | answered |
+| requested | response |
 |---|---|
 | all topics (null; none in version 0) | every known topic |
-| ids (from version 12 on) | those topics; others UNKNOWN_TOPIC_ID; names beside ids are ignored |
-| names | known ones; others are made if that is allowed, or UNKNOWN_TOPIC_OR_PARTITION |
+| ids (from version 12 on) | those topics; others UNKNOWN_TOPIC_ID; names next to ids are ignored |
+| names | known ones; others are created if that is allowed, or UNKNOWN_TOPIC_OR_PARTITION |
 
 | of a partition | version 0 | 1 to 5 | 6 on |
 |---|---|---|---|
@@ -12,17 +12,17 @@
 | the leader lacks the listener | LEADER_NOT_AVAILABLE | same | LISTENER_NOT_FOUND |
 | a replica is not up | left out, REPLICA_NOT_AVAILABLE | listed | listed |
 
-A topic that was made just now is answered with LEADER_NOT_AVAILABLE once: the client asks again.
-Answers are kept as bytes until what the broker knows changes: clients ask the same over and over.
+A topic that was created just now has LEADER_NOT_AVAILABLE once: the client retries.
+Responses are kept as bytes until the broker's metadata changes: clients repeat equal requests.
 
 Source: KafkaApis.handleTopicMetadataRequest, ZkMetadataCache, AutoTopicCreationManager of 3.9.1;
 PART-12.
-Differs: before a controller has said anything every topic is answered with LEADER_NOT_AVAILABLE.
-Kafka says UNKNOWN_TOPIC_OR_PARTITION, at which librdkafka drops what it has not sent to a topic
+Differs: before the first UpdateMetadata of a controller every topic has LEADER_NOT_AVAILABLE.
+Kafka has UNKNOWN_TOPIC_OR_PARTITION, at which librdkafka drops its unsent records for a topic
 that it knew: a restart of a broker must not cost a producer its records. For the same reason the
-broker tells of itself then, where Kafka tells of none (`MetadataCache.brokers_to_notify`).
-Differs: topics and partitions come in the order asked for and of their numbers, not that of a hash
-map.
+broker lists itself then, where Kafka lists no broker (`MetadataCache.brokers_to_notify`).
+Differs: topics come in the order of the request, partitions in that of their numbers, not that
+of a hash map.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ from engine.wire.codec import message_codec
 from engine.wire.layout import NO_UUID
 from engine.wire.row_bytes import encode_rows, with_rows
 
-#: What everyone may do with a topic, and with the cluster, where there is no authorizer: one bit
+#: All operations on a topic, and on the cluster, where there is no authorizer: one bit
 #: for each operation that there is. Source: AclEntry.supportedOperations.
 ALL_TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
 ALL_CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
@@ -90,7 +90,7 @@ AutoCreate: TypeAlias = Callable[[list[str]], PromiseCoroutine[dict[str, int]]]
 
 
 class _Question(NamedTuple):
-    """What a response depends on, beside what the broker knows."""
+    """The fields of a request that its response depends on, in addition to the metadata."""
 
     version: int
     listener: str
@@ -100,7 +100,7 @@ class _Question(NamedTuple):
     may_create: bool
     with_topic_operations: bool
     with_cluster_operations: bool
-    #: Who asks, if something can be hidden from it; None for all others, who get the same answer.
+    #: The session, if something can be hidden from it; None for all others, with equal responses.
     session: Session | None
 
 
@@ -117,7 +117,7 @@ class Metadata:
         auto_create: AutoCreate | None = None,
     ) -> None:
         self._turns = turns
-        # Answers that are being made in several turns, for all who asked meanwhile.
+        # Responses that are being built in several turns, for all equal requests of that time.
         self._in_work: dict[_Question, Promise[_Response]] = {}
         self._metadata_cache = metadata_cache
         self._auto_create = auto_create
@@ -138,7 +138,7 @@ class Metadata:
             code = _refused_with(topics, version)
             if code != NONE:
                 return self._refusal(topics, code)
-            # Each but once: what is kept may not grow with what is repeated.
+            # Without duplicates: a cached key may not grow with repetitions.
             ids = tuple(dict.fromkeys(t.topic_id for t in topics if t.topic_id != NO_UUID))
             named = (topic.name for topic in topics if topic.name is not None)
             names = () if ids else tuple(dict.fromkeys(named))
@@ -167,6 +167,7 @@ class Metadata:
     def _large(
         self, question: _Question
     ) -> _Response | Promise[_Response] | Promise[messages.MetadataResponse]:
+        """Serve a request for many topics in turns; equal concurrent requests share the work."""
         if question.ids or self._lacks_a_name(question):
             return self._answer(question)
         work = self._in_work.get(question)
@@ -179,11 +180,11 @@ class Metadata:
                     del self._in_work[question]
 
                 work.watch(done)
-        # Each who waits has a promise of its own.
+        # Each waiting request has its promise.
         return in_order(work.then(lambda response: response))
 
     async def _in_turns(self, question: _Question) -> _Response:
-        """Make an answer of one version of the metadata, however many turns it takes."""
+        """Return a response of one version of the metadata, however many turns it takes."""
         share = self._turns.begin()
         for _ in range(METADATA_RESTARTS_MAX):
             response = await self._of_one_version(question, share)
@@ -200,7 +201,7 @@ class Metadata:
         return any(name not in known for name in question.names or ())
 
     async def _of_one_version(self, question: _Question, share: Share) -> _Response | None:
-        """Return an answer, None where the metadata has changed meanwhile."""
+        """Return a response, None where the metadata has changed meanwhile."""
         version = self._metadata_cache.version
         names, hidden = self._visible(question)
         response = self._response(question, [])
@@ -248,6 +249,7 @@ class Metadata:
         )
 
     def _keep_bytes(self, question: _Question, body: bytes) -> EncodedResponse:
+        """Cache an encoded response without a session within the limits, and return it."""
         if question.session is not None:
             return EncodedResponse([body])
         if (
@@ -264,6 +266,7 @@ class Metadata:
     # Answers that are made
 
     def _answer(self, question: _Question) -> _Response | Promise[messages.MetadataResponse]:
+        """Return the response from the cache, or a promise of it if topics must be created."""
         known_topics = self._metadata_cache.topics
         rows = [self._unknown_id(topic_id) for topic_id in question.ids if self._lacks(topic_id)]
         names, hidden = self._visible(question)
@@ -284,6 +287,7 @@ class Metadata:
     def _create(
         self, question: _Question, rows: list[_Topic], missing: list[str], hidden: list[_Topic]
     ) -> Promise[messages.MetadataResponse]:
+        """Create the missing topics, then return the response with their rows and `hidden` last."""
         wanted = [n for n in missing if self._error_of(n) == UNKNOWN_TOPIC_OR_PARTITION]
 
         auto_create = self._auto_create
@@ -306,9 +310,9 @@ class Metadata:
         return [name for name in by_id if name is not None] or list(question.names)
 
     def _visible(self, question: _Question) -> tuple[list[str], list[_Topic]]:
-        """Return the topics that the client may see, and what is said of others it asked for.
+        """Return the topics that the client may see, and the rows of others that it requested.
 
-        An id is no secret, a name is: a request by id gets no name.
+        An id is not secret, a name is: the row of a denied id has no name.
         """
         names, session = self._names(question), question.session
         if session is None:
@@ -373,6 +377,7 @@ class Metadata:
     def _partition(
         self, index: int, metadata: PartitionMetadata, question: _Question
     ) -> messages.MetadataResponse.MetadataResponsePartition:
+        """Return the row of one partition; without a reachable leader it has an error code."""
         replicas, isr = list(metadata.replicas), list(metadata.isr)
         if question.version == 0:
             replicas = [r for r in replicas if self._is_reached(r, question.listener)]
@@ -399,6 +404,7 @@ class Metadata:
         return broker is not None and broker.endpoint(listener) is not None
 
     def _response(self, question: _Question, topics: list[_Topic]) -> messages.MetadataResponse:
+        """Return the response: brokers with the client's listener, the controller, the topics."""
         cache = self._metadata_cache
         brokers = []
         for broker in cache.brokers_to_notify():
@@ -425,7 +431,7 @@ class Metadata:
 
 
 def _operations(session: Session | None, kind: AclResource, name: str, operations: int) -> int:
-    """Return what a client may do to a resource, which it may describe."""
+    """Return the operations that a client may do on a resource, which it may describe."""
     if session is None:
         return operations
     audit = NAMED if kind is AclResource.CLUSTER else ASKED_ABOUT

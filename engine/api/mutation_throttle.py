@@ -17,14 +17,14 @@ T = TypeVar("T", bound=Message | EncodedRows)
 
 
 def quota_of(exchange: Exchange, *, strict_since: int) -> MutationQuota:
-    """Return what counts the partitions of a request."""
+    """Return the quota that counts the partitions of a request."""
     session = exchange.session
     is_strict = exchange.api_version >= strict_since
     return session.admission.quotas.mutations(session, exchange.client_id, is_strict=is_strict)
 
 
 def with_throttle(response: T, quota: MutationQuota, exchange: Exchange) -> T:
-    """Return a response that says how long its client rests, and begin that rest."""
+    """Return a response with its throttle time, and throttle the connection."""
     throttle_ms = quota.throttle_ms()
     if throttle_ms > 0:
         message = response.message if isinstance(response, EncodedRows) else response

@@ -2,8 +2,8 @@
 
 | versions | difference |
 |---|---|
-| 0 | not served: Kafka keeps these in znodes, where no client of today looks |
-| 1 | each partition has a time of its own |
+| 0 | not served: Kafka keeps these in znodes, where no current client reads |
+| 1 | each partition has a commit time |
 | 2 … 4 | a retention, in place of the broker's |
 | 6 | leader epochs |
 | 7 | static members |
@@ -96,6 +96,7 @@ def _refused(request: messages.OffsetCommitRequest, code: int) -> messages.Offse
 def _response(
     request: messages.OffsetCommitRequest, admitted: AdmittedOffsets, written: Codes
 ) -> messages.OffsetCommitResponse:
+    """Return the response: the code of each partition, refused or written."""
     response = messages.OffsetCommitResponse
     return response(
         topics=[

@@ -1,4 +1,4 @@
-"""OffsetDelete (47): what a group has committed for topics that it does not consume any more.
+"""OffsetDelete (47): delete a group's offsets for topics that it does not consume any more.
 
 Source: KafkaApis.handleOffsetDeleteRequest; KIP-496.
 """
@@ -60,6 +60,7 @@ def _response(
     deleted: tuple[int, Codes],
     refused_topics: Collection[str],
 ) -> messages.OffsetDeleteResponse:
+    """Return the response: an error of the whole group, or the code of each partition."""
     response = messages.OffsetDeleteResponse
     code, codes = deleted
     if code:

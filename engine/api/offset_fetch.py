@@ -1,11 +1,11 @@
-"""OffsetFetch (9): what a group has committed.
+"""OffsetFetch (9): return a group's committed offsets.
 
 | versions | request | an error of the group is |
 |---|---|---|
 | 0 | not served: Kafka keeps these in znodes | |
 | 1 | partitions | that of each partition; of a group that is denied there are none |
 | 2 … 7 | partitions, or null for all | one for the response |
-| 7 | + only what no open transaction may change: UNSTABLE_OFFSET_COMMIT | |
+| 7 | + no offset that an open transaction may change: UNSTABLE_OFFSET_COMMIT | |
 | 8 on | several groups | one for each group |
 
 Source: KafkaApis.handleOffsetFetchRequest; GRP-17; KIP-447, KIP-709.
@@ -40,7 +40,7 @@ class RequestedTopic(Protocol):
 
 
 class _Fetched(NamedTuple):
-    """What is answered for one group: an error code, and each partition with its own."""
+    """The response for one group: an error code, and the partitions with their codes."""
 
     error_code: int
     partitions: dict[TopicPartition, tuple[int, CommittedOffset]]
@@ -92,7 +92,7 @@ class OffsetFetch:
         *,
         is_stable: bool,
     ) -> _Fetched:
-        """Return what is committed; with `is_stable` an error where a commit is undecided."""
+        """Return the committed offsets; with `is_stable` an error where a commit is undecided."""
         if not session.may(AclOperation.DESCRIBE, AclResource.GROUP, group_id):
             return _Fetched(GROUP_AUTHORIZATION_FAILED, {})
         requested = None if topics is None else list(_partitions(topics))
@@ -135,6 +135,7 @@ def _refused(topics: Iterable[RequestedTopic] | None, code: int) -> _Fetched:
 
 
 def _topics(fetched: _Fetched) -> list[messages.OffsetFetchResponse.OffsetFetchResponseTopic]:
+    """Return the rows by topic for versions below 8, which name one group per request."""
     response = messages.OffsetFetchResponse
     topics: dict[str, list[messages.OffsetFetchResponse.OffsetFetchResponsePartition]] = {}
     for key, (code, committed) in fetched.partitions.items():
@@ -155,6 +156,7 @@ def _topics(fetched: _Fetched) -> list[messages.OffsetFetchResponse.OffsetFetchR
 def _topics_of_group(
     fetched: _Fetched,
 ) -> list[messages.OffsetFetchResponse.OffsetFetchResponseTopics]:
+    """Return the rows by topic for versions since 8, which name several groups per request."""
     response = messages.OffsetFetchResponse
     topics: dict[str, list[messages.OffsetFetchResponse.OffsetFetchResponsePartitions]] = {}
     for key, (code, committed) in fetched.partitions.items():

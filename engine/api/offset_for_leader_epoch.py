@@ -1,10 +1,10 @@
-"""OffsetForLeaderEpoch (23): where an epoch ended in the leader's log, to find where logs parted.
+"""OffsetForLeaderEpoch (23): the end of an epoch in the leader's log, to find where logs diverge.
 
 | versions | difference |
 |---|---|
 | 0 | end offsets alone |
 | 1 | + the epoch that they belong to |
-| 2 | + the epoch of the leader that is asked, to refuse who knows another |
+| 2 | + the leader epoch that the client knows, to refuse another one |
 | 3 | + replica id |
 | 4 | flexible |
 
@@ -51,6 +51,7 @@ class OffsetForLeaderEpoch:
     def _find(
         self, topic: str, requested: messages.OffsetForLeaderEpochRequest.OffsetForLeaderPartition
     ) -> messages.OffsetForLeaderEpochResponse.EpochEndOffset:
+        """Return the end offset (exclusive) of an epoch in one partition, or its error code."""
         topic_partition = TopicPartition(topic, requested.partition)
         row = messages.OffsetForLeaderEpochResponse.EpochEndOffset(partition=requested.partition)
         current = requested.current_leader_epoch
@@ -68,7 +69,7 @@ class OffsetForLeaderEpoch:
 
 
 def _may_describe(session: Session, topic: str) -> bool:
-    """Return whether a client may ask: followers do too, and consumers since KIP-320."""
+    """Return whether a client may request it: followers may, and consumers since KIP-320."""
     return session.may_on_cluster(AclOperation.CLUSTER_ACTION, ONE_WAY) or session.may(
         AclOperation.DESCRIBE, AclResource.TOPIC, topic
     )

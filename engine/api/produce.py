@@ -1,8 +1,8 @@
-"""Produce (0): records of producers, appended and answered when `acks` says.
+"""Produce (0): append records of producers, and respond by `acks`.
 
 ```
-acks  0   appended, no response; an error ends the connection, for the client knows no other sign
-      1   answered after the leader's own append
+acks  0   appended, no response; an error ends the connection, the only sign for the client
+      1   answered after the leader's append
      -1   answered when the in-sync replicas have it, or the request's timeout is over
 ```
 
@@ -72,12 +72,12 @@ _FIRST_WITH_BATCHES = 3
 _FIRST_WITH_LOG_START = 5
 _FIRST_WITH_LEADERS = 10
 _FIRST_WITH_ABORTABLE = 11
-#: What refuses all of a request.
+#: The errors that refuse the whole request.
 _REFUSE_ALL = (CorruptMessage, TransactionalIdRefused, TwoProducers, UnreadableRecords)
 
 
 class _Judged(NamedTuple):
-    """What of a request is to be appended, and the results of what may not be."""
+    """The batches of a request to append, and the results of those that are refused."""
 
     batches: dict[TopicPartition, memoryview]
     refused: Results
@@ -92,7 +92,7 @@ class _Judged(NamedTuple):
 
 
 class _Answered:
-    """The rows of a response so far, and where the leaders are that it names."""
+    """The rows of a response so far, and the current leaders that it names."""
 
     def __init__(self, exchange: Exchange) -> None:
         self.topics: dict[str, list[ProducedPartition]] = {}
@@ -242,6 +242,7 @@ class Produce:
     def _append(
         self, request: ProduceRequest, exchange: Exchange, found: _Judged
     ) -> bytes | Promise[bytes | None] | None:
+        """Append the accepted batches; return the response, or a promise while acks wait."""
         batches, refused, _ = found
         version, acks = exchange.api_version, request.acks
         appended: Results | Promise[Results] = {}
@@ -265,8 +266,8 @@ class Produce:
     ) -> bytes | None:
         """Answer a request of very many partitions; `over` is kept when all are appended.
 
-        All are judged before the first is appended. The client that closes its connection meanwhile
-        ends nothing: what it sent is appended, as in Kafka.
+        All are judged before the first is appended. A client that closes its connection during that
+        ends nothing: its records are appended, as in Kafka.
         """
         share = self._turns.begin()
         try:
@@ -307,7 +308,7 @@ class Produce:
     async def _judged_in_turns(
         self, request: ProduceRequest, exchange: Exchange, share: Share
     ) -> _Judged:
-        """Judge all partitions of a request; raises what refuses all of it, as `_judge` does."""
+        """Judge all partitions of a request; raise what refuses it as a whole, as `_judge` does."""
         found = _Judged({}, {}, {})
         for topic, partitions in pieces(request.topics):
             if share.is_over():
@@ -324,9 +325,9 @@ class Produce:
         exchange: Exchange,
         found: _Judged,
     ) -> None:
-        """Find out what is to be appended to partitions of a topic, and what may not be.
+        """Sort a topic's partitions into those to append and those that are refused.
 
-        Raises what refuses all of the request: CorruptMessage, TransactionalIdRefused,
+        Raises the errors that refuse the whole request: CorruptMessage, TransactionalIdRefused,
         UnreadableRecords.
         """
         batches, refused, transactional = found
@@ -365,7 +366,7 @@ class Produce:
                     transactional.pop(topic_partition, None)
 
     def _refuse_all(self, request: ProduceRequest, exchange: Exchange, error: ApiError) -> bytes:
-        """Refuse all partitions for what a batch of one of them is.
+        """Refuse all partitions for the error of one batch.
 
         Source: ProduceRequest.getErrorResponse, whose partitions are those of a hash map that is
         filled by `compute`.
@@ -430,6 +431,7 @@ class Produce:
     def _add_rows(
         self, results: Iterable[tuple[TopicPartition, ProduceResult]], answered: _Answered
     ) -> None:
+        """Add one row per partition; versions that can also name the new leader."""
         exchange, topics = answered.exchange, answered.topics
         version = exchange.api_version
         for topic_partition, result in results:
@@ -456,6 +458,7 @@ class Produce:
     def _failed(
         topic_partition: TopicPartition, result: ProduceResult, error: ApiError
     ) -> ProducedPartition:
+        """Return the row of a refused partition, with error message and record errors if any."""
         made = ProducedPartition(
             topic_partition.partition,
             error.code,
@@ -480,7 +483,7 @@ def _check_producers(found: _Judged) -> None:
 
 
 def _copied(request: ProduceRequest) -> ProduceRequest:
-    """Return a request with records of its own: the next frame fills the buffer that it is in."""
+    """Return the request with copied records: the next frame overwrites the buffer of these."""
     topics = [
         (topic, [(index, _copy_of(records)) for index, records in partitions])
         for topic, partitions in request.topics

@@ -1,4 +1,4 @@
-"""The current leader, as Produce and Fetch name it to a client that asked the wrong broker.
+"""The current leader, as Produce and Fetch name it to a client at the wrong broker.
 
 Source: REPL-16, KIP-951; KafkaApis.getCurrentLeader.
 """
@@ -30,9 +30,9 @@ class CurrentLeaders:
         return list(self._nodes.values())
 
     def find(self, topic_partition: TopicPartition) -> tuple[int, int] | None:
-        """Return (id, epoch) of the leader, as the replica here knows or else the controller said.
+        """Return (id, epoch) of the leader, from the replica here or else from the metadata.
 
-        None where nobody knows: the response leaves it out.
+        None if it is unknown: the response leaves it out.
         """
         partition = self._replica_manager.partitions.get(topic_partition)
         leader = partition or self._metadata_cache.partition(topic_partition)

@@ -1,4 +1,4 @@
-"""What a producer may put into a request, by the version of the request.
+"""The records that a producer may send, by the version of the request.
 
 | | answer for the partition |
 |---|---|
@@ -6,13 +6,13 @@
 | v3 to v6: zstd | UNSUPPORTED_COMPRESSION_TYPE 76 |
 | v3 to v6: a codec that there is not | for all partitions UNKNOWN_SERVER_ERROR -1 |
 | the first batch has an impossible size or magic | for all partitions CORRUPT_MESSAGE 2 |
-| what follows it has | CORRUPT_MESSAGE 2 |
+| invalid bytes after the first batch | CORRUPT_MESSAGE 2 |
 | transactional, no transactional id in the request | for all partitions \
 TRANSACTIONAL_ID_AUTHORIZATION_FAILED 53 |
 | transactional, the transactional id is empty | INVALID_REQUEST 42 |
 | transactional, of two producers | for all partitions INVALID_PRODUCER_ID_MAPPING 49 |
 
-Requests below version 3 may hold anything or nothing; the log's own rules judge that.
+Requests below version 3 may hold anything or nothing; the log's rules judge that.
 Source: ProduceRequest.validateRecords, RequestUtils.hasTransactionalRecords,
 AddPartitionsToTxnManager.
 Differs: null in place of records is INVALID_RECORD, where Kafka fails and never answers.
@@ -76,9 +76,9 @@ class TwoProducers(ApiError):
 
 
 def is_fast_path(records: memoryview | None, api_version: int) -> bool:
-    """Return whether records are one batch that `judged` has nothing against, as nearly all are.
+    """Return whether records are one batch that `judged` accepts for sure, as nearly all are.
 
-    False says nothing yet.
+    False does not mean that they are refused.
     """
     if records is None:
         return False
@@ -132,8 +132,8 @@ def _corrupt(error: CorruptRecord) -> CorruptMessage:
 def needs_transaction(records: memoryview | None, transactional_id: str | None) -> bool:
     """Return whether the first batch is in a transaction.
 
-    Raises what refuses all of the request, of unknown topics too: CorruptMessage for the head of
-    the batch, TransactionalIdRefused.
+    Raises the errors that refuse the whole request, also for unknown topics: CorruptMessage for the
+    head of the batch, TransactionalIdRefused.
     """
     is_in_transaction = is_transactional(records)
     if is_in_transaction and transactional_id is None:

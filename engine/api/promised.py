@@ -1,4 +1,4 @@
-"""Responses of handlers that take several turns: a fault in one of them keeps nobody waiting."""
+"""Responses of handlers that take several turns: a fault in one of them fails their promise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class HandlerFailed(ApiError):
 def promised(work: PromiseCoroutine[T]) -> Promise[T]:
     """Drive a handler's work; a fault of it fails the promise with HandlerFailed.
 
-    The server sees what the first turn raises and nothing of the later ones: without this the
+    The server sees the errors of the first turn and none of the later ones: without this the
     client would wait for ever. An assertion that fails ends the process, in any turn.
     """
     return drive(_caught(work))
@@ -35,7 +35,7 @@ def promised(work: PromiseCoroutine[T]) -> Promise[T]:
 def in_order(response: Promise[T], over: Promise[None] | None = None) -> Promise[T]:
     """Let the next request of the connection begin when `over` is kept, or the response is there.
 
-    For what is served in several turns: Kafka serves one request of a connection at a time.
+    For requests served in several turns: Kafka serves one request of a connection at a time.
     Without `over` the response is waited for.
     """
     if response.is_kept:
@@ -52,9 +52,9 @@ def in_order(response: Promise[T], over: Promise[None] | None = None) -> Promise
 
 
 def when_all(promises: Sequence[Promise[T]], make: Callable[[list[T]], U]) -> Promise[U]:
-    """Return a promise of what `make` makes of all values, in order.
+    """Return a promise of the result of `make` for all values, in order.
 
-    The first error in order fails it, once all are kept. Who abandons it abandons none of them.
+    The first error in order fails it, once all are kept. To abandon it abandons none of them.
     """
     made: Promise[U] = Promise()
     missing = len(promises)
@@ -78,7 +78,7 @@ async def _caught(work: PromiseCoroutine[T]) -> Any:
     except (EngineError, AssertionError):
         raise
     except CloseConnection as order:
-        # A value for the server: those who wait take EngineErrors alone.
+        # A value for the server: waiting callers accept EngineErrors alone.
         return order
     except Exception as fault:
         raise HandlerFailed(fault) from fault

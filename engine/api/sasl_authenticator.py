@@ -1,4 +1,4 @@
-"""Authentication of one connection by SASL: what its frames bring until its client is known.
+"""Authentication of one connection by SASL: its frames until the client is known.
 
 ```
 FIRST ─ ApiVersions ─> VERSIONS_KNOWN ─ SaslHandshake ─> TOKENS ─ the last token ─> COMPLETE
@@ -6,19 +6,19 @@ FIRST ─ ApiVersions ─> VERSIONS_KNOWN ─ SaslHandshake ─> TOKENS ─ the 
 COMPLETE ─ SaslHandshake, where sessions end ─> TOKENS (KIP-368)
 ```
 
-SaslHandshake 0: tokens are frames of their own. 1: they come in SaslAuthenticate.
+SaslHandshake 0: tokens are raw frames. 1: they come in SaslAuthenticate.
 
 | frame | response | the connection ends |
 |---|---|---|
 | another API than those two, before the handshake | none | after the delay |
 | no request at all: as the first frame | none | after the delay |
-| the same behind it; a version that is not served; wrong bytes | none | at once |
+| the same after it; a version that is not served; wrong bytes | none | at once |
 | ApiVersions a second time | none | at once |
 | a mechanism that is not enabled | UNSUPPORTED_SASL_MECHANISM with all, after the delay | then |
 | ApiVersions or SaslHandshake in place of a token | ILLEGAL_SASL_STATE, after the delay | then |
 | a token that fails | SASL_AUTHENTICATION_FAILED, after the delay; none to a raw one | then |
 | a raw token of SCRAM that fails | none | at once |
-| again: another mechanism | as ever; none to the token behind it | after the delay, behind that |
+| again: another mechanism | as ever; none to the token after it | after the delay, after that |
 | again: any failure in the first frame | none | at once |
 
 The delay is `connection.failed.authentication.delay.ms`.
@@ -64,9 +64,9 @@ _REAUTHENTICATION_INTERVAL_MS: Final = 1000
 
 
 class AuthenticationStep(NamedTuple):
-    """What follows a frame: a response without its length, or the end of the connection.
+    """The result of a frame: a response without its length, or the end of the connection.
 
-    An end that is delayed has its response behind the delay.
+    A delayed end sends its response after the delay.
     """
 
     response: bytes | None = None
@@ -75,7 +75,7 @@ class AuthenticationStep(NamedTuple):
 
 
 class SaslListener(Protocol):
-    """What a listener goes by."""
+    """The authentication settings of a listener."""
 
     @property
     def mechanisms(self) -> Sequence[str]:
@@ -128,9 +128,9 @@ class SaslAuthenticator:
         self._has_raw_tokens = True
         self._mechanism = ""
         self._server: SaslServer | None = None
-        # Of the session, as its client is told; 0 is for ever.
+        # The session lifetime that the client is sent; 0 is for ever.
         self._lifetime_ms = 0
-        #: When what is known is not believed any more, None for never.
+        #: When the authentication expires, None for never.
         self.expires_ms: int | None = None
         # Of the authentication before this one; None in the first.
         self._known: tuple[str, str] | None = None
@@ -160,7 +160,7 @@ class SaslAuthenticator:
         return True
 
     def again(self, frame: memoryview) -> AuthenticationStep:
-        """Take the SaslHandshake that begins another authentication."""
+        """Process the SaslHandshake that begins another authentication."""
         self._known = self._session.principal, self._mechanism
         self._has_raw_tokens = True
         self._state = _State.VERSIONS_KNOWN
@@ -170,7 +170,7 @@ class SaslAuthenticator:
         return AuthenticationStep(None, step.end_reason)
 
     def take(self, frame: memoryview) -> AuthenticationStep:
-        """Take a frame before the client is known."""
+        """Process a frame before the client is known."""
         try:
             if self._state is _State.WRONG_MECHANISM:
                 raise _Refused(
@@ -188,13 +188,14 @@ class SaslAuthenticator:
             return AuthenticationStep(None, str(error))
 
     def too_large(self, size_bytes: int) -> AuthenticationStep:
-        """Take the size of a frame that is beyond `sasl.server.max.receive.size`."""
+        """Refuse a frame whose size is beyond `sasl.server.max.receive.size`."""
         reason = f"Failing SASL authentication due to invalid receive size {size_bytes}"
         return AuthenticationStep(None, reason, is_delayed=True)
 
     # Before the tokens
 
     def _request(self, frame: memoryview) -> bytes:
+        """Serve ApiVersions or SaslHandshake; raise _Refused for any other request."""
         is_first = self._state is _State.FIRST
         try:
             key, version, correlation_id, client_id, position = read_request_header(frame)
@@ -213,6 +214,7 @@ class SaslAuthenticator:
         return self._handshake(exchange, frame[position:])
 
     def _versions(self, exchange: Exchange, body: memoryview) -> bytes:
+        """Serve ApiVersions once before the handshake; an unsupported version gets version 0."""
         if self._state is not _State.VERSIONS_OR_HANDSHAKE:
             raise _Refused("ApiVersions a second time", is_delayed=False)
         if not api(API_VERSIONS_KEY).stable.has(exchange.api_version):
@@ -226,6 +228,7 @@ class SaslAuthenticator:
         return _encoded("ApiVersions", exchange, response)
 
     def _handshake(self, exchange: Exchange, body: memoryview) -> bytes:
+        """Choose the mechanism of SaslHandshake; re-authentication must use the first one again."""
         request = _decoded("SaslHandshake", exchange, body)
         assert isinstance(request, messages.SaslHandshakeRequest)
         mechanism, offered = request.mechanism, list(self._listener.mechanisms)
@@ -258,6 +261,7 @@ class SaslAuthenticator:
             raise _Refused(str(failure), is_delayed=False) from failure
 
     def _token(self, frame: memoryview) -> bytes:
+        """Serve one SaslAuthenticate request; the last response has the session lifetime."""
         key, version, correlation_id, client_id, position = read_request_header(frame)
         exchange = self._exchange(key, version, correlation_id, client_id)
         if key != _AUTHENTICATE_KEY:
@@ -298,7 +302,7 @@ class SaslAuthenticator:
         return _Refused(reason, _encoded(name, exchange, response), is_delayed=True)
 
     def _respond(self, token: bytes) -> bytes:
-        """Return what the mechanism says to a token; the client may be known then."""
+        """Return the mechanism's response to a token; the client may be authenticated then."""
         server = self._server
         assert server is not None
         response = server.response_to(token)
@@ -307,6 +311,7 @@ class SaslAuthenticator:
         return response
 
     def _believe(self, principal: str, server: SaslServer) -> None:
+        """Complete the authentication; raise SaslFailed if the principal differs from before."""
         if self._known is not None and self._known[0] != principal:
             before, now = (text.replace(":", ".", 1) for text in (self._known[0], principal))
             raise SaslFailed(

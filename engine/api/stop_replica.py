@@ -1,4 +1,4 @@
-"""StopReplica (5), from the controller: replicas that are to be used no more.
+"""StopReplica (5), from the controller: stop replicas, and delete some of them.
 
 | versions | form of the partitions |
 |---|---|
@@ -7,8 +7,8 @@
 | 3, 4 | by topic, each with its leader epoch and flag |
 
 Thousands of them take several turns of the loop; the next order of the controller waits for the
-last one (`Line`), and a controller that has been followed by another meanwhile is refused. What was
-renamed until then is made durable all the same.
+last one (`Line`), and a controller that is superseded during that time is refused. The renames
+until then are made durable all the same.
 
 Source: KafkaApis.handleStopReplicaRequest; PART-7; KIP-570.
 """
@@ -38,7 +38,7 @@ _BY_PARTITION = 3
 
 
 class _Stopped(NamedTuple):
-    """What has become of the replicas so far, and where some were deleted."""
+    """The results of the replicas so far, and the directories where some were deleted."""
 
     results: dict[TopicPartition, ApiError | None]
     deleted: DeletedIn
@@ -63,7 +63,7 @@ class StopReplica:
     def handle(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> Promise[messages.StopReplicaResponse]:
-        """Promise what becomes of each partition."""
+        """Promise the error code of each partition."""
         return promised(self._carried_out(request, exchange))
 
     async def _carried_out(
@@ -82,6 +82,7 @@ class StopReplica:
     async def _carried_out_in_line(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
+        """Stop the replicas in turns of the loop; note deletions even if a later step fails."""
         share = self._turns.begin()
         stopped = _Stopped({}, {})
         code, fault = 0, None
@@ -89,8 +90,8 @@ class StopReplica:
             code = await self._stop_all(request, exchange.api_version, share, stopped)
         except Exception as error:
             fault = error
-        # Of those that were deleted, under any controller, and also behind a fault; but
-        # not where a stop has cut the order off, which is then only let go.
+        # The deletions so far are made durable under any controller, and also after a fault; but
+        # not where the broker's stop has ended the request, which is then only dropped.
         for _ in self._leadership.note_deletions(stopped.deleted):
             if share.is_over():
                 await share.next()
@@ -108,7 +109,7 @@ class StopReplica:
         share: Share,
         stopped: _Stopped,
     ) -> int:
-        """Stop replicas one after the other; returns what refuses those that are left, or 0."""
+        """Stop replicas one after the other; return the code that refuses the rest, or 0."""
         code = self._refusal(request)
         for key, order in _orders(request, version).items():
             if not code and share.is_over():
@@ -126,6 +127,7 @@ class StopReplica:
 async def _response(
     results: dict[TopicPartition, ApiError | None], share: Share
 ) -> messages.StopReplicaResponse:
+    """Return the response with the code of each partition, built in turns of the loop."""
     response = messages.StopReplicaResponse()
     for key, error in results.items():
         if share.is_over():
@@ -140,6 +142,7 @@ async def _response(
 
 
 def _orders(request: messages.StopReplicaRequest, version: int) -> dict[TopicPartition, StopOrder]:
+    """Return the leader epoch and delete flag of each partition, from any version's layout."""
     if version >= _BY_PARTITION:
         return {
             TopicPartition(topic.topic_name, state.partition_index): StopOrder(

@@ -1,4 +1,4 @@
-"""SyncGroup (14): the leader brings what it has assigned, and every member gets its part.
+"""SyncGroup (14): the group leader sends the assignments, and every member gets its part.
 
 | versions | difference |
 |---|---|

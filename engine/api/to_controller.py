@@ -1,10 +1,10 @@
-"""Requests that are the controller's alone: it answers them, and nothing is waited for.
+"""Requests that only the controller serves: the handler passes them to it and waits for nothing.
 
 ControlledShutdown (7), AlterPartitionReassignments (45), ListPartitionReassignments (46),
 AlterPartition (56), AllocateProducerIds (67).
 
-The controller answers when the event of the request has had its turn; one that is not active says
-so, and who asked looks for the one that is.
+The controller answers when the event of the request has had its turn; one that is not active
+responds with NOT_CONTROLLER, and the client finds the active one.
 
 Source: KafkaApis.handleControlledShutdownRequest, handleAlterPartitionRequest,
 handleAllocateProducerIdsRequest, handleAlterPartitionReassignmentsRequest,
@@ -46,7 +46,7 @@ class ToController:
     def alter_partition(
         self, request: messages.AlterPartitionRequest, exchange: Exchange
     ) -> Promise[messages.AlterPartitionResponse]:
-        """Promise what became of the in-sync sets."""
+        """Promise the response with the new in-sync sets."""
         return self._controller.alter_partition(request, exchange.api_version)
 
     def allocate_producer_ids(

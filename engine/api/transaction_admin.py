@@ -1,4 +1,4 @@
-"""DescribeTransactions (65), ListTransactions (66): transactions for those who look after them.
+"""DescribeTransactions (65), ListTransactions (66): the administration of transactions.
 
 Ids that a client may not describe are not listed, and topics that it may not are left out.
 
@@ -76,6 +76,7 @@ def _may_describe(session: Session, transactional_id: str) -> bool:
 def _row(
     transactional_id: str, described: DescribedTransaction, session: Session
 ) -> _Described.TransactionState:
+    """Return the row of one transaction, with the partitions that the client may describe."""
     topics: dict[str, list[int]] = {}
     for partition in described.partitions:
         if session.may(AclOperation.DESCRIBE, AclResource.TOPIC, partition.topic):

@@ -1,9 +1,9 @@
 """First batches of transactions are written once their coordinator knows the partition (KIP-890).
 
-1. A partition whose log has the transaction open needs no question.
-2. For all others the coordinator is asked, in one request.
-3. When it has answered, and nothing has ended the transaction meanwhile, the batch may be written.
-   Where the leader has changed meanwhile, clients are told of that, which they try again: most take
+1. A partition whose log has the transaction open needs no verification.
+2. For all others the coordinator is requested to verify, in one request.
+3. When it has confirmed, and nothing has ended the transaction since, the batch may be written.
+   Where the leader has changed during that, clients get that error, which they retry: most take
    INVALID_TXN_STATE for the end of their producer.
 
 | the coordinator's answer | produce |
@@ -55,33 +55,33 @@ _RETRIED = frozenset(
 
 
 class TransactionalBatch(NamedTuple):
-    """What of a batch says whose transaction it is part of."""
+    """The fields of a batch that identify its transaction."""
 
     producer_id: int
     producer_epoch: int
     base_sequence: int
 
 
-#: Asks the coordinator of a transactional id whether partitions are in the transaction of a
-#: producer and its epoch; promises an error code for each, none where it cannot answer such.
+#: Requests the coordinator of a transactional id to verify that partitions are in the transaction
+#: of a producer and its epoch; promises an error code for each, none if it cannot verify.
 AskCoordinator: TypeAlias = Callable[
     [str, int, int, Collection[TopicPartition]], Promise[dict[TopicPartition, int]]
 ]
 
 
 class NotVerified(ApiError):
-    """A transactional batch may not be written, with the words that its client is told."""
+    """A transactional batch may not be written; has the message for its client."""
 
 
 class LeaderVerification(NamedTuple):
-    """A question, and the leader epoch in which it was asked."""
+    """A verification, and the leader epoch in which it was requested."""
 
     verification: Verification
     leader_epoch: int
 
 
 class Verified(NamedTuple):
-    """What was found out of some batches: those that may not be written, and the others."""
+    """The result for some batches: those that may not be written, and the others."""
 
     errors: dict[TopicPartition, ApiError]
     verifications: dict[TopicPartition, LeaderVerification]
@@ -108,9 +108,9 @@ class TransactionVerifier:
         *,
         knows_abortable: bool,
     ) -> Promise[Verified]:
-        """Promise which batches may be written; kept at once where nobody has to be asked.
+        """Promise which batches may be written; kept at once if none needs verification.
 
-        All are of one producer. `knows_abortable` says that the client knows
+        All are of one producer. `knows_abortable` is true if the client knows
         TRANSACTION_ABORTABLE.
         """
         if not self._is_enabled():
@@ -165,12 +165,13 @@ def _check(partition: Partition, asked: LeaderVerification, batch: Transactional
     except TransactionNotVerified as error:
         if partition.leader_epoch == asked.leader_epoch:
             raise
-        # Truncated as a follower, the log has forgotten what was asked: the client asks again.
+        # Truncated as a follower, the log has forgotten the verification: the client retries.
         reason = "the partition had another leader while its transaction was verified"
         raise NotLeaderOrFollower(partition.topic_partition, reason) from error
 
 
 def _error(code: int, *, knows_abortable: bool) -> ApiError:
+    """Return the error that Kafka's Produce response has for a verification's error code."""
     if code == PRODUCER_FENCED:
         code = INVALID_PRODUCER_EPOCH
     elif code == TRANSACTION_ABORTABLE and not knows_abortable:

@@ -96,8 +96,8 @@ class Transactions:
     ) -> Promise[list[_Topic]]:
         """Promise the topics of one transaction, each partition with a code.
 
-        They are those of the request, but for what is refused for some of them or only verified:
-        Kafka puts the topics of those into a hash map, and leaves out such without partitions.
+        They are those of the request, except where partitions are refused or only verified: Kafka
+        puts the topics of those into a hash map, and leaves out topics without partitions.
         """
         version, transactional_id = exchange.api_version, asked.transactional_id
         partitions = [

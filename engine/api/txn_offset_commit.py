@@ -6,7 +6,7 @@
 | 3 | member, generation and instance (KIP-447) |
 | 4 | TRANSACTION_ABORTABLE |
 
-The coordinator of the transaction is asked whether the group's partition is in it, as for records.
+The coordinator of the transaction verifies that the group's partition is in it, as for records.
 
 Source: KafkaApis.handleTxnOffsetCommitRequest, GroupCoordinator.handleTxnCommitOffsets of 3.9.1.
 """
@@ -108,6 +108,7 @@ class TxnOffsetCommit:
         version: int,
         offsets: dict[TopicPartition, CommittedOffset],
     ) -> Codes:
+        """Commit the offsets in the transaction; return the code of each partition."""
         code = self._refusal_of(request.group_id)
         if not code:
             # Also where the transaction is refused next, there is a group from now on.
@@ -150,6 +151,7 @@ def _refused(request: _Request, code: int) -> _Response:
 
 
 def _response(request: _Request, admitted: AdmittedOffsets, written: Codes) -> _Response:
+    """Return the response: the code of each partition, refused or written."""
     return _Response(
         topics=[
             _Response.TxnOffsetCommitResponseTopic(

@@ -13,11 +13,11 @@
 | 0 | downgrades are allowed, or not |
 | 1 | upgrade types: 1 upgrade, 2 safe downgrade, 3 unsafe downgrade; validate only |
 
-Only the controller answers; another broker says NOT_CONTROLLER for the whole. Of several updates of
+Only the controller answers; another broker responds with NOT_CONTROLLER. Of several updates of
 one feature there is one result.
 
 Source: KafkaApis.handleUpdateFeatures, KafkaController.validateFeatureUpdate; KIP-584; a real
-broker's answers.
+broker's responses.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class UpdateFeatures:
 
 
 def _refusal(update: messages.UpdateFeaturesRequest.FeatureUpdateKey, version: int) -> str:
+    """Return Kafka's reason for refusing an update, as a cluster without features has it."""
     upgrade_type = update.upgrade_type
     if version < _FIRST_VERSION_OF_TYPES:
         upgrade_type = _DOWNGRADES[0] if update.allow_downgrade else _UPGRADE

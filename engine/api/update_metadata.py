@@ -9,11 +9,11 @@
 | 8 | + whether it leaves out nothing |
 
 One of thousands of partitions is put together in several turns of the loop, and put in place in
-one: who reads the cache sees all of it or nothing. The next order of the controller waits for it
+one: readers of the cache see all of it or nothing. The next order of the controller waits for it
 (`Line`).
 
 Source: KafkaApis.handleUpdateMetadataRequest, ZkMetadataCache; PART-12.
-Differs: a controller of this engine may leave out nothing, and say so; Kafka's with ZooKeeper never
+Differs: a controller of this engine may flag an update as complete; Kafka's with ZooKeeper never
 does.
 """
 
@@ -44,12 +44,12 @@ _WITH_ENDPOINTS = 1
 _PLAINTEXT = "PLAINTEXT"
 _NO_CONTROLLER = -1
 _FULL = 2
-#: What stands for the leader while the topic is being deleted.
+#: The leader's number while the topic is being deleted.
 _LEADER_DURING_DELETE = -2
 
 
 class UpdateMetadata:
-    """Puts what the controller says into the metadata cache."""
+    """Applies the controller's updates to the metadata cache."""
 
     def __init__(
         self,
@@ -91,6 +91,10 @@ class UpdateMetadata:
     async def _carried_out_in_line(
         self, request: messages.UpdateMetadataRequest, version: int
     ) -> int:
+        """Apply the update to the metadata cache as a whole; return its error code.
+
+        The update is staged in turns of the loop: a new controller during that time refuses it.
+        """
         share, code = self._turns.begin(), self._refusal(request)
         if code:
             return code
@@ -105,7 +109,7 @@ class UpdateMetadata:
         for _ in _staging(request, version, staged, is_full=self._is_full(request)):
             if share.is_over():
                 await share.next()
-                # Another controller may have followed meanwhile: its own is the next full one.
+                # A new controller may be active by now: its next update is a full one.
                 code = self._refusal(request)
                 if code:
                     return code
@@ -123,10 +127,10 @@ class UpdateMetadata:
         return refusal(request, self._leadership, self._broker_epoch())
 
     def _is_full(self, request: messages.UpdateMetadataRequest) -> bool:
-        """Return whether what a request leaves out is gone.
+        """Return whether topics that the request leaves out are deleted.
 
         There is one such request in each epoch of a controller and life of this broker. A second
-        is the same, sent again, and may come behind topics that are younger.
+        is the same, sent again, and may arrive after topics that are newer.
         """
         epochs = request.controller_epoch, request.broker_epoch
         return request.type == _FULL and epochs != self._full_in
@@ -169,6 +173,7 @@ def _named_states(
 def _partition(
     state: messages.UpdateMetadataRequest.UpdateMetadataPartitionState,
 ) -> PartitionMetadata | None:
+    """Return a partition's metadata, or None if its topic is being deleted."""
     if state.leader == _LEADER_DURING_DELETE:
         return None
     return PartitionMetadata(

@@ -1,7 +1,7 @@
 """DescribeUserScramCredentials (50) and AlterUserScramCredentials (51).
 
-Listeners with SCRAM go by them (`ScramCredentials`). Alterations are the controller's; another
-broker says NOT_CONTROLLER for each user, before it asks who may alter the cluster.
+Listeners with SCRAM use them (`ScramCredentials`). Only the controller alters them; another
+broker has NOT_CONTROLLER for each user, before it checks access to the cluster.
 
 Source: KafkaApis.handleDescribeUserScramCredentialsRequest, handleAlterUserScramCredentialsRequest;
 KIP-554.
@@ -81,7 +81,7 @@ class UserScramCredentials:
 
 
 def _code_and_message(error: EngineError) -> tuple[int, str | None]:
-    """Return what a response has of an error."""
+    """Return the code and message of an error in a response."""
     if isinstance(error, AllRefused):
         return error.code, None
     if isinstance(error, ApiError) and error.code != UNKNOWN_SERVER_ERROR:
@@ -92,6 +92,7 @@ def _code_and_message(error: EngineError) -> tuple[int, str | None]:
 def _described(
     found: UserCredentials,
 ) -> messages.DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult:
+    """Return the response's row of one user: mechanisms and iterations, or the error."""
     response = messages.DescribeUserScramCredentialsResponse
     no_error: tuple[int, str | None] = (0, "")
     code, message = no_error if found.error is None else _code_and_message(found.error)
@@ -109,6 +110,7 @@ def _described(
 def _altered(
     results: dict[str, EngineError | None] | dict[str, ApiError],
 ) -> messages.AlterUserScramCredentialsResponse:
+    """Return the response: the code and message of each user, empty for a success."""
     response = messages.AlterUserScramCredentialsResponse
     rows = []
     no_error: tuple[int, str | None] = (0, "")

@@ -1,7 +1,7 @@
 """WriteTxnMarkers (27): a coordinator ends transactions in the partitions that this broker leads.
 
 1. Each marker is one control record for each of its partitions, appended with acks=-1.
-2. Markers in `__consumer_offsets` decide what their transaction has committed in groups.
+2. Markers in `__consumer_offsets` commit or drop their transaction's offsets in groups.
 3. The response has a code for each partition, once all are kept.
 
 Source: KafkaApis.handleWriteTxnMarkersRequest of 3.9.1; TXN-5.
@@ -63,6 +63,7 @@ class WriteTxnMarkers:
         return when_all(written, partial(_response, request))
 
     def _write(self, marker: _Request.WritableTxnMarker) -> Promise[_Codes]:
+        """Append one marker to its partitions; return a promise of each partition's error code."""
         # 1
         partitions = _partitions(marker)
         known = [key for key in partitions if key in self._replica_manager.partitions]

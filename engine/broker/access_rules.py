@@ -3,10 +3,10 @@
 | setting | |
 |---|---|
 | `authorizer.class.name` | empty: everyone may do everything, and the APIs of rules are refused |
-| `super.users` | who may do everything, with semicolons between them |
-| `allow.everyone.if.no.acl.found` | whether everyone may do what no rule is about |
+| `super.users` | principals that may do everything, with semicolons between them |
+| `allow.everyone.if.no.acl.found` | whether everyone may do an operation that no rule is about |
 
-Rules of literal patterns and of prefixed ones lie in different trees, each with its own notes.
+Rules of literal patterns and of prefixed ones lie in different trees, each with its change notes.
 
 Source: AclAuthorizer.configure, ZkAclStore of 3.9.1.
 """
@@ -34,7 +34,7 @@ from engine.znode.paths import ACL_CHANGES, EXTENDED_ACL_CHANGES
 
 
 class AccessRules:
-    """Rules that follow their znodes; nobody has to know whether a broker has any."""
+    """Rules that follow their znodes; their users need not know whether a broker has any."""
 
     def __init__(
         self, settings: BrokerSettings, znodes: ZnodeClient, *, clock: Clock, timers: Timers
@@ -72,7 +72,7 @@ class AccessRules:
             await watch.start()
 
     def stop(self) -> None:
-        """Take no more changes."""
+        """Ignore all later changes."""
         for watch in self._watches:
             watch.stop()
 

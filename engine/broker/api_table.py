@@ -1,7 +1,7 @@
-"""Every API that is served, with what its handler needs: the one place where rooms meet.
+"""Every API that is served, with the parts that its handler needs.
 
-An API is a file in `engine/api` and a row in one of the lists here. What stands here is what
-ApiVersions tells; docs/compatibility.md says the same in words.
+An API is a file in `engine/api` and a row in one of the lists here. ApiVersions advertises these
+rows; docs/compatibility.md describes them in words.
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ _log = logging.getLogger("kafka.server.KafkaApis")
 
 
 class ApiDeps(NamedTuple):
-    """All that handlers of one broker may need; a row takes what its own does."""
+    """All parts that handlers of one broker may need; a row uses those of its handler."""
 
     broker_id: int
-    #: As it was at the start: for what does not change while a broker runs.
+    #: The settings at the start: for those that do not change while a broker runs.
     config: BrokerConfig
     settings: Callable[[], BrokerSettings]
     broker_epoch: Callable[[], int]
@@ -127,13 +127,13 @@ class ApiDeps(NamedTuple):
     groups: GroupCoordinator
     transactions: BrokerTransactions
     turns: LoopTurns
-    #: The access rules; None where nobody goes by any.
+    #: The access rules; None without an authorizer.
     acl_admin: AclAdmin | None
     #: The address of a host, None if there is none.
     address_of: Callable[[str], str | None]
     #: Those of the operator.
     policies: Policies
-    #: What listeners with TLS go by.
+    #: The keys and certificates of listeners with TLS.
     tls: LiveTls
     #: Encrypts passwords among settings, None without a secret.
     passwords: PasswordEncoder | None
@@ -163,8 +163,8 @@ def _typed(row: Message) -> tuple[int, str]:
     return row.resource_type, row.resource_name
 
 
-#: What is served a few rows at a time when a request has many. A change of settings is written, and
-#: synced, for each row.
+#: APIs that are served a few rows at a time when a request has many. A change of settings is
+#: written, and synced, for each row.
 _ROWS = {
     rows.api_name: rows
     for rows in (
@@ -196,6 +196,7 @@ def _in_turns(row: Row, turns: LoopTurns) -> Row:
 
 
 def _serve(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:
+    """Register the handler of one API, and the one for local callers if it has any."""
     table.serve(
         row.name,
         row.handler,
@@ -284,7 +285,7 @@ def cluster_rows(deps: ApiDeps) -> list[Row]:
     moves = AlterReplicaLogDirs(deps.move_to, deps.turns)
     topic_partitions = DescribeTopicPartitions(deps.metadata_cache)
     return [
-        # Who may not describe the cluster learns all but what may be done to it.
+        # A client that may not describe the cluster gets all but the authorized operations.
         Row("DescribeCluster", DescribeCluster(deps.metadata_cache).handle, Rule.PER_RESOURCE),
         Row("DescribeLogDirs", log_dirs.handle, Rule.CLUSTER_DESCRIBE),
         Row("AlterReplicaLogDirs", moves.handle, Rule.CLUSTER_ALTER),
@@ -315,7 +316,7 @@ def topic_rows(deps: ApiDeps) -> list[Row]:
 
 
 def group_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of groups: their members, their offsets, and who coordinates them."""
+    """Return the rows of groups: their members, their offsets, and their coordinators."""
     groups, metadata_cache, rule = deps.groups, deps.metadata_cache, Rule.PER_RESOURCE
     members, commits, admin = groups.memberships, groups.commits, Groups(groups.admin)
     creation = AutoCreation(deps.config, TopicAdmin(deps.config, _admin_ports(deps)))
@@ -429,7 +430,7 @@ def token_rows(deps: ApiDeps) -> list[Row]:
 
 
 def inter_broker_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows that only brokers ask."""
+    """Return the rows of the APIs that only brokers request."""
     leadership, epoch, rule = deps.leadership, deps.broker_epoch, Rule.CLUSTER_ACTION
     to_controller, line = ToController(deps.controller), deps.turns.line()
     orders = deps.turns.apart()

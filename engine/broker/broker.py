@@ -18,7 +18,7 @@ A step that fails while it is opened undoes those before it, in the same order a
 (`closing.py`).
 
 Requests that come before the controller's first orders are answered as Kafka does, with errors
-that make clients try again. When the session expires, a new one begins with the steps 5 and 6
+that make clients retry. When the session expires, a new one begins with the steps 5 and 6
 (`session.py`).
 
 Source: kafka.server.KafkaServer.startup and shutdown.
@@ -102,7 +102,7 @@ class Broker:
         peers: dict[int, Serve],
         on_fatal: Callable[[str], None],
     ) -> None:
-        """For `open` alone: what is made here is no broker yet."""
+        """Create the parts for `open` alone: this is no broker yet."""
         self._timers = BrokerTimers(host.timers)
         self.host = host._replace(timers=self._timers)
         self.znodes = znodes
@@ -153,7 +153,7 @@ class Broker:
     # Opening
 
     async def _open(self) -> None:
-        """Open in Kafka's order; each step first notes what undoes it, or cleans up by itself."""
+        """Open in Kafka's order; each step first notes its undo function, or cleans up itself."""
         self._closing.add("the session", self.znodes.close)
         self._closing.add("the loggers", self.loggers.restore)
         self._closing.add("requests of brokers in this process", self._local_requests.end)
@@ -169,7 +169,7 @@ class Broker:
         self.live.on_broker(self._settings_changed)
         await self._register()
         self._take_part()
-        # Not before: what the controller sends again may be for a former life, by its epoch.
+        # Not before: a request that the controller repeats may be for a former life, by its epoch.
         self.server.begin()
         self._shutdown = ShutdownRequests(
             self.live.config, self.metadata_cache, self.peers, self.host.timers, self.host.clock
@@ -177,6 +177,7 @@ class Broker:
         _log.info("broker %d is up, cluster %s", self.broker_id, self.cluster_id)
 
     async def _open_settings(self) -> None:
+        """Load the settings, quotas, access rules and tokens, and watch them for changes."""
         settings = await self._with_id(self._settings)
         self.passwords = password_encoder(BrokerConfig.of(settings), self.host.entropy)
         self.live = LiveConfig(settings, self.passwords)
@@ -218,6 +219,7 @@ class Broker:
             await re_encode_passwords(self.znodes, self.broker_id, old, self.passwords)
 
     def _delegation_tokens(self) -> BrokerTokens | None:
+        """Return the store of delegation tokens, or None if no secret key is set."""
         secret = secret_key(self.live.config)
         if secret is None:
             return None
@@ -258,7 +260,7 @@ class Broker:
             ends_early=self.host.ends_early,
         )
         self._closing.add("the tasks", self.tasks.stop)
-        # One timer for all deadlines: a parked fetch moves it and needs none of its own.
+        # One timer for all deadlines: a parked fetch moves it and needs no other.
         self.deadlines = Deadlines(self._process_timers)
         self.tls = LiveTls(self.live)
         self.peers = Peers(
@@ -325,10 +327,11 @@ class Broker:
         return ControllerLink(self.metadata_cache, self.peers, self.host.timers, self.host.clock)
 
     def _close_storage(self) -> None:
+        """Stop groups, transactions, the cleaner and tasks, then the logs that they work on."""
         self.groups.stop()
         self.transactions.stop()
         self.storage.cleaner.stop()
-        # What runs on threads works on logs that are open.
+        # Tasks on threads work on logs that are open.
         self.tasks.stop()
         self.storage.cleaner.close()
         self.deadlines.stop()
@@ -344,10 +347,11 @@ class Broker:
             broker_id = await generated_broker_id(self.znodes, live.reserved_broker_max_id)
         if broker_id == live.broker_id:
             return settings
-        # What was generated once is kept in meta.properties.
+        # An id that was generated once is kept in meta.properties.
         return settings.with_generated_id(broker_id)
 
     def _open_controller(self) -> None:
+        """Create the controller and the session's keeper; the controller resigns on close."""
         self.controller = Controller(
             self.broker_id,
             self.live.config,
@@ -376,7 +380,7 @@ class Broker:
             self.host.timers.call_soon(self.tokens.remove_expired)
 
     def _leave(self) -> None:
-        """Take no part any more: send no orders, and follow no watches."""
+        """Resign: send no orders, and follow no watches."""
         if self._peers.get(self.broker_id) == self.serve_local:
             del self._peers[self.broker_id]
         self.session.stop()
@@ -421,6 +425,7 @@ class Broker:
             self.tokens.remove_expired_on(self.tasks, lambda: self.controller.is_active)
 
     def _api_deps(self) -> ApiDeps:
+        """Return the parts of this broker that the API handlers need."""
         return ApiDeps(
             self.broker_id,
             self.live.config,
@@ -460,7 +465,7 @@ class Broker:
         return registration_of(self.live.config, self.ports, self.host.name, clock.wall_ms())
 
     async def _begin_session(self) -> None:
-        """Take part again after a session expired."""
+        """Begin a new session after one expired."""
         await create_persistent_paths(self.znodes)
         await self._register()
         await self.dynamic.start()
@@ -479,7 +484,7 @@ class Broker:
     # Running
 
     def address_for_clients(self) -> str:
-        """Return where clients connect first: the first plain one of the advertised listeners."""
+        """Return the address to connect to first: the first plain advertised listener's."""
         advertised = self.live.config.effective_advertised_listeners
         plain = (listener for listener in advertised if listener.security_protocol == "PLAINTEXT")
         first = next(plain, advertised[0])
@@ -488,7 +493,7 @@ class Broker:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def serve_local(self, name: str, version: int, request: object) -> Promise[Message]:
-        """Carry out a request of a broker of this process, and promise the response."""
+        """Serve a request of a broker of this process, and promise the response."""
         return self._local_server.serve(name, version, request)
 
     def _topic_changed(self, topic: str) -> None:
@@ -514,7 +519,7 @@ class Broker:
         self._on_fatal(reason)
 
     def state_text(self) -> str:
-        """Return what the broker believes of its partitions, for the log when it cannot go on."""
+        """Return the state of the broker's partitions, for the log when it cannot continue."""
         return f"broker {self.broker_id}, epoch {self.epoch}: {self.storage.state_text()}"
 
     def _directory_offline(self, path: str) -> None:
@@ -540,18 +545,18 @@ class Broker:
     async def stop(self, *, moves_leaders: bool = True) -> None:
         """Stop so that the next start needs no recovery, steps 7 to 12; twice is allowed.
 
-        Where the whole cluster stops nobody is left to lead, and leaders are not moved.
+        Where the whole cluster stops no broker is left to lead, and leaders are not moved.
         """
         if self._shutdown is not None and moves_leaders and not self._is_stopping:
             self._is_stopping = True
-            # Who is in the set of a new leader again would have to leave it at once.
+            # A broker that joins the set of a new leader now would have to leave it at once.
             self.storage.fetchers.begin_no_more()
             await self._shutdown.run(self.epoch)
         await self._closing.run()
         _log.info("broker %d has stopped", self.broker_id)
 
     async def clean_up_logs(self) -> None:
-        """Delete what retention takes now, in shares of the loop's turns (RET-2)."""
+        """Delete the segments past retention, in shares of the loop's turns (RET-2)."""
         await self._process_turns().each(self.storage.logs.clean_up(), lambda _: None)
 
     def clean_logs_soon(self, topics: Collection[str] | None) -> None:
@@ -562,16 +567,16 @@ class Broker:
         )
 
     async def compaction(self) -> list[LogCompaction]:
-        """Return how far the cleaner is with each compacted log, in shares of the loop's turns."""
+        """Return the cleaner's progress in each compacted log, in shares of the loop's turns."""
         states: list[LogCompaction] = []
         await self._process_turns().each(self.storage.compaction(), states.append)
         return states
 
     def _process_turns(self) -> LoopTurns:
-        """Return turns that come after a stop of this broker, too: nobody waits for ever."""
+        """Return turns that come after a stop of this broker, too: no waiting call is left."""
         return LoopTurns(self._process_timers, self.host.clock, self.host.ends_early)
 
     def stop_waiting(self) -> None:
-        """Have a `stop` that is under way, or comes, wait for no leaders to move."""
+        """End the wait of a present or later `stop` for leaders to move."""
         if self._shutdown is not None:
             self._shutdown.give_up()

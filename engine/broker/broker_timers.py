@@ -8,7 +8,7 @@ from engine.host.ports import Timers
 
 
 class BrokerTimers:
-    """Work for later, until `stop`; see `engine.host.ports.Timers`."""
+    """Delayed calls, until `stop`; see `engine.host.ports.Timers`."""
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
@@ -17,7 +17,7 @@ class BrokerTimers:
         self._is_stopped = False
 
     def call_at(self, monotonic_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
-        """Run once at that time or soon after it; returns what cancels it."""
+        """Run once at that time or soon after it; return the function that cancels it."""
         if self._is_stopped:
             return lambda: None
         self._number += 1
@@ -37,7 +37,7 @@ class BrokerTimers:
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Run after everything that is due now."""
-        # The loop of a broker that has stopped may be gone.
+        # The loop of a broker that has stopped may be closed.
         if not self._is_stopped:
             self._timers.call_soon(lambda: self._run(callback))
 

@@ -1,16 +1,16 @@
-"""Follows a directory of change notes: sequential nodes, each names what has changed.
+"""Follows a directory of change notes: sequential nodes, each names a changed entity.
 
 ```
 <directory> ── a child more ──> ChangeWatch ── `apply` of its note, or `load_everything`
 ```
 
-Everything is read at the start, afterwards what a note names. A note older than 15 minutes is
+Everything is read at the start, afterwards the entity of each note. A note older than 15 minutes is
 removed by any broker that sees it, so a broker whose clock is ahead can remove one before another
 broker has read it. The numbers show this, and everything is read again.
 
 Source: ZkNodeChangeNotificationListener of 3.9.1; `znodes.md` §5.
 Differs: a new session with the store, or a note that was removed unread, reads everything again;
-Kafka reads the notes that are there and keeps what it knew of an entity whose note is gone.
+Kafka reads the notes that are there and keeps its state of an entity whose note was removed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _log = logging.getLogger("kafka.common.ZkNodeChangeNotificationListener")
 
 
 class ApplyNote(Protocol):
-    """Reads what a note names; raises InvalidZnodeValue for a note that cannot be read."""
+    """Reads the entity of a note; raises InvalidZnodeValue for a note that cannot be read."""
 
     def __call__(self, data: bytes | None, path: str) -> PromiseCoroutine[None]:
         """Read it; `data` and `path` are those of the note."""
@@ -42,17 +42,17 @@ class ApplyNote(Protocol):
 
 
 class ChangeReader(NamedTuple):
-    """What is done with the notes of a directory."""
+    """The functions that process the notes of a directory."""
 
     directory: str
-    #: What changes, for the log: `settings`.
+    #: The kind of the entities, for the log: `settings`.
     subject: str
     load_everything: Callable[[], PromiseCoroutine[None]]
     apply: ApplyNote
 
 
 class ChangeWatch:
-    """Reads what changes, one reading at a time.
+    """Reads the changes, one reading at a time.
 
     Notes are numbered without gaps, and the stat of their parent counts all that were ever made.
     A number at or above `_next_change` without a node is a note that another broker removed.
@@ -91,14 +91,14 @@ class ChangeWatch:
         try:
             changes = await self._watched_changes()
             self._next_change = await self._change_count()
-            # What is read next contains these changes.
+            # The next reading contains these changes.
             await self._reader.load_everything()
             await self._purge(changes)
         finally:
             self._has_read()
 
     def stop(self) -> None:
-        """Take no more changes."""
+        """Ignore all later changes."""
         self._is_stopped = True
         self._cancel()
 
@@ -161,6 +161,7 @@ class ChangeWatch:
                 self._again_in(CONFIG_CHANGES_RETRY_MS)
 
     async def _apply_changes(self) -> None:
+        """Apply the changes since the last reading; load everything if one was removed unread."""
         self._is_reading = True
         try:
             changes = await self._watched_changes()
@@ -191,7 +192,7 @@ class ChangeWatch:
         return True
 
     async def _purge(self, changes: list[tuple[int, str]]) -> None:
-        """Remove what is older than any broker needs."""
+        """Remove the notes that are older than any broker needs."""
         directory = self._reader.directory
         names = {name for _, name in changes}
         self._made_ms = {name: at for name, at in self._made_ms.items() if name in names}

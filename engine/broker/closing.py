@@ -1,4 +1,4 @@
-"""What was opened, to be closed the other way round: at the end, or where opening more fails.
+"""The undo functions of opened parts, run in reverse: at the end, or where opening more fails.
 
 Source: P4.
 """
@@ -13,7 +13,7 @@ from engine.errors import EngineError
 
 _log = logging.getLogger("kafka.server.KafkaServer")
 
-#: Closes one thing; what it returns, if anything, is awaited.
+#: Closes one part; its result, if it is awaitable, is awaited.
 Undo: TypeAlias = Callable[[], Awaitable[None] | None]
 
 
@@ -24,13 +24,13 @@ class Closing:
         self._steps: list[tuple[str, Undo]] = []
 
     def add(self, name: str, undo: Undo) -> None:
-        """Note what closes something that is opened now."""
+        """Note the function that closes a part which is opened now."""
         self._steps.append((name, undo))
 
     async def run(self) -> None:
-        """Close everything, once; a step that fails is told, and the others follow.
+        """Close everything, once; a step that fails is logged, and the others follow.
 
-        What is no EngineError is raised again behind the last step.
+        An error that is no EngineError is raised again after the last step.
         """
         fault: Exception | None = None
         while self._steps:

@@ -1,8 +1,8 @@
-"""The bounds of a broker's connections, as its settings say.
+"""The bounds of a broker's connections, from its settings.
 
 | setting | of one listener too |
 |---|---|
-| max.connections, max.connection.creation.rate | behind `listener.name.<name>.` |
+| max.connections, max.connection.creation.rate | with the prefix `listener.name.<name>.` |
 | max.connections.per.ip, max.connections.per.ip.overrides | no |
 | socket.request.max.bytes, socket.*.buffer.bytes, queued.max.request.bytes | no |
 | connections.max.idle.ms | no |
@@ -42,7 +42,7 @@ def limits_of(live: LiveConfig) -> ConnectionLimits:
 
 
 def link_settings(live: LiveConfig) -> LinkSettings:
-    """Return how this broker asks others."""
+    """Return the settings of this broker's links to others."""
     config = live.config
     return LinkSettings(
         config.controller_socket_timeout_ms,
@@ -52,13 +52,13 @@ def link_settings(live: LiveConfig) -> LinkSettings:
 
 
 def in_flight_bytes_max(config: BrokerConfig) -> int:
-    """Return what all unfinished frames may take: the setting, or our own bound below it."""
+    """Return the bytes for all unfinished frames: the setting, or a lower bound of this engine."""
     queued = config.queued_max_request_bytes
     return min(queued, IN_FLIGHT_BYTES_MAX) if queued > 0 else IN_FLIGHT_BYTES_MAX
 
 
 def bounds_of(live: LiveConfig, per_address: Mapping[str, int]) -> ConnectionBounds:
-    """Return the bounds on connections that hold now, beside those of single addresses."""
+    """Return the bounds on connections that hold now, without those of single addresses."""
     config = live.config
     return ConnectionBounds(
         config.max_connections,
@@ -76,9 +76,9 @@ def bounds_of(live: LiveConfig, per_address: Mapping[str, int]) -> ConnectionBou
 
 
 def overrides_of(config: BrokerConfig, address_of: Callable[[str], str | None]) -> dict[str, int]:
-    """Return the bounds of addresses that have one of their own; raises ConfigError.
+    """Return the bounds of addresses with a separate one; raises ConfigError.
 
-    `address_of` gives the address of a host, None if there is none.
+    `address_of` returns the address of a host, None if there is none.
     """
     bounds = {}
     for host, count in config.connections_per_ip_overrides.items():
@@ -94,13 +94,13 @@ def overrides_of(config: BrokerConfig, address_of: Callable[[str], str | None]) 
 
 
 def _of_listener(settings: BrokerSettings, listener: str, name: str) -> int:
-    """Return a listener's own value, or the broker's."""
+    """Return the value for a listener, or the broker's."""
     value = ListenerSettings(settings, listener).value(name)
     assert isinstance(value, int)
     return value
 
 
 def _if_set(settings: BrokerSettings, name: str) -> int:
-    """Return a size that somebody set, −1 for Kafka's default: the kernel's own sizes cost less."""
+    """Return a size that is set, −1 for Kafka's default: the kernel's sizes cost less."""
     value = settings.value(name) if settings.set_text(name) is not None else None
     return value if isinstance(value, int) else _KERNELS_OWN

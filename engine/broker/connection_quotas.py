@@ -1,21 +1,21 @@
-"""How many connections a broker has, and how fast they come.
+"""Quotas on the number of a broker's connections, and on their rate.
 
 | setting | of | at the bound |
 |---|---|---|
-| max.connections | broker, listener | arrivals wait until somebody leaves |
+| max.connections | broker, listener | arrivals wait until a connection closes |
 | max.connection.creation.rate | broker, listener | arrivals are throttled for a while |
 | max.connections.per.ip(.overrides) | broker | closed at once |
 | connection_creation_rate, a quota | address | closed at once |
 
-Where a broker has several listeners, the one between brokers is not held up by the broker's own
-bounds, only by those of its own: what it has beyond `max.connections` the others give up, the
-connection that was silent for longest first. They also give up what is beyond a bound that was
-lowered. A listener without settings of its own goes by the broker's.
+Where a broker has several listeners, the one between brokers is not bound by the broker's
+settings, only by those of the listener: for its connections beyond `max.connections` the others
+close connections, the longest idle one first. They also close those beyond a bound that was
+lowered. A listener without such settings has the broker's.
 
 Source: D25; kafka.network.ConnectionQuotas; KIP-612.
-Differs: the one listener of a broker gives up what is beyond in one go; Kafka one of each network
-thread at a time. What comes too fast from an address Kafka closes when its throttle is over. An
-event loop waits by `on_room`, where Kafka's acceptors wait in threads.
+Differs: the one listener of a broker closes all beyond in one go; Kafka one of each network
+thread at a time. A connection that comes too fast from an address Kafka closes when its throttle is
+over. An event loop waits by `on_room`, where Kafka's acceptors wait in threads.
 """
 
 from __future__ import annotations
@@ -73,23 +73,23 @@ class ConnectionQuotas:
         self._rate = SampledRate(window_count, window_ms)
         self._per_address: dict[str, int] = {}
         self._gates: dict[str, ListenerGate] = {}
-        #: Asked to close connections of the unprotected listeners while `is_exceeded`.
+        #: Called to close connections of the unprotected listeners while `is_exceeded`.
         self.on_exceeded: Callable[[], None] = lambda: None
 
     def gate(self, name: str) -> ListenerGate:
-        """Return what stands before a listener; one for each name."""
+        """Return the gate of a listener; one for each name."""
         gate = self._gates[name] = ListenerGate(self, name, SampledRate(*self._window))
         return gate
 
     def change(self, bounds: ConnectionBounds) -> None:
-        """Go by other bounds from now on; nobody is closed for those of his address."""
+        """Set other bounds from now on; no connection is closed for those of its address."""
         self.bounds = bounds
         self._notify_room()
         if self.is_exceeded:
             self.on_exceeded()
 
     def is_protected(self, name: str) -> bool:
-        """Return whether a listener goes before the others: it is the one between brokers."""
+        """Return whether a listener has priority: it is the one between brokers."""
         return name == self._between_brokers and len(self._gates) > 1
 
     @property
@@ -97,7 +97,7 @@ class ConnectionQuotas:
         """Return whether listeners have to give up connections."""
         return self.total > self.bounds.connections_max
 
-    # What gates ask
+    # The checks of the gates
 
     def delay_ms(self, name: str, rate: SampledRate, now_ms: int) -> int:
         """Count an arrival at a listener; returns for how many ms it is throttled."""
@@ -125,7 +125,7 @@ class ConnectionQuotas:
         return delay_ms
 
     def obstacle(self, name: str, count: int) -> str | None:
-        """Return why nobody can come in at a listener with so many connections."""
+        """Return why a listener with so many connections accepts no more, None if it does."""
         bound = self.bounds.of_listeners[name].connections_max
         if count >= bound:
             return f"waits: listener {name} has its maximum of {bound} connections"
@@ -150,7 +150,7 @@ class ConnectionQuotas:
         return None
 
     def leave(self, address: str) -> None:
-        """Take note of the end of a connection."""
+        """Count a connection as ended."""
         self.total -= 1
         left = self._per_address[address] - 1
         if left:
@@ -165,7 +165,7 @@ class ConnectionQuotas:
 
 
 class ListenerGate:
-    """What stands before one listener; see `engine.host.ports.ConnectionGate`."""
+    """The gate of one listener; see `engine.host.ports.ConnectionGate`."""
 
     def __init__(self, quotas: ConnectionQuotas, name: str, rate: SampledRate) -> None:
         self.on_room: Callable[[], None] = lambda: None
@@ -183,7 +183,7 @@ class ListenerGate:
         return self._quotas.delay_ms(self.name, self._rate, now_ms)
 
     def obstacle(self) -> str | None:
-        """Return why nobody can come in now, None if one more can."""
+        """Return why no connection is accepted now, None if one more is."""
         return self._quotas.obstacle(self.name, self.count)
 
     def enter(self, address: str) -> str | None:
@@ -199,6 +199,6 @@ class ListenerGate:
         return refusal
 
     def leave(self, address: str) -> None:
-        """Take note of the end of a connection that has entered."""
+        """Count a connection as ended that has entered."""
         self.count -= 1
         self._quotas.leave(address)

@@ -1,21 +1,20 @@
-"""A broker that is to stop has the controller move its leaders first.
+"""Move the leaders of a broker that is to stop, by the controller.
 
 ```
-alone in the cluster, controlled.shutdown.enable=false, not up yet ──> nothing is asked
-ask the controller ── nothing remains ──> until this broker has heard it too ──> done
-     ^                ├─ partitions remain, an error, nobody is the controller
+alone in the cluster, controlled.shutdown.enable=false, not up yet ──> no request
+request ── nothing remains ──> wait until this broker has the new roles ──> done
+     ^                ├─ partitions remain, an error, there is no controller
      └── backoff <────┴─ not reached, no answer in time; on a new connection then
-         (controlled.shutdown.max.retries asked in all) ──> stops all the same
+         (controlled.shutdown.max.retries requests in all) ──> stops all the same
 ```
 
-Clients are served all the while: what waits here for other replicas is answered, and they learn of
+Clients are served meanwhile: requests that wait here for other replicas are answered, and learn
 the new leaders, before the connections close.
 
 Source: KafkaServer.controlledShutdown; ELE-5, ZN:controlled-shutdown.
-Differs: a broker that is the only one asks for nothing: nobody could take its leaders. Another
-controller than the one that was asked is asked at once. An answer is waited for as long as any of
-another broker. Kafka closes its connections with the answer, before the broker has heard of
-its new roles, too.
+Differs: a broker that is the only one requests nothing: no other could lead. A new controller
+gets the request at once. The time-out of a response is that of any other broker's. Kafka closes
+its connections with the response, before the broker has its new roles, too.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _log = logging.getLogger("kafka.server.KafkaServer")
 
 
 class ShutdownRequests:
-    """What one broker asks of the controller before it stops."""
+    """The requests of one broker to the controller before it stops."""
 
     def __init__(
         self, config: BrokerConfig, metadata_cache: MetadataCache, peers: Peers, timers: Timers,
@@ -59,7 +58,7 @@ class ShutdownRequests:
         self._end_hearing: Callable[[], None] = lambda: None
 
     async def run(self, broker_epoch: int) -> None:
-        """Ask until the broker leads nothing that another could, or as often as it is set."""
+        """Repeat until this broker leads no partition that another could, or retries are used."""
         if not self._config.controlled_shutdown_enable or self._is_alone():
             return
         _log.info("Starting controlled shutdown")
@@ -77,7 +76,7 @@ class ShutdownRequests:
             )
 
     def give_up(self) -> None:
-        """Wait no longer: the whole cluster stops, and nobody is left to lead."""
+        """Wait no longer: the whole cluster stops, and no broker is left to lead."""
         self._is_given_up = True
         self._end_pause()
         self._end_wait()
@@ -93,7 +92,7 @@ class ShutdownRequests:
         return set(self._metadata_cache.brokers) <= {self._config.broker_id}
 
     def _leads_for_others(self) -> bool:
-        """Return whether, as far as this broker has heard, it leads what others have too."""
+        """Return whether, by its present roles, this broker leads replicated partitions."""
         return any(
             partition.leader_id == self._config.broker_id and len(partition.replicas) > 1
             for partitions in self._metadata_cache.topics.values()
@@ -101,7 +100,7 @@ class ShutdownRequests:
         )
 
     async def _until_heard(self) -> None:
-        """Wait until the controller's orders are carried out here: metadata comes behind them."""
+        """Wait until the controller's orders are applied here: metadata comes after them."""
         if self._leads_for_others():
             due_ms = self._clock.monotonic_ms() + MOVED_LEADERS_HEARD_MS
             heard: Promise[None] = Promise()
@@ -122,7 +121,7 @@ class ShutdownRequests:
         return False
 
     async def _ask(self, broker_epoch: int) -> bool:
-        """Ask once; returns whether no leaders remain."""
+        """Send one request; return whether no leaders remain."""
         link = self._link_to_controller()
         if link is None:
             return False
@@ -145,7 +144,7 @@ class ShutdownRequests:
     async def _response(
         self, requested: Promise[messages.ControlledShutdownResponse]
     ) -> messages.ControlledShutdownResponse | None:
-        """Return the response, None if it is given up; raises what it failed with."""
+        """Return the response, None if it is given up; raise its error."""
         there: Promise[None] = Promise()
         self._end_wait = end_wait = _once(there)
         requested.watch(end_wait)
@@ -161,6 +160,7 @@ class ShutdownRequests:
         return None
 
     def _link_to_controller(self) -> BrokerLink | None:
+        """Return a link to the current controller; the previous link if it is not known."""
         controller_id = self._requested_id = self._metadata_cache.controller_id
         if controller_id is None:
             _log.info("No controller present in the metadata cache")

@@ -8,8 +8,8 @@ queue ── head is sent ──> link ── answer, or the broker failed to se
 
 Each broker has a queue, and its next request leaves when the one before is answered: roles and
 metadata are applied in the order they were decided. A request goes out again until it is answered
-or the broker's znode is gone, which closes its queue: what it asks for is the same however often
-it arrives, and its epochs say how old it is.
+or the broker's znode is removed, which closes its queue: it has the same effect however often
+it arrives, and its epochs order it.
 
 Source: D12, CTL-4; Kafka's RequestSendThread.
 Differs: the versions are those of 3.9 always; listeners with TLS or SASL are not reached, which is
@@ -105,6 +105,7 @@ class _Queue:
         response.watch(lambda: self._answered(response))
 
     def _answered(self, response: Promise[Struct]) -> None:
+        """Complete the first request by its response; resend it after a connection error."""
         if self._is_closed:
             return
         error = response.error
@@ -152,7 +153,7 @@ class ControllerChannel:
             self._queues[broker.broker_id] = queue
 
     def close(self, broker_id: int) -> None:
-        """Drop the queue to a broker that is gone, with all that was not answered."""
+        """Drop the queue to a broker that is down, with all open requests."""
         queue = self._queues.pop(broker_id, None)
         if queue is not None:
             queue.close()

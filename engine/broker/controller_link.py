@@ -1,13 +1,13 @@
 """Requests of one broker to the current controller, one after the other.
 
 ```
-queue ── who is it? ── not known ────────────────────────────> after a pause, again
+queue ── look it up ── not known ────────────────────────────> after a pause, again
              └─ head is sent ──> link ── answer ─────────────> its promise, next
-                                  │ lost, or it says NOT_CONTROLLER
-                                  └──────────────────────────> after a pause, who is it then?
+                                  │ lost, or NOT_CONTROLLER
+                                  └──────────────────────────> after a pause, look it up again
 ```
 
-A request has no deadline: what it asks for is wanted until it is answered or the broker stops.
+A request has no deadline: it is repeated until it is answered or the broker stops.
 
 Source: Kafka's NodeToControllerChannelManager.
 """
@@ -34,7 +34,7 @@ from engine.wire.structs import Message, Struct
 _log = logging.getLogger("kafka.server.NodeToControllerChannelManager")
 
 
-#: What brokers ask the controller for.
+#: The controller's responses to brokers.
 ControllerResponse: TypeAlias = (
     "messages.AlterPartitionResponse | messages.AllocateProducerIdsResponse"
 )
@@ -85,7 +85,7 @@ class ControllerLink:
         return request.promise
 
     def stop(self) -> None:
-        """Ask nothing more; what has no response fails."""
+        """Send nothing more; requests without a response fail."""
         self._is_stopped = True
         if self._cancel is not None:
             self._cancel()
@@ -124,6 +124,7 @@ class ControllerLink:
             link.close()
 
     def _answered(self, response: Promise[ControllerResponse]) -> None:
+        """Complete the first request by its response; retry it if the controller has moved."""
         if self._is_stopped:
             return
         error = response.error
@@ -149,7 +150,7 @@ class ControllerLink:
 
 
 def _is_of_another(response: ControllerResponse) -> bool:
-    """Return whether any error in a response says that its broker is not the controller."""
+    """Return whether an error in a response means that its broker is not the controller."""
     if response.error_code == NOT_CONTROLLER:
         return True
     return isinstance(response, messages.AlterPartitionResponse) and any(

@@ -1,4 +1,4 @@
-"""What the controller does, in the broker's log."""
+"""The controller's log lines in the broker's log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ControllerLog:
             self._on_elected()
 
     def event_failed(self, event: str, error: EngineError) -> None:
-        """Log that an event was given up."""
+        """Log that an event was abandoned."""
         _log.error("the event %s was given up: %s", event, error)
 
     def change_refused(self, subject: str, target: str, reason: str) -> None:

@@ -1,7 +1,7 @@
-"""Requests about transactions between brokers: markers to leaders, questions to coordinators.
+"""Requests about transactions between brokers: markers to leaders, verifications to coordinators.
 
-One link to each broker, made when it is first needed and again after it was lost. What is asked by
-a link that is given up fails then: nobody waits for a broker that has moved.
+One link to each broker, made when it is first needed and again after it was lost. Requests on
+a link that is given up fail then: none waits for a broker that has moved.
 
 Source: TransactionMarkerChannelManager, AddPartitionsToTxnManager of 3.9.1.
 """
@@ -45,9 +45,9 @@ class CoordinatorLinks:
         self._is_closed = False
 
     def leader_of(self, partition: TopicPartition) -> int | None:
-        """Return the broker that leads, −1 if no broker does now; None if the partition is gone.
+        """Return the leader, −1 if no broker leads now; None if the partition is deleted.
 
-        Differs: while the coordinators' own topic is not known either, nothing is taken for gone.
+        Differs: while the coordinators' topic is not known either, nothing counts as deleted.
         A broker of Kafka that becomes the controller sends a broker that has just started its
         leaderships before any topic; a coordinator would complete transactions without markers.
         """
@@ -58,7 +58,7 @@ class CoordinatorLinks:
         return known.leader_id if known.leader_id in self._metadata_cache.brokers else _NO_LEADER
 
     def write(self, broker_id: int, markers: Sequence[Marker]) -> Promise[list[MarkerCodes]]:
-        """Have a leader append markers; fails with an EngineError if it was not reached or lost."""
+        """Send markers to a leader; fails with an EngineError if it was not reached or lost."""
         request = messages.WriteTxnMarkersRequest(markers=[_row(marker) for marker in markers])
 
         def codes(response: Message) -> list[MarkerCodes]:
@@ -98,6 +98,7 @@ class CoordinatorLinks:
         do_each(tuple(self._links.items()), lambda item: self._forget(*item))
 
     def _linked(self, broker_id: int) -> _Linked | None:
+        """Return the link to a broker, a new one if its address changed; None if unreachable."""
         node = self._metadata_cache.brokers.get(broker_id)
         if node is None or self._is_closed:
             return None
@@ -124,6 +125,7 @@ class CoordinatorLinks:
 
 
 def _row(marker: Marker) -> messages.WriteTxnMarkersRequest.WritableTxnMarker:
+    """Return the request's row of one marker."""
     request = messages.WriteTxnMarkersRequest
     return request.WritableTxnMarker(
         producer_id=marker.producer_id,

@@ -59,8 +59,8 @@ class CoordinatorTopic:
     ) -> Promise[ProduceResult]:
         """Append keys and values as one batch; kept once the in-sync replicas have it.
 
-        Kept though the client that led to it closes its connection: a coordinator's state is what
-        is written.
+        Kept though the client that caused it closes its connection: a coordinator's state is
+        its written records.
         """
         key = TopicPartition(self._topic, partition)
         now_ms = self._clock.wall_ms()

@@ -1,12 +1,12 @@
-"""The one timer behind everything of a broker that waits with a deadline.
+"""The one timer of all operations of a broker that wait with a deadline.
 
 ```
  an operation starts to wait ── earlier than the timer? ──> timer moved forward
- timer ──> advance: answer what is past its deadline ──> timer set to the next deadline
+ timer ──> advance: complete expired operations ────> timer set to the next deadline
 ```
 
-What waits lies in purgatories; their owners (produces, fetches and deletions of records; requests
-for topics) tell `note` and are advanced together.
+Operations wait in purgatories; their owners (produces, fetches and deletions of records; requests
+for topics) call `note` and are advanced together.
 
 Source: PUR-11, SCH-14; Kafka's ExpiredOperationReaper.
 Differs: no thread polls; with nothing waiting no timer runs.
@@ -25,7 +25,7 @@ class PurgatoryOwner(Protocol):
     """The owner of purgatories."""
 
     def advance(self) -> None:
-        """Answer what is past its deadline."""
+        """Complete the operations past their deadline."""
         ...
 
     def next_deadline_ms(self) -> int | None:
@@ -48,7 +48,7 @@ class Deadlines:
         self._owners.append(owner)
 
     def note(self, deadline_ms: int) -> None:
-        """Take note of an operation that started to wait (monotonic)."""
+        """Note the deadline (monotonic) of an operation that started to wait."""
         if self._is_stopped:
             return
         if self._due_ms is None or deadline_ms < self._due_ms:

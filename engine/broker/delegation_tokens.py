@@ -79,12 +79,12 @@ class BrokerTokens:
         await self._watch.start()
 
     def stop(self) -> None:
-        """Take no more changes."""
+        """Ignore all later changes."""
         self._is_stopped = True
         self._watch.stop()
 
     def login(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
-        """Return who logs in by a token; None if there is none."""
+        """Return the login of a token's owner; None if there is no such token."""
         cache = self.admin.cache
         token = cache.of(token_id)
         if token is None:
@@ -94,7 +94,7 @@ class BrokerTokens:
         return TokenLogin(owner, cache.credential(token_id, mechanism), lifetime_ms)
 
     def remove_expired(self) -> None:
-        """Remove the tokens that have expired, beside what the loop does now."""
+        """Remove the tokens that have expired, without delaying the caller."""
         if self._is_stopped:
             return
         work = drive(self.admin.remove_expired())

@@ -28,7 +28,7 @@ from engine.replication.replica_manager import ReplicaManager
 from engine.replication.replication_quota import ReplicationQuota
 
 _log = logging.getLogger("kafka.server.ReplicaAlterLogDirsManager")
-#: The longest name of a file, and what a directory on its way has behind topic and partition.
+#: The longest name of a file, of which a -future directory uses some for its suffix.
 _FILE_NAME_BYTES_MAX = 255
 _FUTURE_SUFFIX_BYTES = len(".") + 32 + len("-future")
 
@@ -106,7 +106,7 @@ class DirectoryMoves:
         _log.info("%s begins to move to %s", topic_partition, directory)
 
     def resume(self, topic_partition: TopicPartition) -> None:
-        """Go on with a move if a future log is there."""
+        """Continue a move if a future log is there."""
         if self._logs.get(topic_partition, is_future=True) is None or self._is_stopped:
             return
         if topic_partition not in self._moving:
@@ -114,7 +114,7 @@ class DirectoryMoves:
         self._next_soon()
 
     def stop(self, topic_partition: TopicPartition) -> None:
-        """Leave a move where it is; there may be none."""
+        """Stop a move, which keeps its files; there may be none."""
         if topic_partition in self._moving:
             self._moving.remove(topic_partition)
 
@@ -132,6 +132,7 @@ class DirectoryMoves:
             self._timers.call_soon(self._turn)
 
     def _turn(self) -> None:
+        """Copy one chunk of the next move; wait for the back-off if the throttle is exceeded."""
         self._is_busy = False
         self._cancel = None
         if not self._moving:
@@ -158,7 +159,7 @@ class DirectoryMoves:
                 self._next_soon()
 
     def _resume_later(self, topic_partition: TopicPartition) -> None:
-        """Go on after a while: what is read damaged now may be read well then, or be gone.
+        """Continue after the back-off: a damaged read may be good then, or its log deleted.
 
         Source: Kafka's AbstractFetcherThread, which delays a partition with invalid records.
         """
@@ -179,6 +180,6 @@ class DirectoryMoves:
             return False
         partition.log = self._logs.promote_future(topic_partition)
         _log.info("%s has moved to %s", topic_partition, self._logs.directory_of(partition.log))
-        # What waits on places in the old files looks again.
+        # Operations that wait at positions in the old files check them again.
         replicas.perform((RoleChanged(topic_partition, partition.leader_epoch),))
         return True

@@ -1,4 +1,4 @@
-"""Settings that change while a broker runs: what is set now, and the znodes it comes from.
+"""Settings that change while a broker runs: their present values, and their znodes.
 
 ```
 /config/changes ── a child more ──> DynamicConfigWatch ── re-reads the entity ──> LiveConfig
@@ -6,13 +6,13 @@
                               topics' logs, the broker's rooms  <── listeners ────────┘
 ```
 
-At the start everything is read, afterwards the entity that a change names (`change_watch.py`). A
+At the start everything is read, afterwards the entity of each change (`change_watch.py`). A
 topic is made without a change node: its settings are read by `load_topics` when the broker first
 has a replica of it.
 
 | found in a znode | done |
 |---|---|
-| a value that no key of its name takes | left out and logged; the others count |
+| an invalid value, or one of an unknown key | left out and logged; the others count |
 | a broker's key that may not change, or not for all brokers | same |
 | a password that cannot be decrypted | same |
 | values that contradict each other | logged; the settings stay as they are |
@@ -55,12 +55,12 @@ _log = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
 
 class LiveConfig:
-    """What a broker and its topics are set to now; listeners run after each change."""
+    """The present settings of a broker and its topics; listeners run after each change."""
 
     def __init__(self, settings: BrokerSettings, passwords: PasswordEncoder | None = None) -> None:
         """`passwords` decrypts those that lie in znodes, None without a secret."""
         self._passwords = passwords
-        #: The texts behind `config`.
+        #: The texts of the settings in `config`.
         self.settings = settings
         #: The checked values; a change makes a new one.
         self.config = BrokerConfig.of(settings)
@@ -70,22 +70,22 @@ class LiveConfig:
         self._of_broker: list[Callable[[BrokerConfig, BrokerConfig], None]] = []
 
     def on_topic(self, listener: Callable[[str], None]) -> None:
-        """Run with a topic's name when its own settings have changed."""
+        """Call a listener with a topic's name when its overrides have changed."""
         self._of_topics.append(listener)
 
     def on_broker(self, listener: Callable[[BrokerConfig, BrokerConfig], None]) -> None:
         """Run with the old and the new values when the broker's have changed.
 
-        Topics go by a broker's values where they have none: their configs may have changed too.
+        Topics have a broker's values where they have none: their configs may have changed too.
         """
         self._of_broker.append(listener)
 
     def topic_overrides(self, topic: str) -> Mapping[str, str]:
-        """Return what is set for a topic itself."""
+        """Return the overrides of a topic."""
         return self._topics.get(topic, {})
 
     def topic_config(self, topic: str) -> TopicConfig:
-        """Return a topic's values, the broker's where it has none of its own."""
+        """Return a topic's values, the broker's where it has no override."""
         config = self._topic_configs.get(topic)
         if config is None:
             config = TopicConfig.of(self.topic_overrides(topic), self.settings)
@@ -93,7 +93,7 @@ class LiveConfig:
         return config
 
     def set_topic(self, topic: str, overrides: Mapping[str, str]) -> None:
-        """Take what is set for a topic now; what is not usable is left out and logged."""
+        """Set the overrides of a topic; unusable ones are left out and logged."""
         usable = _usable_for_topic(topic, overrides)
         if usable == self.topic_overrides(topic):
             return
@@ -106,13 +106,13 @@ class LiveConfig:
             listener(topic)
 
     def keep_topics(self, topics: Iterable[str]) -> None:
-        """Forget the settings of all other topics: they are gone."""
+        """Forget the settings of all other topics: they are deleted."""
         kept = set(topics)
         for topic in [name for name in self._topics if name not in kept]:
             self.set_topic(topic, {})
 
     def set_broker(self, of_broker: Mapping[str, str], of_all: Mapping[str, str]) -> None:
-        """Take what is set for this broker and for all now; see the module for what is not."""
+        """Set the dynamic settings of this broker and of all; see the module for unusable ones."""
         usable = usable_broker_overrides(
             of_broker, _leave_out, per_broker=True, passwords=self._passwords
         )
@@ -135,6 +135,7 @@ class LiveConfig:
 
 
 def _usable_for_topic(topic: str, overrides: Mapping[str, str]) -> dict[str, str]:
+    """Return the overrides of a topic that are valid; log and leave out the others."""
     usable = {}
     for name, text in overrides.items():
         key = topic_keys().get(name)
@@ -189,13 +190,13 @@ class DynamicConfigWatch:
         await self._changes.start()
 
     def stop(self) -> None:
-        """Take no more changes."""
+        """Ignore all later changes."""
         self._changes.stop()
 
     async def load_topics(self, topics: Iterable[str]) -> None:
         """Read the settings of topics, such as those that this broker begins to have.
 
-        Raises SettingsClosed after a stop: what needs them must not go on then.
+        Raises SettingsClosed after a stop: the callers must not continue then.
         """
         for topic in topics:
             settings = await self._read(topic_config_path(topic))

@@ -22,7 +22,7 @@ def no_time() -> int:
 class BrokerHost(NamedTuple):
     """Everything outside of the process.
 
-    `name` is what clients are told where no host is configured; asking may take a look-up.
+    `name` is the advertised host where none is configured; it may take a look-up.
     """
 
     clock: Clock
@@ -34,9 +34,9 @@ class BrokerHost(NamedTuple):
     name: Callable[[], str]
     #: Makes so many threads on a worker thread.
     workers: Callable[[int], Workers]
-    #: Whether clients may only read: the logs are somebody else's.
+    #: Whether clients may only read: another broker owns the logs.
     is_read_only: bool = False
-    #: Starts a module of this installation as a process beside this one; None: there are none.
+    #: Starts a module of this installation as a separate process; None: there are none.
     start_process: Callable[[str], SideProcess] | None = None
     #: Runs works that have nothing to do with each other.
     run_all: RunAll = run_in_order

@@ -1,4 +1,4 @@
-"""Which broker a log directory says it belongs to, before anything else is read.
+"""The broker id in the log directories, read before anything else.
 
 Source: kafka.server.KafkaServer.getOrGenerateBrokerId; BrokerMetadataCheckpoint.
 """
@@ -17,7 +17,7 @@ _GENERATED = -1
 def known_broker_id(files: Files, data_dirs: Sequence[str], configured_id: int) -> int | None:
     """Return the broker's id: the configured one or that of the directories, None for neither.
 
-    Directories that cannot be read say nothing. Raises ConfigError where they contradict the
+    Directories that cannot be read are left out. Raises ConfigError where they contradict the
     configuration or each other.
     """
     ids: set[int] = set()
@@ -27,7 +27,7 @@ def known_broker_id(files: Files, data_dirs: Sequence[str], configured_id: int) 
         except FileMissing:
             continue
         except StorageError:
-            # The log manager takes the directory offline, or says what is wrong with it.
+            # The log manager takes the directory offline, or reports its fault.
             continue
         if meta.node_id is not None:
             ids.add(meta.node_id)

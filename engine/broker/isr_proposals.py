@@ -7,15 +7,15 @@ propose ──> waiting, one for each partition ── one request in flight ─
  the partition decides (isr_decided) <── its set or its error, one each ──┘
 ```
 
-1. What is proposed meanwhile waits, and leaves together when the response is there.
+1. Later proposals wait, and leave together when the response is there.
 2. A second proposal of a partition that waits is answered with OPERATION_NOT_ATTEMPTED: the
-   partition has moved on since the first, and proposes again when it sees reason to.
-3. A partition that the response leaves out stays, and is asked for again.
-4. Topics are named by the ids of the replicas that propose, not by what the metadata cache says
-   when the request leaves: by then a topic may be gone, or another have its name.
+   partition has changed since the first, and proposes again when it has reason to.
+3. A partition that the response leaves out stays, and is requested again.
+4. Topics are named by the ids of the replicas that propose, not by the metadata cache
+   when the request leaves: by then a topic may be deleted, or another have its name.
 
 Source: REPL-6, ISR-6, KIP-497; Kafka's DefaultAlterPartitionManager.
-Differs: what a partition proposes again after an error waits for the pause, too.
+Differs: a new proposal of a partition after an error waits for the pause, too.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class AskController(Protocol):
 
 
 class IsrProposalPorts(NamedTuple):
-    """What proposals need of their broker; `decided` gets what the controller says."""
+    """The parts of a broker that proposals need; `decided` gets the controller's decisions."""
 
     epoch: Callable[[], int]
     ask: AskController
@@ -70,7 +70,7 @@ class IsrProposals:
         self._timers = timers
         self._clock = clock
         self._waiting: dict[TopicPartition, ProposeIsr] = {}
-        #: A request is in flight, or about to leave, or the pause before it goes on.
+        #: A request is in flight, or about to leave, or the pause before the next.
         self._is_busy = False
         self._is_stopped = False
         self._cancel: Callable[[], None] | None = None
@@ -82,7 +82,7 @@ class IsrProposals:
         return len(self._waiting)
 
     def propose(self, proposal: ProposeIsr) -> None:
-        """Ask for a set; `decided` is called on a later turn."""
+        """Propose an in-sync set; `decided` is called on a later turn."""
         if self._is_stopped:
             return
         if proposal.topic_partition in self._waiting:
@@ -93,7 +93,7 @@ class IsrProposals:
         self._send_soon()
 
     def stop(self) -> None:
-        """Ask for nothing more; what is in flight is not decided here any more."""
+        """Propose nothing more; proposals in flight are not decided here any more."""
         self._is_stopped = True
         self._waiting.clear()
         if self._cancel is not None:
@@ -102,10 +102,11 @@ class IsrProposals:
     def _send_soon(self) -> None:
         if self._waiting and not self._is_busy:
             self._is_busy = True
-            # What else is proposed in this turn goes with it.
+            # Later proposals of this turn go with it.
             self._timers.call_soon(self._send)
 
     def _send(self) -> None:
+        """Send all waiting proposals in one AlterPartition request, by name if an id is missing."""
         self._cancel = None
         proposals = tuple(self._waiting.values())
         if self._is_stopped or not proposals:
@@ -124,6 +125,7 @@ class IsrProposals:
     def _request(
         self, proposals: Iterable[ProposeIsr], epoch: int, version: int
     ) -> messages.AlterPartitionRequest:
+        """Return the AlterPartition request of the proposals, in the layout of a version."""
         request = messages.AlterPartitionRequest
         topics: dict[str | bytes, messages.AlterPartitionRequest.TopicData] = {}
         for proposal in proposals:
@@ -153,6 +155,7 @@ class IsrProposals:
         proposals: tuple[ProposeIsr, ...],
         promise: Promise[messages.AlterPartitionResponse],
     ) -> None:
+        """Pass the controller's decisions to the partitions; send failed requests again later."""
         if self._is_stopped:
             return
         if promise.error is not None:
@@ -175,7 +178,7 @@ class IsrProposals:
             if decision.error_code != NONE:
                 name = kafka_error(decision.error_code).name
                 _log.info("%s: ISR %s refused: %s", proposal.topic_partition, proposal.isr, name)
-            # Gone before the partition hears of it: it may propose again at once.
+            # Removed before the partition is notified: it may propose again at once.
             del self._waiting[proposal.topic_partition]
             self._ports.decided(proposal, decision)
             requested_again |= proposal.topic_partition in self._waiting
@@ -186,7 +189,7 @@ class IsrProposals:
             self._send_soon()
 
     def _again(self, reason: str) -> None:
-        """Ask for the same after a pause; tells why when that changes."""
+        """Send the same proposals after a pause; log the reason when it changes."""
         if reason != self._logged_reason:
             self._logged_reason = reason
             _log.warning("in-sync sets could not be changed, trying again: %s", reason)
@@ -200,7 +203,7 @@ class IsrProposals:
 def _decisions(
     response: messages.AlterPartitionResponse, names: Mapping[bytes | None, str]
 ) -> dict[TopicPartition, IsrDecision]:
-    """Return what a response says of each partition; topics have a name or an id."""
+    """Return the decision on each partition of a response; topics have a name or an id."""
     return {
         TopicPartition(topic.topic_name or names.get(topic.topic_id, ""), row.partition_index): (
             IsrDecision(row.error_code, tuple(row.isr), row.leader_epoch, row.partition_epoch)

@@ -5,12 +5,12 @@ propose ── state znode over the version that is known ─┬─ written ─�
                                                        ├─ newer ────> INVALID_UPDATE_VERSION
                                                        └─ no store ─> again after a pause
 every 2.5 s ── something noted, and 5 s of quiet or 60 s since the last time, or the first?
-            └─> /isr_change_notification/isr_change_<n>, for the controller to tell all brokers
+            └─> /isr_change_notification/isr_change_<n>, for the controller to notify all brokers
 ```
 
 1. The state is that of the leader, with the epoch of the controller that made it leader: a later
    controller has written a later version, and then this write fails.
-2. A version that is newer may be this write itself, whose answer was lost: the same leader, leader
+2. A newer version may be this write itself, whose response was lost: the same leader, leader
    epoch and set is a success.
 
 Source: ISR-6, SCH-3; Kafka's ZkIsrManager and ReplicationUtils.updateLeaderAndIsr.
@@ -52,10 +52,10 @@ _log = logging.getLogger("kafka.server.ZkIsrManager")
 
 
 class IsrWritePorts(NamedTuple):
-    """What writes need of their broker.
+    """The parts of a broker that the writes need.
 
-    `controller_epoch` is that of the controller that told a partition its leader; `decided` is
-    told what holds now, on a later turn.
+    `controller_epoch` is that of the controller that ordered a partition's leader; `decided`
+    gets the present state, on a later turn.
     """
 
     znodes: ZnodeClient
@@ -74,7 +74,7 @@ class IsrWrites:
         self._tasks = tasks
         self._clock = clock
         self._changed: dict[TopicPartition, None] = {}
-        # Nothing was told yet: the first change is told at the next look.
+        # No change was noted yet: the first one is sent at the next check.
         self._last_change_ms = self._last_sent_ms = NEVER_MS
         self._is_stopped = False
         self._under_way = 0
@@ -85,7 +85,7 @@ class IsrWrites:
         return self._under_way
 
     def start(self) -> None:
-        """Begin to look every now and then for changes to tell (SCH-3)."""
+        """Begin the periodic check for changes to send (SCH-3)."""
         self._tasks.every(
             "isr-change-propagation",
             ISR_CHANGE_CHECK_MS,
@@ -100,7 +100,7 @@ class IsrWrites:
     def propose(self, proposal: ProposeIsr) -> None:
         """Write a set; `decided` is called on a later turn."""
         self._under_way += 1
-        # Not during the work of who proposes: a store of this process answers at once.
+        # Not during the caller's work: a store of this process answers at once.
         self._tasks.once("isr-write", 0, partial(self._write, proposal))
 
     def _write(self, proposal: ProposeIsr) -> None:
@@ -110,6 +110,10 @@ class IsrWrites:
         writing.watch(partial(self._is_written, proposal, writing))
 
     async def _written(self, proposal: ProposeIsr) -> IsrDecision:
+        """Write a proposed ISR to the partition's znode; return the version or the refusal.
+
+        A znode that already has the proposed state counts as written: the first response was lost.
+        """
         key = proposal.topic_partition
         path = partition_state_path(key)
         state = PartitionStateNode(
@@ -131,6 +135,7 @@ class IsrWrites:
         return IsrDecision(NONE, proposal.isr, proposal.leader_epoch, version)
 
     def _is_written(self, proposal: ProposeIsr, writing: Promise[IsrDecision]) -> None:
+        """Pass the result of a write to the partition; retry after an error of the store."""
         if self._is_stopped:
             return
         if writing.error is not None:
@@ -170,15 +175,15 @@ class IsrWrites:
         if sending.error is None:
             self._last_sent_ms = self._clock.monotonic_ms()
         else:
-            # With those that change meanwhile at the next look.
+            # With later changes at the next check.
             self._changed = changed | self._changed
             _log.warning("changed in-sync sets are not told yet: %s", sending.error)
 
 
 def writes_sets_itself(release: str) -> bool:
-    """Return whether inter.broker.protocol.version is one whose leaders write in-sync sets.
+    """Return whether leaders write in-sync sets at this inter.broker.protocol.version.
 
-    Those from 2.7-IV2 on ask the controller (KIP-497).
+    Those from 2.7-IV2 on propose them to the controller (KIP-497).
     """
     head, _, step = ".".join(release.split(".")[:2]).partition("-IV")
     major, minor = map(int, head.split("."))

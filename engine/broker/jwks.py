@@ -1,4 +1,4 @@
-"""The keys that sign access tokens: read from a file or an address, and again as time goes by.
+"""The keys that sign access tokens: read from a file or an address, and refreshed.
 
 ```
 sasl.oauthbearer.jwks.endpoint.url=file:/etc/kafka/jwks.json     https://issuer/keys
@@ -6,7 +6,7 @@ sasl.oauthbearer.jwks.endpoint.url=file:/etc/kafka/jwks.json     https://issuer/
 
 The first time they are read at once, and the listener does not open without them. Then a worker
 thread reads them every `sasl.oauthbearer.jwks.endpoint.refresh.ms`, and when a token names a key
-that is not there, at most every ten seconds. What cannot be read leaves the keys as they are.
+that is not there, at most every ten seconds. A source that cannot be read leaves the keys alone.
 
 Source: RefreshingHttpsJwks, VerificationKeyResolverFactory of 3.9.1.
 """
@@ -110,6 +110,7 @@ class JwksCache:
         return keys
 
     def _read(self, url: str) -> list[JsonKey]:
+        """Return the keys from a file or web address; raise KeysUnreadable if it has none."""
         parts = urlsplit(url)
         if parts.scheme == "file":
             document = self._files.read_bytes(unquote(parts.path))

@@ -1,17 +1,17 @@
-"""How a listener with OAUTHBEARER believes access tokens.
+"""How a listener with OAUTHBEARER verifies access tokens.
 
 | `sasl.server.callback.handler.class` of the mechanism | tokens |
 |---|---|
 | none, or OAuthBearerUnsecuredValidatorCallbackHandler | unsecured: anybody can make them, for rehearsals alone |
 | OAuthBearerValidatorCallbackHandler | signed by a key of `sasl.oauthbearer.jwks.endpoint.url` |
 
-Options of unsecured ones stand in the JAAS entry: `unsecuredValidatorPrincipalClaimName`,
+Options of unsecured ones are in the JAAS entry: `unsecuredValidatorPrincipalClaimName`,
 `unsecuredValidatorScopeClaimName`, `unsecuredValidatorRequiredScope`,
 `unsecuredValidatorAllowableClockSkewMs`.
 
 Source: OAuthBearerUnsecuredValidatorCallbackHandler, OAuthBearerValidatorCallbackHandler of 3.9.1.
-Differs: keys that are named without the class that reads them stop the start; Kafka takes unsecured
-tokens then.
+Differs: keys that are named without the class that reads them prevent the start; Kafka accepts
+unsecured tokens then.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
 
 
 def check_oauth(of_listener: ListenerSettings, entry: JaasEntry) -> None:
-    """Raise ConfigError where a listener could not believe tokens; reads no keys."""
+    """Raise ConfigError where a listener could not verify tokens; reads no keys."""
     if _is_signed(of_listener):
         _signed_rules(of_listener)
     else:
@@ -57,7 +57,7 @@ def check_oauth(of_listener: ListenerSettings, entry: JaasEntry) -> None:
 def token_reader(
     of_listener: ListenerSettings, entry: JaasEntry, jwks: JwksCache, clock: Clock
 ) -> Callable[[str], AccessToken]:
-    """Return what reads tokens, and raises TokenRefused; raises ConfigError."""
+    """Return the function that reads tokens, and raises TokenRefused; raises ConfigError."""
     if not _is_signed(of_listener):
         unsecured = _unsecured_rules(entry)
         return lambda text: unsecured_token(text, unsecured, clock.wall_ms())
@@ -69,6 +69,7 @@ def token_reader(
 
 
 def _is_signed(of_listener: ListenerSettings) -> bool:
+    """Return True if the listener verifies signatures; raise ConfigError for wrong settings."""
     text = of_listener.own_text(HANDLER, OAUTHBEARER) or of_listener.text(HANDLER)
     url = of_listener.text(_URL)
     if text in _SIGNED_HANDLERS:
@@ -88,6 +89,7 @@ def _is_signed(of_listener: ListenerSettings) -> bool:
 
 
 def _signed_rules(of_listener: ListenerSettings) -> SignedRules:
+    """Return the rules for signed tokens that the listener's settings contain."""
     prefix = "sasl.oauthbearer"
     audiences = of_listener.value(f"{prefix}.expected.audience") or ()
     skew_s = of_listener.value(f"{prefix}.clock.skew.seconds")
@@ -102,6 +104,7 @@ def _signed_rules(of_listener: ListenerSettings) -> SignedRules:
 
 
 def _unsecured_rules(entry: JaasEntry) -> UnsecuredRules:
+    """Return the rules for unsecured tokens that the login's JAAS options contain."""
     options, prefix = entry.options, "unsecuredValidator"
     defaults = UnsecuredRules()
     skew = options.get(f"{prefix}AllowableClockSkewMs", "0").strip()

@@ -1,4 +1,4 @@
-"""What a listener with SASL goes by: its mechanisms, users and lifetimes, as it is set.
+"""The SASL settings of a listener: its mechanisms, users and lifetimes.
 
 | key | of a listener | of a mechanism of it |
 |---|---|---|
@@ -51,14 +51,14 @@ _LOGIN_MODULES: Final = {
         "org.apache.kafka.common.security.scram.ScramLoginModule",
     ),
 }
-#: Returns who logs in by the token of an id and a mechanism, None if there is no such token.
+#: Returns the login of a token's owner by its id and a mechanism, None if there is no such token.
 TokenLogins: TypeAlias = Callable[[str, ScramMechanism], TokenLogin | None]
-#: Returns what begins an authentication by an access token; raises ConfigError.
+#: Returns the factory of authentications by an access token; raises ConfigError.
 TokenReaders: TypeAlias = Callable[[ListenerSettings, JaasEntry], Callable[[], SaslServer]]
 _SCRAM: Final = {mechanism.key: mechanism for mechanism in ScramMechanism}
 _USER_PREFIX: Final = "user_"
 _NONCE_BYTES: Final = 17
-#: Classes of Java that would change who is let in.
+#: Classes of Java that would change which clients are accepted.
 _CLASSES: Final = (
     "sasl.server.callback.handler.class",
     "sasl.login.callback.handler.class",
@@ -81,8 +81,8 @@ class ListenerSasl:
     ) -> None:
         """Read and check the settings; raises ConfigError.
 
-        `token_login` is None where nobody logs in by a delegation token. `token_readers` returns
-        what reads the access tokens of OAUTHBEARER.
+        `token_login` is None where delegation tokens are disabled. `token_readers` returns
+        the reader of OAUTHBEARER's access tokens.
         """
         of_listener = ListenerSettings(settings, listener)
         enabled = enabled_mechanisms(of_listener)
@@ -126,7 +126,7 @@ class ListenerSasl:
 
 
 class OwnLogin(NamedTuple):
-    """Who a broker is for others; the password never shows in a repr."""
+    """The login of a broker at others; the password never shows in a repr."""
 
     username: str
     password: str
@@ -138,7 +138,7 @@ class OwnLogin(NamedTuple):
 
 
 def check_sasl(settings: BrokerSettings, listener: str) -> None:
-    """Raise ConfigError where a listener's settings cannot be gone by."""
+    """Raise ConfigError if a listener's SASL settings are invalid."""
     of_listener = ListenerSettings(settings, listener)
     for mechanism in enabled_mechanisms(of_listener):
         entry = login_entry(of_listener, mechanism)
@@ -148,7 +148,7 @@ def check_sasl(settings: BrokerSettings, listener: str) -> None:
 
 
 def own_login(settings: BrokerSettings, config: BrokerConfig) -> OwnLogin:
-    """Return who the broker is at the listener between brokers; raises ConfigError."""
+    """Return the broker's login at the listener between brokers; raises ConfigError."""
     of_listener = ListenerSettings(settings, config.between_brokers.name)
     mechanism = config.sasl_mechanism_inter_broker_protocol
     if mechanism not in enabled_mechanisms(of_listener):
@@ -172,7 +172,7 @@ def own_login(settings: BrokerSettings, config: BrokerConfig) -> OwnLogin:
 
 
 def login_entry(of_listener: ListenerSettings, mechanism: str) -> JaasEntry:
-    """Return who may log in, and who the broker is itself, by a mechanism; raises ConfigError."""
+    """Return the users of a mechanism, and the broker's login by it; raises ConfigError."""
     key = "sasl.jaas.config"
     name = of_listener.name_of(key, mechanism)
     text = of_listener.own_text(key, mechanism)

@@ -1,12 +1,12 @@
-"""TLS of a listener, as it is set.
+"""The TLS settings of a listener.
 
 | key, of the listener or of the broker | |
 |---|---|
-| `ssl.keystore.type`, `ssl.truststore.type` | PEM, PKCS12 or JKS; the last two are told apart by the file |
+| `ssl.keystore.type`, `ssl.truststore.type` | PEM, PKCS12 or JKS; the file decides between the last two |
 | `ssl.keystore.location`, `.password`, `ssl.key.password` | a file with key and chain |
 | `ssl.keystore.key`, `ssl.keystore.certificate.chain` | the same as texts, with PEM |
-| `ssl.truststore.location`, `.password`, `.certificates` | whom to trust; the system's without |
-| `ssl.client.auth` | none, requested, required; with SASL only as the listener's own |
+| `ssl.truststore.location`, `.password`, `.certificates` | trusted certificates; the system's without |
+| `ssl.client.auth` | none, requested, required; with SASL only as a setting of the listener |
 | `ssl.enabled.protocols` | TLSv1.2, TLSv1.3 |
 | `ssl.endpoint.identification.algorithm` | of connections to other brokers: empty leaves names unchecked |
 | `ssl.principal.mapping.rules` | the broker's |
@@ -40,7 +40,7 @@ from engine.security.principals import ANONYMOUS, user_principal
 _STORE_KINDS: Final = ("PEM", "PKCS12", "JKS")
 _CLIENT_AUTH: Final = "ssl.client.auth"
 _RULES: Final = "ssl.principal.mapping.rules"
-#: Settings that would change who is let in, or how, and that are not followed.
+#: Settings that would change which clients are accepted, or how, and that are not supported.
 _UNSERVED: Final = (
     ("ssl.engine.factory.class", "classes of Java cannot be run here"),
     ("ssl.cipher.suites", "the ciphers are those of OpenSSL, leave it out"),
@@ -49,7 +49,7 @@ _UNSERVED: Final = (
 
 
 def listener_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerOf:
-    """Return what encrypts a listener's connections; raises ConfigError."""
+    """Return the layer that encrypts a listener's connections; raises ConfigError."""
     of_listener = ListenerSettings(settings, listener.name)
     given = _tls_settings(of_listener, listener)
     try:
@@ -75,7 +75,7 @@ def store_files(settings: BrokerSettings, listener: ListenerAddress) -> list[str
 
 
 def peer_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerTo:
-    """Return what encrypts connections to the same listener of others; raises ConfigError."""
+    """Return the layer of connections to the same listener of others; raises ConfigError."""
     of_listener = ListenerSettings(settings, listener.name)
     given = _tls_settings(of_listener, listener)
     try:
@@ -85,9 +85,9 @@ def peer_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerTo:
 
 
 def principal_of_certificates(settings: BrokerSettings) -> Callable[[bytes | None], str]:
-    """Return what gives the principal of a client's certificate (DER); raises ConfigError.
+    """Return the function from a client's certificate (DER) to its principal; raises ConfigError.
 
-    What is returned raises MalformedDer and NoMappingRule.
+    The function raises MalformedDer and NoMappingRule.
     """
     rules = settings.value(_RULES)
     assert isinstance(rules, str)
@@ -105,6 +105,7 @@ def principal_of_certificates(settings: BrokerSettings) -> Callable[[bytes | Non
 
 
 def _tls_settings(of_listener: ListenerSettings, listener: ListenerAddress) -> TlsListenerSettings:
+    """Return the TLS settings of a listener; raise ConfigError for unsupported ones."""
     for key, rule in _UNSERVED:
         text = of_listener.text(key)
         if text:
@@ -143,7 +144,7 @@ def _client_auth(of_listener: ListenerSettings, listener: ListenerAddress) -> st
 
 
 def _check_key_store(of_listener: ListenerSettings) -> None:
-    """Raise ConfigError unless there is a key, given in one way; in Kafka's words."""
+    """Raise ConfigError unless a key is set, in one way; with Kafka's message."""
     is_pem = _kind(of_listener, "ssl.keystore.type") == "PEM"
     location, key, chain = (
         of_listener.text(f"ssl.keystore.{name}")
@@ -175,6 +176,7 @@ def _check_key_store(of_listener: ListenerSettings) -> None:
 
 
 def _check_trust_store(of_listener: ListenerSettings) -> None:
+    """Raise ConfigError for trust store settings that contradict each other."""
     is_pem = _kind(of_listener, "ssl.truststore.type") == "PEM"
     location = of_listener.text("ssl.truststore.location")
     if of_listener.text("ssl.truststore.certificates") is not None:

@@ -1,4 +1,4 @@
-"""A broker's listeners: opened with its bounds, which they go by when those change.
+"""A broker's listeners: opened with its bounds, and updated when those change.
 
 Source: kafka.network.SocketServer.reconfigure, Processor.closeExcessConnections.
 """
@@ -40,7 +40,7 @@ _log = logging.getLogger("kafka.network.SocketServer")
 
 
 class TokenAuthentication(NamedTuple):
-    """What clients are known by that log in with tokens of either kind."""
+    """The authentications of clients that log in with tokens of either kind."""
 
     jwks: JwksCache
     by_delegation_token: TokenLogins | None = None
@@ -80,16 +80,16 @@ class BrokerListeners:
         self._tls = tls
         self._logins = logins
         self.quotas.on_exceeded = self._close_excess
-        # The setting behind the bounds of addresses.
+        # The text of the setting for the bounds of addresses.
         self._overrides = config.max_connections_per_ip_overrides
         self._room = ReceiveBuffers(in_flight_bytes_max(config))
         self._opened: dict[str, Listener] = {}
         self._authentications: dict[str, Authentication] = {}
 
     def open(self) -> dict[str, int]:
-        """Listen wherever the settings say; returns the ports by the listeners' names.
+        """Open all listeners; return the ports by the listeners' names.
 
-        The errors are the network's, and ConfigError; what was opened before is closed by the
+        The errors are the network's, and ConfigError; listeners opened before are closed by the
         server.
         """
         config = self._live.config
@@ -115,7 +115,7 @@ class BrokerListeners:
         return {name: listener.port for name, listener in self._opened.items()}
 
     def _on_client(self, listener: ListenerAddress) -> Callable[[ClientConnection], None] | None:
-        """Return what makes known who the clients of a listener are; None: nobody is anybody."""
+        """Return the function that authenticates a listener's clients; None if none is needed."""
         if listener.has_sasl:
             name = listener.name
             return lambda client: client.authenticate(self._authentications[name])
@@ -150,13 +150,13 @@ class BrokerListeners:
     def _token_server(
         self, of_listener: ListenerSettings, entry: JaasEntry
     ) -> Callable[[], SaslServer]:
-        """Return what begins an authentication by an access token; raises ConfigError."""
+        """Return the factory of authentications by an access token; raises ConfigError."""
         clock = self._host.clock
         read = token_reader(of_listener, entry, self._logins.jwks, clock)
         return lambda: OAuthBearerServer(read, clock.wall_ms)
 
     def reconfigure(self) -> None:
-        """Go by the settings that hold now."""
+        """Apply the present settings."""
         try:
             self._read_authentications()
         except ConfigError as error:
@@ -174,7 +174,7 @@ class BrokerListeners:
         self.quotas.change(bounds)
 
     def _per_address(self) -> Mapping[str, int]:
-        """Return the bounds of addresses; hosts are looked up only where the setting changed."""
+        """Return the bounds of addresses; hosts are resolved only where the setting changed."""
         config = self._live.config
         if config.max_connections_per_ip_overrides == self._overrides:
             return self.quotas.bounds.per_address
@@ -183,7 +183,7 @@ class BrokerListeners:
         return per_address
 
     def _close_excess(self) -> None:
-        """Let the unprotected listeners give up connections, longest silent ones first."""
+        """Close connections of the unprotected listeners, longest idle ones first."""
         reason = "it was silent for longest, and the broker has more than max.connections"
         names = [name for name in self._opened if not self.quotas.is_protected(name)]
         while self.quotas.is_exceeded and any(

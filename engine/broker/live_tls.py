@@ -1,14 +1,14 @@
 """TLS of a broker's listeners while it runs: keys and certificates are read again, connections stay.
 
-| what happens | read again |
+| event | read again |
 |---|---|
-| a change of the listener's `ssl.*` settings | when the broker hears of it; a change that cannot be read is refused |
-| any change of this broker's settings, by a request | files that others have replaced in their places |
-| a file is replaced, and nobody asks | nothing, as in Kafka |
+| a change of the listener's `ssl.*` settings | when the broker gets it; a change that cannot be read is refused |
+| any change of this broker's settings, by a request | files that were replaced at their paths |
+| a file is replaced, without a request | nothing, as in Kafka |
 
-New connections, of clients and to other brokers, go by what was read last. A certificate may be
+New connections, of clients and to other brokers, use the files read last. A certificate may be
 replaced by one for the same name and for at least the same hosts, unless `ssl.allow.dn.changes` or
-`ssl.allow.san.changes` say otherwise.
+`ssl.allow.san.changes` allow others.
 
 Source: SslFactory.validateReconfiguration, SslFactory.CertificateEntries,
 DynamicBrokerConfig.reloadUpdatedFilesWithoutConfigChange of 3.9.1, a real broker's responses.
@@ -48,13 +48,13 @@ class _Certificate(NamedTuple):
 
 
 class _Loaded(NamedTuple):
-    """What a listener goes by."""
+    """The keys and certificates of a listener."""
 
     layer: LayerOf
     certificate: _Certificate
     #: Of the files that it was read from.
     digest: bytes
-    #: The settings that say where they are, and how they open; a change of others waits for the
+    #: The settings of their paths and passwords; a change of others waits for the
     #: next start.
     stores: tuple[str | None, ...]
 
@@ -68,7 +68,7 @@ class LiveTls:
         self._peer: LayerTo | None = None
 
     def layer(self, listener: ListenerAddress) -> LayerOf:
-        """Return what encrypts a listener's connections, always by the last keys read.
+        """Return the layer that encrypts a listener's connections, always by the last keys read.
 
         Raises ConfigError.
         """
@@ -81,7 +81,7 @@ class LiveTls:
         return layer_of
 
     def layer_to_peers(self, listener: ListenerAddress) -> LayerTo:
-        """Return what encrypts connections to the same listener of others; raises ConfigError."""
+        """Return the layer of connections to the same listener of others; raises ConfigError."""
         self._peer = peer_layer(self._live.settings, listener)
 
         def layer_to(host: str) -> LayerOf:
@@ -91,7 +91,7 @@ class LiveTls:
         return layer_to
 
     def check(self, listener: ListenerAddress, after: BrokerSettings) -> None:
-        """Raise InvalidRequest unless a listener can go by changed settings, in Kafka's words."""
+        """Raise InvalidRequest, with Kafka's message, if a listener cannot use changes."""
         try:
             new = _load(after, listener)
             self._check_certificate(listener, after, new)
@@ -103,9 +103,9 @@ class LiveTls:
             ) from error
 
     def reload_replaced_files(self) -> None:
-        """Read again what was replaced in its place; raises InvalidConfiguration, in Kafka's words.
+        """Read replaced files again; raises InvalidConfiguration, with Kafka's message.
 
-        One that cannot be used leaves its listener as it is.
+        A file that cannot be used leaves its listener as it is.
         """
         settings, config = self._live.settings, self._live.config
         for listener in config.bound_listeners:
@@ -124,7 +124,7 @@ class LiveTls:
                 ) from error
 
     def follow_settings(self) -> None:
-        """Go by the settings that hold now."""
+        """Apply the present settings."""
         settings = self._live.settings
         for listener in self._live.config.bound_listeners:
             loaded = self._loaded.get(listener.name)
@@ -136,7 +136,7 @@ class LiveTls:
                 _log.error("The TLS of listener %s stays as it is: %s", listener.name, error)
 
     def _take(self, listener: ListenerAddress, new: _Loaded) -> None:
-        """Go by what was loaded; raises ConfigError, and stays at the old for both directions."""
+        """Use the loaded files; raise ConfigError, and keep the old ones for both directions."""
         between = self._live.config.between_brokers
         if self._peer is not None and listener.name == between.name:
             self._peer = peer_layer(self._live.settings, between)
@@ -171,7 +171,7 @@ class LiveTls:
 
 
 def _load(settings: BrokerSettings, listener: ListenerAddress) -> _Loaded:
-    """Return what a listener is set to; raises ConfigError."""
+    """Return the keys and certificates that a listener's settings name; raises ConfigError."""
     digest = _digest(settings, listener)
     layer = listener_layer(settings, listener)
     certificate = own_certificate(settings, listener)
@@ -189,7 +189,7 @@ def _stores(settings: BrokerSettings, listener: ListenerAddress) -> tuple[str | 
 
 
 def _digest(settings: BrokerSettings, listener: ListenerAddress) -> bytes:
-    """Return what changes with the content of a listener's files."""
+    """Return a digest of the content of a listener's files."""
     found = hashlib.sha256()
     for path in store_files(settings, listener):
         try:
@@ -201,7 +201,7 @@ def _digest(settings: BrokerSettings, listener: ListenerAddress) -> bytes:
 
 
 def _java_text(error: ConfigError, of_listener: ListenerSettings) -> str:
-    """Return what Java says of stores that cannot be read, and of certificates of others."""
+    """Return Java's message for stores that cannot be read, and for other names' certificates."""
     bad = error.__cause__
     if isinstance(bad, BadTlsFile):
         store = (

@@ -1,11 +1,11 @@
-"""Messages between brokers of one process, and the bytes that they stand for.
+"""Messages between brokers of one process, and the bytes that they replace.
 
-Some handlers know the form of their API: they take requests as they read them from bytes, and
-return bytes or regions of files. Brokers of one process exchange messages; here they are what they
-would be at the other end of a connection.
+Some handlers know the form of their API: they read requests from bytes, and
+return bytes or regions of files. Brokers of one process exchange messages; here these become what
+a connection would deliver.
 
 `encoded_serve` sends every message through its bytes, as a connection does. The same run with and
-without it shows where the two ways differ.
+without it shows where the two differ.
 
 Source: D12.
 """
@@ -34,7 +34,7 @@ def request_for(row: ApiRow, version: int, request: object) -> object:
 
 
 def response_of(row: ApiRow, version: int, response: Message) -> Message:
-    """Return a handler's response as a message; what it holds open is let go."""
+    """Return a handler's response as a message; its open files are released."""
     if isinstance(response, EncodedResponse):
         try:
             body = b"".join(part_bytes(part) for part in response.parts)

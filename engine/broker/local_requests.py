@@ -6,8 +6,8 @@ broker has stopped ────────────────> Unreachable
 requester abandons its promise ────> the handler's promise is abandoned
 ```
 
-What a handler waits for may never come once the broker's timers have stopped, such as its next turn
-of the loop. Clients see their connections end; brokers of this process have none.
+The event that a handler waits for may never come once the broker's timers have stopped, such as its
+next turn of the loop. Clients see their connections end; brokers of this process have none.
 
 Source: D12.
 """
@@ -72,7 +72,7 @@ class LocalRequests:
 
 
 class _PendingRequest:
-    """What the requester's promise abandons: its place among the pending, and the handler's."""
+    """Two places to abandon with the requester's promise: the pending one, and the handler's."""
 
     def __init__(
         self, pending: dict[Promise[Any], None], requester: Promise[Any], response: Promise[Any]

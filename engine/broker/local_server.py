@@ -29,9 +29,9 @@ class LocalServer:
         self._requests = requests
 
     def serve(self, name: str, version: int, request: object) -> Promise[Message]:
-        """Carry out a request of a broker of this process, and promise the response.
+        """Serve a request of a broker of this process, and promise the response.
 
-        A request that is no message has an API's own values; the row of that API must accept
+        A request that is no message has an API's values; the row of that API must accept
         them. A handler that fails fails that request, with UNKNOWN_SERVER_ERROR as Kafka's would.
         """
         row = self._row(name, request)

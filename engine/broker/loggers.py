@@ -6,8 +6,8 @@
 | ERROR, WARN, INFO, DEBUG | the same |
 | TRACE | 5, below DEBUG |
 
-Loggers have the names that Kafka's have where they tell of the same (`kafka.server.KafkaServer`),
-so that what an operator knows about them holds. The root is all of them, and those of Python's
+Loggers have the names of Kafka's where they log the same (`kafka.server.KafkaServer`),
+so that an operator's knowledge of them holds. The root is all of them, and those of Python's
 libraries, which are not listed.
 
 Source: kafka.utils.Log4jController.
@@ -24,7 +24,7 @@ from engine.api.config_loggers import ROOT_LOGGER
 TRACE = 5
 
 _OWN_PREFIXES = ("kafka.", "state.change.")
-#: Kafka's own logging configuration names these above those that exist; operators set them.
+#: Kafka's logging configuration names these above those that exist; operators set them.
 _ABOVE_OTHERS = ("kafka", "kafka.controller")
 _NUMBERS = {
     "FATAL": logging.CRITICAL,
@@ -39,7 +39,7 @@ _NUMBERS = {
 class PythonLoggers:
     """The loggers below one of Python's loggers, which is called root here.
 
-    For a process that is a broker that is Python's own root; several brokers in one process share
+    For a process that is a broker that is Python's root; several brokers in one process share
     their loggers.
     """
 
@@ -55,21 +55,21 @@ class PythonLoggers:
             for name in (ROOT_LOGGER, *_ABOVE_OTHERS)
         }
         for name, logger in list(self._root.manager.loggerDict.items()):
-            # Others are places in the tree where nobody has asked for a logger.
+            # Others are places in the tree that no code has requested as a logger.
             if isinstance(logger, logging.Logger) and name.startswith(_OWN_PREFIXES):
                 levels[name] = level_name(logger.getEffectiveLevel())
         return levels
 
     def set_level(self, name: str, level: str) -> None:
-        """Give a logger a level of its own."""
+        """Set a logger's level, which then does not follow its parent's."""
         self._set(name, _NUMBERS[level])
 
     def unset_level(self, name: str) -> None:
-        """Let a logger go by the one above it."""
+        """Unset a logger's level, so that it follows its parent's."""
         self._set(name, logging.NOTSET)
 
     def restore(self) -> None:
-        """Give back the levels that loggers had before."""
+        """Restore the levels that loggers had before."""
         for name, level in self._before.items():
             self._logger(name).setLevel(level)
         self._before.clear()

@@ -1,11 +1,11 @@
-"""How a broker makes itself known to others: by the listener between brokers.
+"""How a broker authenticates itself to others: by the listener between brokers.
 
 | setting | |
 |---|---|
 | `sasl.mechanism.inter.broker.protocol` | one of that listener's mechanisms |
-| that listener's key and trust store | with TLS: what is shown, and whom to trust |
-| `listener.name.<l>.<mechanism>.sasl.jaas.config` | `username` and `password`: the broker's own |
-| the same of OAUTHBEARER | where the broker's token comes from: `own_oauth.py` |
+| that listener's key and trust store | with TLS: the certificate shown, and the trusted ones |
+| `listener.name.<l>.<mechanism>.sasl.jaas.config` | the broker's `username` and `password` |
+| the same of OAUTHBEARER | the source of the broker's token: `own_oauth.py` |
 
 Source: ChannelBuilders.create, JaasContext.loadServerContext, KafkaConfig.validateValues.
 """

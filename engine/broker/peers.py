@@ -1,11 +1,11 @@
-"""The way to another broker: a direct call in this process, a connection to any other (D12).
+"""The links to other brokers: a direct call in this process, a connection to any other (D12).
 
-Who asks cannot tell the two apart: a request goes in, a promise of the response comes out. It
+A caller sees no difference between the two: a request goes in, a promise of the response out. It
 fails with an ApiError if the broker failed to serve it, which is of that request alone, and with
 another EngineError if the broker was not reached or was lost.
 
 Brokers of one process between which a fault is set (`engine.host.links`) have a connection, too:
-what cuts and slows connections needs no twin for calls then. When the fault comes or goes, the
+the faults of connections need no twin for calls then. When the fault comes or goes, the
 links of the other kind end, as connections that break do, and the next request makes new ones.
 """
 
@@ -35,14 +35,14 @@ _log = logging.getLogger("kafka.server.BrokerLinks")
 #: Kafka's numbers of the protocols.
 _PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
-#: Serves a request of a broker by the API's name, a version and the message, or what stands for it.
+#: Serves a request of a broker by the API's name, a version and the message, or its values.
 Serve: TypeAlias = Callable[[str, int, object], Promise[Message]]
 
 
 class LinkSettings(NamedTuple):
-    """How long answers are waited for, with Kafka's defaults, and the buffer for records.
+    """The time-outs of responses, with Kafka's defaults, and the buffer for records.
 
-    The buffer is the kernel's own where `replica.socket.receive.buffer.bytes` is not set.
+    The buffer is the kernel's where `replica.socket.receive.buffer.bytes` is not set.
     """
 
     controller_timeout_ms: int = 30_000
@@ -64,28 +64,28 @@ class PeerSecurity(NamedTuple):
 
 
 class BrokerLink(Protocol):
-    """One broker, for one of those who ask."""
+    """The link to one broker, for one of its clients."""
 
     @property
     def is_same(self) -> bool:
-        """Return whether it runs in this process, in the same life, that was asked last."""
+        """Return whether it runs in this process, in the life of the last request."""
         ...
 
     def ask(self, call: Call) -> Promise[Message]:
-        """Promise the response to a request; requests are served in the order they were asked."""
+        """Promise the response to a request; requests are served in the order of the calls."""
         ...
 
     def close(self) -> None:
-        """Let go of it; what is owed fails."""
+        """Close it; open requests fail."""
         ...
 
 
 def _ignore(link: object) -> None:
-    """Stand for a listener where nobody listens."""
+    """Stand for a listener that is not set."""
 
 
 class LocalLink:
-    """A broker of this process; it may be gone, or not be there yet."""
+    """A link to a broker of this process; it may have stopped, or not be there yet."""
 
     def __init__(
         self,
@@ -95,10 +95,10 @@ class LocalLink:
         *,
         encodes: bool = False,
     ) -> None:
-        """`on_close` is called when the link is closed.
+        """Begin; `on_close` is called when the link is closed.
 
-        Where it `encodes`, requests and responses go through their bytes, and none is asked in
-        values.
+        Where it `encodes`, requests and responses go through their bytes, and values are not
+        allowed as requests.
         """
         self._encodes = encodes
         self._broker_id = broker_id
@@ -106,7 +106,7 @@ class LocalLink:
         self._on_close = on_close
         self._is_broken = False
         self._requested: Serve | None = None
-        # The response to what was asked last.
+        # The response to the last request.
         self._response: Promise[Message] | None = None
 
     def ask(self, call: Call) -> Promise[Message]:
@@ -131,18 +131,18 @@ class LocalLink:
 
     @property
     def is_same(self) -> bool:
-        """Return whether the broker runs, in the same life, that was asked last."""
+        """Return whether the broker runs, in the life of the last request."""
         return self._requested is not None and self._requested == self._brokers.get(self._broker_id)
 
     def close(self) -> None:
-        """Give up what the last request waits for, as the end of a connection does."""
+        """Abandon the last request's response, as the end of a connection does."""
         self._on_close(self)
         response, self._response = self._response, None
         if response is not None:
             response.abandon()
 
     def break_off(self) -> None:
-        """End it as a connection that breaks: what was asked last fails, and what is asked yet."""
+        """End it as a connection that breaks: the last request fails, and all later ones."""
         self._is_broken, self._requested = True, None
         response = self._response
         self.close()
@@ -232,6 +232,7 @@ class Peers:
     def _link(
         self, broker: BrokerNode, client_id: str, timeout_ms: int, receive_buffer_bytes: int = -1
     ) -> BrokerLink | None:
+        """Return a link to a broker, local if it is in this process; None without an endpoint."""
         broker_id = broker.broker_id
         is_local = broker_id in self._local_handlers
         if is_local and not self._is_faulty(broker_id):
@@ -290,7 +291,7 @@ class Peers:
         do_each(wrong, _break_off)
 
     def close(self) -> None:
-        """Hear of faults no more: the broker stops."""
+        """Ignore all later faults: the broker stops."""
         self._end_of_changes()
 
 
@@ -299,4 +300,4 @@ def _break_off(link: LocalLink | RemoteLink) -> None:
 
 
 def _nothing() -> None:
-    """Stand for what ends something, where nothing has begun."""
+    """Stand for the function that ends something, where nothing has begun."""

@@ -1,4 +1,4 @@
-"""Quotas and credentials of clients as their znodes say, for those who enforce them.
+"""Quotas and credentials of clients from their znodes, for the code that enforces them.
 
 | node | for |
 |---|---|
@@ -89,6 +89,7 @@ class QuotaSettings:
         self.on_change()
 
     async def _apply(self, entity_path: str) -> None:
+        """Apply the settings of one entity: credentials of a user, and quotas."""
         config = await self._read(config_path(entity_path))
         user = _user_of(entity_path)
         if user is not None:
@@ -103,6 +104,7 @@ class QuotaSettings:
             _log.error("Quotas of %s stay as they are: %s", entity_path, error)
 
     def _take_rate(self, name: str, config: Mapping[str, str]) -> None:
+        """Set the connection rate of an address, or the default rate; None removes it."""
         rate = int(config[_RATE]) if _RATE in config else None
         if name == DEFAULT:
             self.rates.default = rate

@@ -1,13 +1,13 @@
 """Faults of peers, and refused connections: counted, and logged at a bounded rate.
 
 A port scan or a client of another protocol breaks a connection a millisecond, and one that leaks
-connections is turned away as often; each is counted by its reason, and at most a few lines a period
-say so, with the number of those left out.
+connections is refused as often; each is counted by its reason, and at most a few lines a period
+log it, with the number of those left out.
 
 | event | level, as in Kafka |
 |---|---|
-| a connection is cut for what its peer does | WARN |
-| an arrival is turned away or has to wait: settings, descriptors | INFO |
+| a connection is closed for a fault of its peer | WARN |
+| an arrival is refused or has to wait: settings, descriptors | INFO |
 
 Source: reliability.md, hostile input.
 """
@@ -58,12 +58,12 @@ class Refusals:
         self.counts: Counter[str] = Counter()
         self._cut = _Lines(clock, _log.warning, "%d more connections were closed for bad requests")
         # By the first word of the reason, so that a flood of one kind does not hide the others:
-        # the words are the broker's own, and few.
+        # the words are the broker's, and few.
         self._kept_out: dict[str, _Lines] = {}
         self._clock = clock
 
     def note(self, peer: str, reason: str) -> None:
-        """Count a connection that is cut."""
+        """Count a connection that is closed."""
         self._count(reason)
         self._cut.log("connection of %s closed: %s", peer, reason)
 

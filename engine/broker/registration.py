@@ -80,7 +80,7 @@ async def generated_broker_id(znodes: ZnodeClient, reserved_broker_max_id: int) 
 async def register(znodes: ZnodeClient, broker_id: int, registration: BrokerRegistration) -> int:
     """Register the broker as up, and return its epoch; raises BrokerIdInUse (step 4).
 
-    What this session has said already, before a response was lost, stands.
+    A node that this session has written already, before a response was lost, is accepted.
 
     Source: ZN:broker-joins.
     """
@@ -102,9 +102,9 @@ async def register(znodes: ZnodeClient, broker_id: int, registration: BrokerRegi
 def registration_of(
     config: BrokerConfig, ports: Mapping[str, int], host_name: Callable[[], str], now_ms: int
 ) -> BrokerRegistration:
-    """Return what a broker tells of itself.
+    """Return a broker's registration.
 
-    `ports` are those that its listeners really have; `host_name` is asked where no host is set.
+    `ports` are those that its listeners really have; `host_name` is called where no host is set.
     """
     advertised = [
         listener._replace(

@@ -60,7 +60,7 @@ class ReplicationQuotas:
         return is_throttled
 
     def reconfigure(self) -> None:
-        """Take the rates as they are set now."""
+        """Apply the present rates."""
         for quota, name in (
             (self.leader, "leader.replication.throttled.rate"),
             (self.follower, "follower.replication.throttled.rate"),

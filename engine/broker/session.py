@@ -3,11 +3,11 @@
 ```
 EXPIRED   1 the controller resigns: `/controller`, `/brokers/ids/<id>` and all watches are gone
           2 a new session      3 registered again: a new epoch
-          4 settings read and watched again      5 the controller module stands for election
+          4 settings read and watched again      5 the controller module takes part in the election
 ```
 
 A failure in 2 ... 4 is tried again after a pause, from where it is. Clients are served all
-the while by what the broker knows; nobody sends it new roles until it is registered.
+the while from the broker's metadata; no controller sends it new roles until it is registered.
 
 Source: kafka.zookeeper.ZooKeeperClient.reinitialize, KafkaController's Expire and
 RegisterBrokerAndReelect.
@@ -41,7 +41,7 @@ class SessionKeeper:
         on_expired: Callable[[], None],
         begin: Callable[[], Awaitable[None]],
     ) -> None:
-        """`begin` does what a broker does at the start of each session, and may be repeated."""
+        """Begin; `begin` runs at the start of each session, and may be repeated."""
         self._znodes = znodes
         self._timers = timers
         self._clock = clock

@@ -60,7 +60,7 @@ _logs_log = logging.getLogger("kafka.log.LogManager")
 
 
 class StoragePorts(NamedTuple):
-    """Who is there for the logs and partitions of a broker.
+    """The other parts of a broker that its logs and partitions call.
 
     `epoch` is the broker's; `on_offline` gets each directory that fails.
     """
@@ -73,7 +73,7 @@ class StoragePorts(NamedTuple):
 
 
 class Storage:
-    """Logs, partitions and what keeps them in order."""
+    """The logs and partitions, with the tasks and managers that maintain them."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Storage:
         tasks: LoopTasks,
         ports: StoragePorts,
     ) -> IsrProposals | IsrWrites:
-        """Return who changes in-sync sets: the controller, or below 2.7 this broker."""
+        """Return the writer of in-sync sets: the controller's link, or below 2.7 this broker."""
         config = self._live.config
         decided = self.replica_manager.isr_decided
         if writes_sets_itself(config.inter_broker_protocol_version):
@@ -171,7 +171,7 @@ class Storage:
     def _open_copying(
         self, host: BrokerHost, metadata_cache: MetadataCache, ports: StoragePorts
     ) -> None:
-        """Make what copies logs: from other brokers, and between directories."""
+        """Create the copiers of logs: from other brokers, and between directories."""
         config = self._live.config
         self.moves = DirectoryMoves(
             lambda: self.replica_manager,
@@ -208,7 +208,7 @@ class Storage:
             for stray in directory.strays:
                 _logs_log.warning("Loaded stray log: %s", stray)
             for name in directory.unknown:
-                # A broker that is run alone keeps its metadata beside its logs.
+                # A broker that is run alone keeps its metadata in its log directory.
                 if not name.startswith(STORE_FILE):
                     _logs_log.warning("%s: %s is no partition and is left alone", path, name)
             for problem in directory.problems:
@@ -245,7 +245,7 @@ class Storage:
     def stop(self) -> None:
         """Complete the delayed operations and close everything in order.
 
-        A fault in what somebody is answered is raised when the logs are closed. After an assertion
+        A fault in a response is raised when the logs are closed. After an assertion
         that failed they are left as they are: the next start recovers them.
         """
         self.fetchers.close()
@@ -265,7 +265,7 @@ class Storage:
         self.logs.stop()
 
     def compaction(self) -> Iterator[LogCompaction]:
-        """Yield how far the cleaner is with each compacted log."""
+        """Yield the cleaner's progress in each compacted log."""
         around = CleanerLogs(self.logs.logs, self.logs.first_dirty_offset, self._high_watermark_of)
         return compaction_states(self.cleaner, around, self._clock.wall_ms())
 
@@ -288,9 +288,9 @@ class Storage:
         )
 
     def reconfigure(self, topic: str | None = None) -> None:
-        """Give a topic's logs and partitions its new settings.
+        """Apply new settings to a topic's logs and partitions.
 
-        None stands for all topics: a setting of the broker stands behind each topic's own.
+        None means all topics: a setting of the broker is the default of each topic's.
         """
         self.logs.reconfigure(topic)
         self.cleaner.reconfigure(_cleaner_config(self._live.config))
@@ -359,6 +359,7 @@ def _cleaner_config(config: BrokerConfig) -> CleanerConfig:
 def _log_manager_config(
     config: BrokerConfig, metadata_cache: MetadataCache, files: Files
 ) -> LogManagerConfig:
+    """Return the settings of the log manager, from those of the broker."""
     return LogManagerConfig(
         log_dirs=[files.absolute_path(path) for path in config.data_dirs],
         broker_id=config.broker_id,

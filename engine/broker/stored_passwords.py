@@ -3,7 +3,7 @@
 | setting | |
 |---|---|
 | `password.encoder.secret` | encrypts them; without it none are taken or read |
-| `password.encoder.old.secret` | decrypts at the start what the secret before made; written again |
+| `password.encoder.old.secret` | decrypts passwords of a former secret, which are written again |
 | `password.encoder.cipher.algorithm`, `.keyfactory.algorithm`, `.key.length`, `.iterations` | how |
 
 Source: DynamicBrokerConfig.maybeCreatePasswordEncoder, maybeReEncodePasswords of 3.9.1; KIP-226.
@@ -38,7 +38,7 @@ _log = logging.getLogger("kafka.server.DynamicBrokerConfig")
 def password_encoder(
     config: BrokerConfig, entropy: Entropy, *, is_old: bool = False
 ) -> PasswordEncoder | None:
-    """Return what encrypts passwords, None without a secret; raises ConfigError."""
+    """Return the encoder of passwords, None without a secret; raises ConfigError."""
     secret = config.password_encoder_old_secret if is_old else config.password_encoder_secret
     if secret is None:
         return None
@@ -56,7 +56,7 @@ def password_encoder(
 async def re_encode_passwords(
     znodes: ZnodeClient, broker_id: int, old: PasswordEncoder, new: PasswordEncoder
 ) -> None:
-    """Write what an old secret encrypted again by the new one; what it did not stays."""
+    """Encrypt passwords of an old secret by the new one; all others stay."""
     path = broker_config_path(broker_id)
     try:
         data, stat = await znodes.get(path)

@@ -1,9 +1,9 @@
 """Periodic work, delays, and work on a worker thread, on the timers of one process.
 
-What may take long (making a rolled segment durable) runs on threads of its own; all else runs on
-the loop's thread, one after the other. What looks at thousands of logs is work in steps, and takes
+Tasks that may take long (making a rolled segment durable) run on separate threads; others run on
+the loop's thread, one after the other. A task over thousands of logs is work in steps, and takes
 as many turns of the loop as it needs (`LoopTurns`). A task that fails is reported and comes again,
-after a fault of our own too.
+after a fault of our code too.
 
 Source: SCH-1, SCH-2, SCH-5 … SCH-9; Kafka's KafkaScheduler.
 """
@@ -42,7 +42,7 @@ class LoopTasks:
         self._cancels: dict[int, Callable[[], None]] = {}
         self._number = 0
         self._is_stopped = False
-        # Works that have ended on their threads, and what is to be done on the loop.
+        # The functions to run on the loop for works that have ended on their threads.
         self._ended: deque[Callable[[], None]] = deque()
 
     def once(self, name: str, delay_ms: int, action: Callable[[], object]) -> None:
@@ -67,7 +67,7 @@ class LoopTasks:
             try:
                 self._run(name, action)
             finally:
-                # A fault of our own is seen on the loop, and ends no periodic task.
+                # A fault of our code is seen on the loop, and ends no periodic task.
                 self.once(name, period_ms, run)
 
         self.once(name, first_after_ms, run)
@@ -75,7 +75,7 @@ class LoopTasks:
     def every_in_steps(
         self, name: str, period_ms: int, steps: Callable[[], Steps], *, first_after_ms: int
     ) -> None:
-        """Take steps again and again, a period after the end of the last ones."""
+        """Run steps periodically, a period after the end of the last ones."""
 
         def again() -> None:
             self.once(name, period_ms, run)
@@ -86,10 +86,11 @@ class LoopTasks:
         self.once(name, first_after_ms, run)
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
-        """Take steps in shares of the loop's turns, then run `done`, also after an error."""
+        """Run steps in shares of the loop's turns, then run `done`, also after an error."""
         drive(self._taken(name, steps, done))
 
     async def _taken(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
+        """Run the steps of one task in turns of the loop; report an error, then call `done`."""
         share = self._turns.begin()
         try:
             for _ in steps:
@@ -124,7 +125,7 @@ class LoopTasks:
         self._workers.submit(name, run)
 
     def stop(self) -> None:
-        """Cancel the tasks due later, wait for what runs on a worker thread, and finish it."""
+        """Cancel the tasks due later, wait for those on a worker thread, and finish them."""
         self._is_stopped = True
         for cancel in self._cancels.values():
             cancel()
@@ -133,7 +134,7 @@ class LoopTasks:
         self._finish()
 
     def _finish(self) -> None:
-        """Do what works that have ended left to be done."""
+        """Run the functions that ended works have left for the loop."""
         while self._ended:
             self._ended.popleft()()
 
@@ -141,7 +142,7 @@ class LoopTasks:
 def _done_with(
     work: Callable[[], None], done: Callable[[StorageError | None], None]
 ) -> Callable[[], None]:
-    """Do work, and return what is left to be done on the loop."""
+    """Do work, and return the function that is left for the loop."""
     try:
         work()
     except StorageError as error:

@@ -1,4 +1,4 @@
-"""Asks coordinators whether partitions are in the transaction of a producer (KIP-890, part 1).
+"""Have coordinators verify that partitions are in the transaction of a producer (KIP-890, part 1).
 
 ```
  question ─> queue of the coordinator's broker ─ one request under way ─> answers, by id
@@ -8,12 +8,12 @@
 |---|---|
 | the topic of coordinators, or its leader, is not there | COORDINATOR_NOT_AVAILABLE |
 | the coordinator was not reached, or lost | NETWORK_EXCEPTION |
-| the coordinator's broker is too old to be asked | none: the batch is written as it always was |
-| the broker may not ask | INVALID_TXN_STATE |
+| the coordinator's broker is too old for it | none: the batch is written as it always was |
+| the broker is not authorized | INVALID_TXN_STATE |
 
 Source: AddPartitionsToTxnManager of 3.9.1; TXN-8.
-Differs: a question that comes while the same one waits is asked with it; Kafka answers it at once
-with NETWORK_EXCEPTION, and clients try again.
+Differs: a verification that comes while the same one waits is sent with it; Kafka answers at once
+with NETWORK_EXCEPTION, and clients retry.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from engine.replication.metadata_cache import MetadataCache
 from engine.wire import messages
 from engine.wire.structs import Message
 
-#: The first version that only asks.
+#: The first version that can only verify.
 _FIRST_VERSION = 4
 _Codes = dict[TopicPartition, int]
 
@@ -88,6 +88,7 @@ class TransactionQuestions:
         return None if leader_id is None or leader_id < 0 else leader_id
 
     def _send_next(self, broker_id: int) -> None:
+        """Send the queued questions to a coordinator, one per transactional id in a request."""
         if broker_id in self._busy:
             return
         # An id has one row in a request.
@@ -120,6 +121,7 @@ class TransactionQuestions:
 
 
 def _request(questions: Collection[_Question]) -> messages.AddPartitionsToTxnRequest:
+    """Return a verify-only AddPartitionsToTxn request of the questions."""
     request = messages.AddPartitionsToTxnRequest
     return request(
         transactions=[
@@ -139,6 +141,7 @@ def _request(questions: Collection[_Question]) -> messages.AddPartitionsToTxnReq
 
 
 def _answers(asked: dict[str, _Question], response: Promise[Message]) -> dict[str, _Codes]:
+    """Return the code of each partition by transactional id, also if the request failed."""
     error = response.error
     if isinstance(error, NoCommonVersion):
         return _all(asked, 0)

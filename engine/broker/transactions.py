@@ -36,7 +36,7 @@ _log = logging.getLogger("kafka.coordinator.transaction.ProducerIdManager")
 
 
 class BrokerTransactions(NamedTuple):
-    """What a broker has of transactions: the coordinator, and its questions to others."""
+    """A broker's transactions: the coordinator, and its verifications by others."""
 
     coordinator: TransactionCoordinator
     producer_ids: ProducerIds
@@ -44,13 +44,13 @@ class BrokerTransactions(NamedTuple):
     links: CoordinatorLinks
 
     def stop(self) -> None:
-        """Coordinate nothing any more, and ask nobody."""
+        """Stop the coordinator and the verifications."""
         self.coordinator.stop()
         self.links.close()
 
 
 class TransactionDeps(NamedTuple):
-    """What transactions of one broker need of its other parts."""
+    """The other parts of a broker that its transactions need."""
 
     host: BrokerHost
     settings: Callable[[], BrokerConfig]
@@ -96,6 +96,7 @@ def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
 
 
 def _follow_leadership(coordinator: TransactionCoordinator, storage: Storage) -> None:
+    """Load a transaction partition when this broker leads it; unload it when it resigns."""
     registry = coordinator.registry
 
     def took_role(partition: Partition) -> None:
@@ -128,7 +129,7 @@ def _begin_tasks(
 
 
 def _producer_id_block(deps: TransactionDeps) -> Promise[ProducerIdBlock | None]:
-    """Ask the controller for ids of which this broker gives out each once."""
+    """Request a block of producer ids from the controller; each id is used once."""
 
     def request(_version: int) -> messages.AllocateProducerIdsRequest:
         broker_id, broker_epoch = deps.identity()

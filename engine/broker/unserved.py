@@ -1,14 +1,14 @@
-"""Settings that ask for what this broker does not do: it does not start with them.
+"""Settings that require what this broker does not do: it does not start with them.
 
-A broker that passed over one of these would be open where it should be closed, or lose what it was
-told to keep. All others are either served or change nothing here.
+A broker that ignored one of these would be open where it should be closed, or lose records that it
+should keep. All others are either served or change nothing here.
 
 | setting | served |
 |---|---|
 | mechanisms of SASL | `listener_sasl.py` |
 | ciphers and classes of TLS | `listener_tls.py` |
-| `principal.builder.class` | Kafka's own |
-| `authorizer.class.name` | Kafka's AclAuthorizer, without a metadata store of its own |
+| `principal.builder.class` | Kafka's |
+| `authorizer.class.name` | Kafka's AclAuthorizer, without a separate metadata store |
 | policies of topics and configs | classes of Python (`engine/admin/policies.py`) |
 | classes of quotas, tiered storage | no |
 | `replica.selector.class` | the two that Kafka brings |
@@ -34,7 +34,7 @@ _PRINCIPAL_BUILDER: Final = (
     "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 )
 _OFF = ("", "false")
-#: How keys of TLS and SASL begin, behind the name of a listener and of a mechanism.
+#: How keys of TLS and SASL begin, after the name of a listener and of a mechanism.
 _OF_SECURITY: Final = ("ssl.", "sasl.", "connections.max.reauth.ms")
 _IF_NO_RULE = "allow.everyone.if.no.acl.found"
 _AUTHORIZER_KEYS = (_IF_NO_RULE, "super.users")
@@ -48,7 +48,7 @@ _UNSERVED = (
 )
 
 
-#: Raises InvalidRequest where a listener with TLS cannot go by changed settings.
+#: Raises InvalidRequest if a listener with TLS cannot use changed settings.
 CheckTls: TypeAlias = Callable[[ListenerAddress, BrokerSettings], None]
 
 
@@ -73,7 +73,7 @@ def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
 def check_listener_change(
     before: BrokerSettings, after: BrokerSettings, check_tls: CheckTls
 ) -> None:
-    """Raise ConfigError or InvalidRequest where a listener could not go by changed settings.
+    """Raise ConfigError or InvalidRequest if a listener could not use changed settings.
 
     A broker that keeps them would not start again. Other changes read no stores: one that is gone
     since the start does not keep them from being made.
@@ -115,11 +115,12 @@ def _check_listeners(settings: BrokerSettings, config: BrokerConfig) -> None:
 
 
 def passed_over(settings: BrokerSettings) -> list[str]:
-    """Return the names that nobody here reads, for the operator: they may be mistyped."""
+    """Return the names that are unknown here, for the operator: they may be mistyped."""
     return [name for name in settings.unknown_names() if name not in _AUTHORIZER_KEYS]
 
 
 def _check_authorizer(settings: BrokerSettings, config: BrokerConfig) -> None:
+    """Raise ConfigError if the authorizer is not Kafka's AclAuthorizer or wrongly set."""
     name = config.authorizer_class_name
     if not name:
         return

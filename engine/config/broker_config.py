@@ -1,6 +1,6 @@
 """The settings of a broker that the engine reads, by type, checked against each other.
 
-Settings of logs are not among them: a topic's `TopicConfig` holds its own or the broker's.
+Settings of logs are not among them: a topic's `TopicConfig` holds its overrides or the broker's.
 
 Source: kafka.server.KafkaConfig (fields and validateValues) in ZooKeeper mode.
 """
@@ -204,7 +204,7 @@ class BrokerConfig(NamedTuple):
 
     @property
     def effective_advertised_listeners(self) -> tuple[ListenerAddress, ...]:
-        """Where others are told to connect: `advertised.listeners`, or the bound ones."""
+        """Return the addresses for clients: `advertised.listeners`, or the bound ones."""
         return advertised_listeners(
             self.advertised_listeners, self.bound_listeners, self.security_protocols
         )
@@ -312,7 +312,7 @@ def _check_overrides(text: str) -> None:
 
 
 def _entries(text: str) -> list[str]:
-    """Split a list as Java does: what is empty at its end does not count."""
+    """Split a list as Java does: empty elements at its end do not count."""
     entries = [part.strip() for part in text.split(",")]
     while entries and not entries[-1]:
         entries.pop()

@@ -1,4 +1,4 @@
-"""Which settings of a broker may change at run time.
+"""The settings of a broker that may change at run time.
 
 | key | for one broker | for all |
 |---|---|---|
@@ -10,9 +10,9 @@
 | of no table | yes | yes: a plug-in may read it |
 
 `max.connections` and `max.connection.creation.rate` must be above 0, also those of a listener. A
-number of threads must also stay within half and double of what it is: of what counts, so that one
-set for all changes nothing where the broker has its own. What is kept on the disk of tiered logs
-may not become more than what is kept of them in all, and a listener keeps its security protocol.
+number of threads must also stay within half and double of its present value: of the effective one,
+so that one set for all changes nothing where the broker has a value. The retention of tiered logs
+on the disk may not exceed their retention in all, and a listener keeps its security protocol.
 Passwords are encrypted in a znode: each key that ends as that of one does, also of a plug-in.
 
 Source: kafka.server.DynamicBrokerConfig.validateConfigs, DynamicThreadPool, DynamicLogConfig,
@@ -33,11 +33,11 @@ from engine.config.topic_config import TopicConfig
 from engine.config.value import HIDDEN, parse_value
 from engine.errors import ConfigError
 
-#: Behind a listener's name these may be set for all brokers.
+#: With a listener's prefix these may be set for all brokers.
 _CLUSTER_LEVEL_LISTENER_KEYS = frozenset(
     ("max.connections", "max.connection.creation.rate", "num.network.threads")
 )
-#: A broker may start with 0 of these, which nobody would get out of again by a change.
+#: A broker may start with 0 of these, which no connection could change again.
 _ABOVE_ZERO = ("max.connections", "max.connection.creation.rate")
 #: Stores of TLS, which are read again when they change.
 ONLY_BY_LISTENER = frozenset(
@@ -79,7 +79,7 @@ def check_broker_change(changed: Mapping[str, str], *, per_broker: bool) -> None
 
 
 def is_only_by_listener(name: str) -> bool:
-    """Return whether a key may change only behind the name of a listener."""
+    """Return whether a key may change only with the prefix of a listener."""
     return name in ONLY_BY_LISTENER
 
 
@@ -95,7 +95,7 @@ def is_only_per_broker(name: str) -> bool:
 def check_thread_counts(
     before: BrokerSettings, after: BrokerSettings, listeners: Iterable[str]
 ) -> None:
-    """Raise ConfigError if a number of threads moves too far; listeners are given by name."""
+    """Raise ConfigError if a number of threads changes too much; listeners are given by name."""
     for name in _POOLS:
         _check_threads(name, _count(before, name), _count(after, name))
     for listener in listeners:
@@ -106,7 +106,7 @@ def check_thread_counts(
 def check_local_retention(before: BrokerSettings, after: BrokerSettings) -> None:
     """Raise ConfigError if local retention is changed to more than retention, or retention to less.
 
-    What a broker was started with may be so already, and stays.
+    Values of a broker's start may be so already, and stay.
     """
     for kind in ("ms", "bytes"):
         kept, local = _retention(after, kind)

@@ -1,17 +1,17 @@
-"""What DescribeConfigs answers, from nothing but the settings.
+"""The content of DescribeConfigs' responses, from nothing but the settings.
 
-| asked for | answered |
+| requested | response |
 |---|---|
 | a broker | every key that is not internal, and every other key that is set |
-| the default of brokers (empty name) | what is set there |
+| the default of brokers (empty name) | the settings of that default |
 | a topic | every key of topics |
 
 The source of a value is that of its first synonym; without one it is the default, even when the
 value was given by another key.
 
-Entries come sorted by name; who answers brings them into the order that Kafka tells them in.
+Entries come sorted by name; the API handler puts them into Kafka's order.
 
-Source: kafka.server.ConfigHelper of 3.9.1; a real broker's answers.
+Source: kafka.server.ConfigHelper of 3.9.1; a real broker's responses.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DescribedConfig(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """Return whether nobody set it; what version 0 of the API asks for."""
+        """Return whether it is not set; version 0 of the API has this field."""
         return self.source is SettingSource.DEFAULT
 
 
@@ -62,7 +62,7 @@ def describe_broker(settings: BrokerSettings) -> list[DescribedConfig]:
 
 
 def describe_broker_defaults(settings: BrokerSettings) -> list[DescribedConfig]:
-    """Return the entries of what is set for all brokers, sorted by name."""
+    """Return the entries of the default of all brokers, sorted by name."""
     return [
         _broker_entry(settings, name, per_broker=False) for name in sorted(settings.dynamic_default)
     ]
@@ -90,6 +90,7 @@ def describe_topic(
 
 
 def _broker_entry(settings: BrokerSettings, name: str, *, per_broker: bool) -> DescribedConfig:
+    """Return one setting of a broker, or of the cluster-wide default, with its synonyms."""
     key = known_key(name)
     synonyms = settings.synonyms_of(name)
     if not per_broker:

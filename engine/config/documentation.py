@@ -1,4 +1,4 @@
-"""What each key does, in a few sentences for operators; loaded when somebody asks.
+"""The documentation of each key, in a few sentences for operators; loaded when it is needed.
 
 The tables `tables/documentation_*.py` are text:
 
@@ -8,11 +8,11 @@ log.dirs                                  a key
     between them; ...
 ```
 
-A broker's key that gives topics a default has the topic's sentences. Where the embedded broker does
-otherwise, `documentation_here.py` adds a sentence.
+A broker's key that gives topics a default has the topic's sentences. Where the embedded broker
+differs, `documentation_here.py` adds a sentence.
 
-Source: which keys Kafka documents: all of its tables', none behind a listener's name, of a plug-in,
-or that can be set only at run time.
+Source: the set of keys that Kafka documents: all of its tables, none with a listener's prefix, of a
+plug-in, or that can be set only at run time.
 Differs: the words are ours.
 """
 
@@ -81,7 +81,7 @@ def _fits(name: str, pattern: str) -> bool:
 
 @cache
 def _notes() -> tuple[tuple[str, str], ...]:
-    """Return patterns of keys and what is added to their texts, the first that fits counts."""
+    """Return patterns of keys and the sentences added to them, the first that fits counts."""
     from engine.config.tables.documentation_here import HERE_TEXTS
 
     return tuple(
@@ -90,7 +90,7 @@ def _notes() -> tuple[tuple[str, str], ...]:
 
 
 def _entries(table: str) -> Iterator[tuple[str, str]]:
-    """Yield the flush lines of a table with what is indented below each."""
+    """Yield the flush lines of a table with the indented lines below each."""
     head, body = "", [""]
     for line in table.splitlines():
         if line.startswith(" "):

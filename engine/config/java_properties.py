@@ -3,7 +3,7 @@ r"""Java's properties files: `server.properties`, `meta.properties`, settings of
 ```
 # or !            a comment
 key=value         also with : or white space between them
-key\              a line that ends with a backslash goes on, without the next line's indent
+key\              a line that ends with a backslash continues, without the next line's indent
 \t \n \r \f \u00e9   escapes; \ before any other character stands for it
 ```
 
@@ -84,6 +84,7 @@ def _key_end(line: str) -> int:
 
 
 def _unescaped(text: str, path: str) -> str:
+    """Return the text with backslash escapes replaced; raise CorruptFile at an incomplete one."""
     parts = []
     index = 0
     while index < len(text):
@@ -106,6 +107,7 @@ def _unescaped(text: str, path: str) -> str:
 
 
 def _escaped(text: str, *, in_key: bool) -> str:
+    """Return the text with escapes; keys escape every space, values only a leading one."""
     parts = []
     for index, character in enumerate(text):
         if character == " ":

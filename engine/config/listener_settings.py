@@ -1,4 +1,4 @@
-"""The settings of one listener: those behind its name, and the broker's for all others.
+"""The settings of one listener: those with its prefix, and the broker's for all others.
 
 ```
 listener.name.<listener>.<key>                       this listener
@@ -19,7 +19,7 @@ from engine.config.key import broker_keys
 from engine.config.settings import BrokerSettings
 from engine.config.value import ConfigValue, parse_value
 
-#: What stands before the name of a listener in a key that is for it alone.
+#: The prefix of a key that is for one listener alone, before the listener's name.
 LISTENER_PREFIX: Final = "listener.name."
 
 
@@ -36,11 +36,11 @@ class ListenerSettings:
         return f"{self._prefix}{behind}{key}"
 
     def own_text(self, key: str, mechanism: str | None = None) -> str | None:
-        """Return what is set for this listener alone, and for a mechanism of it."""
+        """Return the text that is set for this listener alone, or for a mechanism of it."""
         return self._settings.set_text(self.name_of(key, mechanism))
 
     def text(self, key: str) -> str | None:
-        """Return what is set for this listener, else for all; defaults do not count."""
+        """Return the text that is set for this listener, else for all; defaults do not count."""
         own = self.own_text(key)
         return self._settings.set_text(key) if own is None else own
 

@@ -83,7 +83,7 @@ def advertised_listeners(
 ) -> tuple[ListenerAddress, ...]:
     """Return the advertised listeners; raises ConfigError.
 
-    Each must be bound under its name, and say more than that all addresses are.
+    Each must be bound under its name, and have an address that clients can connect to.
     """
     key = "advertised.listeners"
     advertised = tuple(bound) if text is None else parse_listeners(key, text, protocols)

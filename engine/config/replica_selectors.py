@@ -1,4 +1,4 @@
-"""What replica.selector.class may be: the two classes that Kafka brings."""
+"""The values of replica.selector.class: the two classes that Kafka brings."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_JITTER, _JITTER),
     "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
 }
-# Keys that stand behind a listener's and a mechanism's name.
+# Keys that may have a listener's and a mechanism's prefix.
 _MECHANISM_KEYS = (
     "sasl.jaas.config",
     "sasl.login.callback.handler.class",
@@ -84,7 +84,7 @@ class BrokerSettings:
         generated_broker_id: int | None = None,
     ) -> None:
         self.static = _with_both_ids(static)
-        #: The broker's id if nobody configured one: it lies above those that may be configured.
+        #: The broker's id if none is configured: it lies above those that may be configured.
         self.generated_broker_id = generated_broker_id
         self.dynamic_broker = dynamic_broker or {}
         self.dynamic_default = dynamic_default or {}
@@ -101,7 +101,7 @@ class BrokerSettings:
         )
 
     def with_generated_id(self, broker_id: int) -> BrokerSettings:
-        """Return the settings of a broker that was given an id."""
+        """Return the settings of a broker with a generated id."""
         return BrokerSettings(
             self.static, self.dynamic_broker, self.dynamic_default, generated_broker_id=broker_id
         )
@@ -120,10 +120,10 @@ class BrokerSettings:
         return _default_value(name) if text is None else parse_value(broker_keys()[name], text)
 
     def synonyms_of(self, name: str) -> list[SettingSynonym]:
-        """Return all places where a setting has a value, the one that counts first.
+        """Return all sources that set a value, the one that counts first.
 
         They begin where the key itself is set: a setting that only has another key's value
-        (hours instead of ms) tells of none. Passwords have None for a value.
+        (hours instead of ms) does not name it. Passwords have None for a value.
         """
         names = synonym_names(name)
         shown = is_shown(name)
@@ -161,7 +161,7 @@ def synonym_names(name: str) -> tuple[str, ...]:
 
 
 def known_key(name: str) -> ConfigKey | None:
-    """Return the row of a key, also behind a listener's name; None if no table has it."""
+    """Return the row of a key, also with a listener's prefix; None if no table has it."""
     keys = broker_keys()
     exact = keys.get(name)
     if exact is not None:
@@ -170,13 +170,13 @@ def known_key(name: str) -> ConfigKey | None:
 
 
 def is_shown(name: str) -> bool:
-    """Return whether a key's value may be shown; what is not known might be a password."""
+    """Return whether a key's value may be shown; an unknown key might be a password."""
     key = known_key(name)
     return key is not None and not key.is_sensitive
 
 
 def is_secret(name: str) -> bool:
-    """Return whether a key is known to hold a password, also behind a listener's name."""
+    """Return whether a key is known to hold a password, also with a listener's prefix."""
     key = known_key(name)
     return key is not None and key.is_sensitive
 
@@ -189,13 +189,13 @@ def _default_text(key: ConfigKey | None) -> str | None:
 
 @cache
 def _default_value(name: str) -> ConfigValue:
-    """Return the value of a key that nobody set; raises ConfigError."""
+    """Return the value of a key that is not set; raises ConfigError."""
     key = broker_keys()[name]
     return parse_value(key, key.default)
 
 
 def _with_both_ids(static: Mapping[str, str]) -> Mapping[str, str]:
-    """Let `broker.id` and `node.id` stand for each other."""
+    """Set `broker.id` and `node.id` to the value of the other where one is missing."""
     broker_id, node_id = static.get("broker.id"), static.get("node.id")
     if broker_id is None and node_id is not None:
         return {**static, "broker.id": node_id}

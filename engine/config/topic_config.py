@@ -1,4 +1,4 @@
-"""The settings of one topic: its own, and for the rest the broker's.
+"""The settings of one topic: its overrides, and the broker's values for all others.
 
 | setting | from |
 |---|---|
@@ -22,7 +22,7 @@ from engine.errors import ConfigError
 COMPACT = "compact"
 DELETE = "delete"
 
-#: What retention settings have for no limit.
+#: The value of retention settings without a limit.
 UNLIMITED = -1
 
 _LONG_MAX = (1 << 63) - 1
@@ -104,21 +104,21 @@ class TopicConfig(NamedTuple):
 
     @property
     def timestamp_before_ms_max(self) -> int:
-        """How far a record's time may lie in the past; the older key counts if only it is set."""
+        """Return the most that a record's time may lie in the past, also by the older key."""
         if self.message_timestamp_before_max_ms != _LONG_MAX:
             return self.message_timestamp_before_max_ms
         return self.message_timestamp_difference_max_ms
 
     @property
     def timestamp_after_ms_max(self) -> int:
-        """How far a record's time may lie in the future."""
+        """Return the most that a record's time may lie in the future, in ms."""
         if self.message_timestamp_after_max_ms != _LONG_MAX:
             return self.message_timestamp_after_max_ms
         return self.message_timestamp_difference_max_ms
 
 
 def check_topic_overrides(overrides: Mapping[str, str], settings: BrokerSettings) -> None:
-    """Raise ConfigError unless a topic may be given these settings."""
+    """Raise ConfigError unless these overrides of a topic are valid."""
     for name in overrides:
         if name not in topic_keys():
             raise ConfigError(name, overrides[name], "is no setting of topics")
@@ -135,6 +135,7 @@ def check_topic_overrides(overrides: Mapping[str, str], settings: BrokerSettings
 
 
 def _value(key: ConfigKey, override: str | None, settings: BrokerSettings) -> ConfigValue:
+    """Return a topic's value of a key: its override, the broker's value or the default."""
     if override is not None:
         return parse_value(key, override)
     for name in key.broker_synonyms:

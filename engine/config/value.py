@@ -5,12 +5,12 @@ type       read                                               written
 boolean    true, false in any case                            true
 int ...    decimal digits with a sign, within the type        plain digits
 double     decimal, with or without an exponent               Java's Double.toString: 2.0E7
-list       elements between commas, blanks around them cut    joined by commas
-others     blanks around it cut                               as it is
+list       elements between commas, without blanks around     joined by commas
+others     without blanks around it                           as it is
 ```
 
 Source: org.apache.kafka.common.config.ConfigDef (parseType, convertToString, validators).
-Differs: not-a-number and infinity are no doubles; a class is not looked for, only its name kept.
+Differs: not-a-number and infinity are no doubles; a class is not loaded, only its name kept.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from engine.errors import ConfigError
 #: A value in memory; lists are tuples.
 ConfigValue: TypeAlias = bool | int | float | str | tuple[str, ...] | None
 
-#: What stands for a password in messages.
+#: Shown in place of a password in messages.
 HIDDEN = "[hidden]"
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.A)
@@ -107,7 +107,7 @@ def format_value(key: ConfigKey, value: ConfigValue) -> str | None:
 
 
 def java_double_text(value: float) -> str:
-    """Return what Java prints for a double: 0.5, 100.0, 2.147483647E9, Infinity, NaN."""
+    """Return Java's text of a double: 0.5, 100.0, 2.147483647E9, Infinity, NaN."""
     if not math.isfinite(value):
         return {"inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), "NaN")
     if value == 0 or 1e-3 <= abs(value) < 1e7:
@@ -123,6 +123,7 @@ def java_double_text(value: float) -> str:
 
 
 def _parse(key: ConfigKey, text: str) -> ConfigValue:
+    """Return the value of a text; raise ConfigError if it is not of the key's type."""
     trimmed = text.strip()
     if key.type is ConfigType.BOOLEAN:
         if trimmed.lower() not in ("true", "false"):
@@ -153,7 +154,7 @@ def _parse_integer(key: ConfigKey, trimmed: str) -> int:
 
 @cache
 def _check_of(valid: str) -> tuple[_Check, str]:
-    """Return the check behind a rule of the tables, and how to say it."""
+    """Return the check of a rule in the tables, and its text for messages."""
     if valid == "-":
         return (lambda value: True), ""
     if valid == "non-empty string":

@@ -1,16 +1,16 @@
 """The controller of a cluster whose metadata is in znodes (`CTL-1` ...), and the topic admin.
 
-| module | what it does |
+| module | content |
 |---|---|
-| `ports` | what the controller asks of its broker, and what handlers ask of the controller |
+| `ports` | the interfaces between the controller and its broker |
 | `controller` | the events, one at a time; election, failover, resignation |
 | `event_queue` | the order of events |
-| `context` | what the controller knows: brokers, topics, assignments, leaders, states |
+| `context` | the controller's state: brokers, topics, assignments, leaders, states |
 | `states`, `elections` | the tables of states and the rules of leader elections: pure |
 | `partition_machine`, `replica_machine` | changes of state: znodes, then memory, then requests |
 | `request_batch` | LeaderAndIsr, UpdateMetadata and StopReplica of one change |
-| `topic_deletion` | deletions that wait, go on and end |
+| `topic_deletion` | deletions that wait, continue and end |
 | `guarded_znodes` | writes that only the controller of this epoch may do |
 | `topic_admin`, `topic_rules` | creating and deleting topics, adding partitions |
-| `replica_assignment` | where new replicas go: pure |
+| `replica_assignment` | the placement of new replicas: pure |
 """

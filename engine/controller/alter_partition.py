@@ -1,4 +1,4 @@
-"""AlterPartition: a leader asks for another ISR.
+"""AlterPartition: a leader requests another ISR.
 
 Per partition the first row that holds decides:
 
@@ -6,9 +6,9 @@ Per partition the first row that holds decides:
 |---|---|
 | names a topic id that is not known | UNKNOWN_TOPIC_ID |
 | names a partition that never had a leader | UNKNOWN_TOPIC_OR_PARTITION |
-| has a newer leader or partition epoch | NOT_CONTROLLER: we are the ones who are behind |
+| has a newer leader or partition epoch | NOT_CONTROLLER: this controller's state is too old |
 | has an older leader epoch | FENCED_LEADER_EPOCH |
-| asks for what already is | that |
+| requests the present state | that |
 | has an older partition epoch | INVALID_UPDATE_VERSION |
 | is from a recovering leader and has others in ISR | INVALID_REQUEST |
 | would set a recovered leader back to recovering | INVALID_REQUEST |
@@ -18,9 +18,9 @@ Per partition the first row that holds decides:
 
 Source: REPL-6, R13, ZN:isr-change, ISR-6, KIP-497, KIP-841;
 KafkaController.tryProcessAlterPartition.
-Differs: Kafka's with znodes takes a broker that is not assigned. What a leader asked for before a
-move was cancelled may come when another controller knows nothing of the move, and its replica is
-gone.
+Differs: Kafka's with znodes accepts a broker that is not assigned. A leader's request from before a
+cancelled move may come when another controller knows nothing of the move, and its replica is
+deleted.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _RequestedTopic: TypeAlias = "messages.AlterPartitionRequest.TopicData"
 
 
 class Proposal(NamedTuple):
-    """What a leader asks for one partition; the ISR in the order of the request."""
+    """The state that a leader requests for one partition; the ISR in the order of the request."""
 
     leader: int
     leader_epoch: int
@@ -74,7 +74,7 @@ def judge(
     context: ControllerContext,
     version: int,
 ) -> PartitionLeadership | int | None:
-    """Return what to write, an error code, or None where nothing changes. Pure. Source: ISR-10."""
+    """Return the state to write, an error code, or None without a change. Pure. Source: ISR-10."""
     if current is None:
         return UNKNOWN_TOPIC_OR_PARTITION
     state = current.state
@@ -130,7 +130,7 @@ class AlterPartition:
     async def handle(
         self, request: messages.AlterPartitionRequest, version: int
     ) -> messages.AlterPartitionResponse:
-        """Return the response once what it grants is written and told. Source: REPL-8."""
+        """Return the response once the granted states are written and sent. Source: REPL-8."""
         broker = self._context.live_brokers.get(request.broker_id)
         if broker is None or broker.epoch != request.broker_epoch:
             return self.refusal(STALE_BROKER_EPOCH)
@@ -169,6 +169,7 @@ class AlterPartition:
     def _proposals(
         self, request: messages.AlterPartitionRequest, version: int, unknown: list[_RequestedTopic]
     ) -> dict[TopicPartition, Proposal]:
+        """Return the proposals by partition; add topics with unknown ids to `unknown`."""
         proposals = {}
         for topic in request.topics:
             name: str | None = topic.topic_name
@@ -197,6 +198,7 @@ class AlterPartition:
         unknown: list[_RequestedTopic],
         version: int,
     ) -> messages.AlterPartitionResponse:
+        """Return the response: state or error code per partition, unknown topics first."""
         response = messages.AlterPartitionResponse
         topics: dict[str, messages.AlterPartitionResponse.TopicData] = {}
 

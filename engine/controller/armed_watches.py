@@ -23,7 +23,7 @@ class ArmedWatches:
         self._armed: dict[tuple[str, WatchKind], object] = {}
 
     async def arm_children(self, path: str, on_change: Callable[[], None]) -> None:
-        """Notify of the next child that comes or goes; the node must exist."""
+        """Watch for the next created or deleted child; the node must exist."""
         await self._arm(path, WatchKind.CHILDREN, lambda _: on_change())
 
     async def arm_node(self, path: str, on_event: Callable[[EventType], None]) -> None:
@@ -31,15 +31,16 @@ class ArmedWatches:
         await self._arm(path, WatchKind.DATA, on_event)
 
     def disarm(self, path: str) -> None:
-        """Hear no more of a path."""
+        """Ignore later events of a path."""
         for kind in WatchKind:
             self._armed.pop((path, kind), None)
 
     def clear(self) -> None:
-        """Hear no more of anything."""
+        """Ignore later events of all paths."""
         self._armed.clear()
 
     async def _arm(self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]) -> None:
+        """Set a watch unless one is set; it is removed when it fires or cannot be set."""
         key = (path, kind)
         if key in self._armed:
             return

@@ -1,15 +1,15 @@
-"""What the controller does when brokers come, change, fail and answer.
+"""The controller's reaction to brokers that start, change, fail and respond.
 
 | event | work |
 |---|---|
-| broker up | who is alive to the old brokers, everything to it; its replicas ONLINE; elect where nobody leads; reassignments and deletions go on |
+| broker up | live brokers to the old ones, everything to it; its replicas ONLINE; elect where there is no leader; reassignments and deletions continue |
 | broker down | its led partitions OFFLINE and elected; its replicas OFFLINE |
 | broker bounced (new epoch) | down, then up |
-| broker modified | who is alive to all |
-| log directory failed | LeaderAndIsr of all its replicas: the response tells those that cannot be read |
+| broker modified | live brokers to all |
+| log directory failed | LeaderAndIsr of all its replicas: the response names those that cannot be read |
 | LeaderAndIsr answered | replicas that cannot be read: as on a broker that is down |
-| StopReplica answered | deletions go on, or wait |
-| ISR change noted by an old broker | read again, told to all; reassignments go on |
+| StopReplica answered | deletions continue, or wait |
+| ISR change noted by an old broker | read again, sent to all; reassignments continue |
 
 Each event first arms its watch again, then reads all: it never trusts what fired it.
 
@@ -52,7 +52,7 @@ V = TypeVar("V")
 
 
 class BrokerEvents:
-    """Work of events about brokers."""
+    """The handlers of events about brokers."""
 
     def __init__(
         self, machines: Machines, reassignment: Reassignment, channel: BrokerChannel
@@ -64,7 +64,7 @@ class BrokerEvents:
         self._channel = channel
 
     async def load(self) -> None:
-        """Read the brokers after an election, and drop what was noted for the last controller."""
+        """Read the brokers after an election, and delete the notes for the last controller."""
         await self._watch_notes()
         for folder in (LOG_DIR_EVENT_NOTIFICATION, ISR_CHANGE_NOTIFICATION):
             await self._remove_notes(folder, await self._client.children(folder))
@@ -80,7 +80,7 @@ class BrokerEvents:
             self._channel.close(broker_id)
 
     async def on_brokers(self) -> None:
-        """Take in who came up, died or came back as another."""
+        """Process the brokers that started, died or restarted with another epoch."""
         brokers = await self._watched_brokers()
         before = self._context.live_brokers
         new = sorted(broker_id for broker_id in brokers if broker_id not in before)
@@ -97,14 +97,14 @@ class BrokerEvents:
         if new:
             await self._start(new, brokers)
         if bounced:
-            # What it may have lost keeps it out of in-sync sets until it has caught up (R12).
+            # Records that it may have lost keep it out of in-sync sets until it catches up (R12).
             await self._fail(bounced)
             await self._start(bounced, brokers)
         if dead:
             await self._fail(dead)
 
     async def on_broker_modified(self, broker_id: int) -> None:
-        """Take in where a broker listens now."""
+        """Note the changed endpoints of a broker."""
         await self._watch_broker(broker_id)
         broker = await read_broker(self._client, broker_id)
         before = self._context.live_brokers.get(broker_id)
@@ -114,7 +114,7 @@ class BrokerEvents:
         self._machines.send_metadata(self._context.live_ids())
 
     async def on_log_dir_failures(self) -> None:
-        """Ask brokers whose directory failed which replicas they still have."""
+        """Request from brokers whose directory failed the replicas that they still have."""
         await self._watch_notes()
         names = await self._client.children(LOG_DIR_EVENT_NOTIFICATION)
         try:
@@ -169,7 +169,7 @@ class BrokerEvents:
         deleted: frozenset[TopicPartition],
         response: messages.StopReplicaResponse,
     ) -> None:
-        """Go on with the deletions that a broker has answered."""
+        """Continue the deletions that a broker has answered."""
         failed: list[Replica] = []
         done: list[Replica] = []
         for row in response.partition_errors:
@@ -193,6 +193,7 @@ class BrokerEvents:
     # -- brokers up and down -------------------------------------------------------------------
 
     async def _start(self, broker_ids: list[int], brokers: dict[int, LiveBroker]) -> None:
+        """Bring new brokers into the cluster: metadata, replicas, elections, reassignments."""
         context, machines = self._context, self._machines
         others = [other for other in context.live_ids() if other not in broker_ids]
         for broker_id in broker_ids:
@@ -220,7 +221,7 @@ class BrokerEvents:
         await self._lose(context.replicas_on(broker_ids))
 
     async def _lose(self, replicas: list[Replica]) -> None:
-        """Find other leaders for what is lost, then take it out of ISRs."""
+        """Elect other leaders for lost replicas, then remove these from ISRs."""
         context, machines = self._context, self._machines
         going = context.going()
         kept = [r for r in replicas if r.partition.topic not in going]
@@ -230,7 +231,7 @@ class BrokerEvents:
         await machines.replicas.change(kept, ReplicaPhase.OFFLINE)
         await machines.deletion.fail_replicas(replicas)
         if not kept and all(isinstance(result, str) for result in results.values()):
-            # Nothing that changed told the brokers who is gone.
+            # No changed state has notified the brokers of the dead ones.
             machines.send_metadata(context.live_ids())
 
     # -- watches and notes ---------------------------------------------------------------------
@@ -261,7 +262,7 @@ class BrokerEvents:
     async def _notes(
         self, folder: str, names: list[str], decode: Callable[[bytes | None, str], V]
     ) -> list[V]:
-        """Return what notes say; one that nobody understands does not stop the others."""
+        """Return the content of notes; one that cannot be parsed does not stop the others."""
 
         async def read(path: str) -> list[V]:
             try:

@@ -1,4 +1,4 @@
-"""ControlledShutdown and AllocateProducerIds: what brokers ask of the controller besides ISRs.
+"""ControlledShutdown and AllocateProducerIds: brokers' requests to the controller besides ISRs.
 
 Source: KafkaController.doControlledShutdown, ZkProducerIdManager;
 ZN:controlled-shutdown, ZN:producer-ids.
@@ -35,7 +35,7 @@ _UNKNOWN_EPOCH = -1
 
 
 class ProducerIdsExhausted(EngineError):
-    """All 2^63 producer ids were given out."""
+    """All 2^63 producer ids are used."""
 
     def __init__(self, last_producer_id: int) -> None:
         super().__init__(f"no producer ids are left after {last_producer_id}")
@@ -60,11 +60,11 @@ class ControlledShutdown:
     async def handle(
         self, request: messages.ControlledShutdownRequest
     ) -> messages.ControlledShutdownResponse:
-        """Move leaders, shrink ISRs; the response tells what the broker still leads."""
+        """Move leaders, shrink ISRs; the response has the partitions that it still leads."""
         context = self._context
         broker = context.live_brokers.get(request.broker_id)
         if broker is None:
-            # Kafka looks up an epoch, where one is told, before it looks for the broker.
+            # Kafka checks an epoch, where one is given, before it checks the broker.
             is_epoch_told = request.broker_epoch != _UNKNOWN_EPOCH
             code = UNKNOWN_SERVER_ERROR if is_epoch_told else BROKER_NOT_AVAILABLE
             return messages.ControlledShutdownResponse(error_code=code)
@@ -90,7 +90,7 @@ class ControlledShutdown:
         )
 
     def _shared_partitions(self, broker_id: int) -> tuple[list[TopicPartition], list[Replica]]:
-        """Return what a broker leads and what it follows, where others have it too."""
+        """Return the partitions that a broker leads, and its other replicas, if others exist."""
         context = self._context
         led, followed = [], []
         for replica in context.replicas_on((broker_id,)):
@@ -139,6 +139,7 @@ class AllocateProducerIds:
         )
 
     async def _next_block(self, broker_id: int) -> ProducerIdBlockNode:
+        """Reserve the next 1000 producer ids; retry if another broker reserved them first."""
         # Brokers before 3.0 write the node themselves: the first writer has the block.
         while True:
             data, stat = await self._client.get(PRODUCER_ID_BLOCK)

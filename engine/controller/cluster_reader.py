@@ -1,9 +1,9 @@
-"""Reading the cluster from its znodes: brokers, topics, states, what is to delete.
+"""Read the cluster from its znodes: brokers, topics, states, topics to delete.
 
 Many nodes are read at once: a thousand requests are on their way before the first answer is waited
 for, so that a failover of ten thousand partitions takes a handful of round trips.
 
-What vanishes between a list of children and the read of one of them is passed over.
+A node that is deleted between the list of children and its read is passed over.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def read_many(
 ) -> dict[K, V]:
     """Read nodes by key, many of them at once; the keys are all different.
 
-    Asked for in shares of the loop's turns: a store of this process answers in the asking.
+    Requested in shares of the loop's turns: a store of this process answers within the call.
     """
     listed = list(keys)
     found: dict[K, V] = {}
@@ -101,7 +101,7 @@ async def read_brokers(client: ZnodeClient) -> dict[int, LiveBroker]:
 
 
 async def read_broker(client: ZnodeClient, broker_id: int) -> LiveBroker | None:
-    """Return a broker's registration, None if it is gone."""
+    """Return a broker's registration, None if it does not exist."""
     path = broker_path(broker_id)
     try:
         data, stat = await client.get(path)
@@ -128,9 +128,9 @@ async def read_topic(client: ZnodeClient, topic: str) -> StoredTopic | None:
 async def read_leaderships(
     client: ZnodeClient, partitions: Iterable[TopicPartition], turns: LoopTurns
 ) -> dict[TopicPartition, PartitionLeadership]:
-    """Return leader and ISR of those partitions that have a state.
+    """Return leader and ISR of the partitions that have a state.
 
-    One that cannot be understood counts as none, as in Kafka: it stays what it is, and only its
+    One that cannot be parsed counts as none, as in Kafka: it is not overwritten, and only its
     partition cannot be led.
     """
 
@@ -151,7 +151,7 @@ async def read_leaderships(
 
 
 def broker_node(broker_id: int, registration: BrokerRegistration, path: str) -> BrokerNode:
-    """Return where a registered broker listens; raises InvalidZnodeValue."""
+    """Return the endpoints of a registered broker; raises InvalidZnodeValue."""
     endpoints = tuple(
         _endpoint(text, registration.security_protocols, path) for text in registration.endpoints
     )

@@ -1,4 +1,4 @@
-"""What the controller knows, as it stands in the znodes: loaded at failover, then kept up.
+"""The controller's state of the cluster, as in the znodes: loaded at failover, then kept up.
 
 Nothing here decides or writes; the machines change it after the znodes were written (CTL-5).
 
@@ -15,7 +15,7 @@ from engine.model import TopicPartition
 from engine.replication.metadata_cache import BrokerNode
 from engine.znode.values import NO_LEADER, PartitionAssignment, PartitionStateNode
 
-#: Told in place of a leader, and of its epoch, while a topic is being deleted.
+#: The leader and epoch that brokers are sent while a topic is being deleted.
 DELETED = -2
 _NO_EPOCH = -1
 _NOTHING = PartitionAssignment(())
@@ -39,7 +39,7 @@ class ControllerContext:
     """Brokers, topics and the phases of partitions and replicas."""
 
     def __init__(self) -> None:
-        # Emptied and never replaced: who looks at them looks for as long as the broker lives.
+        # Emptied and never replaced: their readers keep them as long as the broker lives.
         self.partition_phases: dict[TopicPartition, PartitionPhase] = {}
         self.replica_phases: dict[Replica, ReplicaPhase] = {}
         self.reset()
@@ -103,7 +103,7 @@ class ControllerContext:
         self.topic_names[topic_id] = topic
 
     def remove_topic(self, topic: str) -> None:
-        """Forget a topic that is gone, with all that was noted of it."""
+        """Remove a deleted topic, with all of its state."""
         self.to_delete.discard(topic)
         self.deletion_started.discard(topic)
         self.ineligible_for_deletion.discard(topic)
@@ -144,7 +144,7 @@ class ControllerContext:
     # -- leaders -------------------------------------------------------------------------------
 
     def leader_epoch(self, partition: TopicPartition) -> int:
-        """Return what StopReplica tells: the epoch, −2 for a topic to delete, −1 if unknown."""
+        """Return the epoch for StopReplica: the leader's, −2 for a topic to delete, else −1."""
         if partition.topic in self.to_delete:
             return DELETED
         leadership = self.leaderships.get(partition)
@@ -156,12 +156,12 @@ class ControllerContext:
         return [p for p in self.leaderships if p.topic not in going]
 
     def is_going(self, topic: str) -> bool:
-        """Return whether a topic is to be deleted, and no longer cared for.
+        """Return whether a topic is to be deleted, and not maintained any more.
 
-        One whose deletion waits for a reassignment is: the reassignment needs a leader, who needs
-        to know of its epoch, and followers, who fetch by the topic's id.
+        One whose deletion waits for a reassignment is: the reassignment needs a leader, which needs
+        its epoch, and followers, which fetch by the topic's id.
 
-        Differs: Kafka cares for it no more. It ends such a reassignment by the deletion, as soon
+        Differs: Kafka does not maintain it. It ends such a reassignment by the deletion, as soon
         as a broker with a replica starts, and never if none does.
         """
         return topic in self.to_delete and all(
@@ -201,7 +201,7 @@ class ControllerContext:
     # -- deletion ------------------------------------------------------------------------------
 
     def replicas_in_phase(self, topic: str, phase: ReplicaPhase) -> list[Replica]:
-        """Return the replicas of a topic that stand in a phase."""
+        """Return the replicas of a topic that are in a phase."""
         return [
             replica
             for replica in self.replicas_of(self.partitions_of(topic))
@@ -220,7 +220,7 @@ class ControllerContext:
         }
 
     def load_leaderships(self, leaderships: Mapping[TopicPartition, PartitionLeadership]) -> None:
-        """Note what was read of leaders and ISRs."""
+        """Store the leaders and ISRs that were read."""
         self.leaderships.update(leaderships)
 
     def leads_something(self, broker_id: int) -> list[TopicPartition]:

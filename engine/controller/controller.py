@@ -1,9 +1,9 @@
-"""The controller: who it is, and the order of its work.
+"""The controller: its election, and the order of its work.
 
 ```
         start ──> Startup ──> watch /controller, elect
                                  │
-        /controller is there ────┴──── is not: one multi { create it, epoch + 1 } ── lost: look again
+        /controller is there ────┴──── is not: one multi { create it, epoch + 1 } ── lost: read again
                  │                                      │ won
           another leads                                 v
                  ^                     failover: feature, brokers, topics, deletions,
@@ -71,7 +71,7 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class _RequestHandler(Protocol[Result_co]):
-    """What answers one kind of request."""
+    """Handles one kind of request."""
 
     def refusal(self) -> Result_co: ...
 
@@ -88,14 +88,14 @@ class Controller:
         settings: Callable[[], BrokerSettings],
         ports: ControllerPorts,
     ) -> None:
-        """Put it together; nothing runs before `start`."""
+        """Create the parts; nothing runs before `start`."""
         self.broker_id = broker_id
         self.context = ControllerContext()
         self._ports = ports
         self._client = ports.znodes
         self._controller_id = _NOBODY
         self._gave_up = False
-        #: Whether this broker stands for election again after a pause.
+        #: Whether this broker takes part in the election again after a pause.
         self._is_pausing = False
         self._queue = EventQueue(ports.timers.call_soon, self._on_failed)
         # Kept apart: it stays armed when this broker resigns.
@@ -118,6 +118,7 @@ class Controller:
     def _put_together(
         self, config: BrokerConfig, settings: Callable[[], BrokerSettings]
     ) -> Machines:
+        """Create the state machines and the sender of requests of this controller."""
         sender = BatchSender(
             self.broker_id,
             config.between_brokers.name,
@@ -138,7 +139,7 @@ class Controller:
         )
         return Machines(parts, partitions, replicas, deletion, watches, self._put_active)
 
-    # -- what others ask -----------------------------------------------------------------------
+    # -- requests of others --------------------------------------------------------------------
 
     @property
     def is_active(self) -> bool:
@@ -147,7 +148,7 @@ class Controller:
 
     @property
     def controller_id(self) -> int:
-        """The broker that is the controller as far as this one knows, −1 for none."""
+        """Return the controller's broker id as far as this broker knows, −1 for none."""
         return self._controller_id
 
     @property
@@ -165,13 +166,13 @@ class Controller:
         return self.context.topic_names.get(topic_id)
 
     def is_queued_for_deletion(self, topic: str) -> bool:
-        """Return whether a topic is to be deleted and not yet gone."""
+        """Return whether a topic's deletion is requested and not complete."""
         return topic in self.context.to_delete
 
     # -- life ----------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Stand for election; this broker has registered, and the folders of znodes are there."""
+        """Take part in the election; this broker is registered, and the persistent znodes exist."""
         self._queue.put(Event("Startup", self._on_startup))
 
     def stop(self) -> None:
@@ -184,7 +185,7 @@ class Controller:
         self._queue.clear_and_put(Event("Expire", self._on_expire))
 
     def session_began(self) -> None:
-        """Stand for election again, after this broker has registered again."""
+        """Take part in the election again, after this broker has registered again."""
         self._queue.put(Event("Reelect", self._on_reelect))
 
     # -- requests ------------------------------------------------------------------------------
@@ -215,7 +216,7 @@ class Controller:
     def elect_leaders(
         self, partitions: Iterable[TopicPartition], *, is_unclean: bool
     ) -> Promise[dict[TopicPartition, PartitionElection]]:
-        """Elect the preferred leaders, or any where nobody leads; promise the result of each."""
+        """Elect the preferred leaders, or any without a leader; promise the result of each."""
         handler = RequestedElection(self._machines, partitions, is_unclean=is_unclean)
         return self._put_request("ReplicaLeaderElection", handler, handler.handle)
 
@@ -238,7 +239,7 @@ class Controller:
         )
 
     def allow_unclean_election(self, topic: str | None = None) -> None:
-        """Elect where nobody leads, after `unclean.leader.election.enable` of a topic or of all."""
+        """Elect leaders after a change of `unclean.leader.election.enable` of a topic or of all."""
 
         async def work() -> None:
             await self._machines.partitions.bring_online(topic)
@@ -251,9 +252,11 @@ class Controller:
         handler: _RequestHandler[R],
         handle: Callable[[], PromiseCoroutine[R]],
     ) -> Promise[R]:
+        """Queue a request as an event; the promise is always kept, also when the event fails."""
         promise: Promise[R] = Promise()
 
         async def work() -> None:
+            """Handle the request if this broker is still the controller, and keep its promise."""
             if not self.is_active:
                 promise.keep(handler.refusal())
                 return
@@ -262,7 +265,7 @@ class Controller:
             except AssertionError:
                 raise
             except Exception:
-                # A fault of ours is answered as one of the store: nobody waits for ever.
+                # A fault of our code is answered as one of the store: no request waits for ever.
                 promise.keep(handler.failure())
                 raise
             promise.keep(response)
@@ -333,7 +336,7 @@ class Controller:
 
     def _stand_again(self) -> None:
         if self._gave_up:
-            # What failed a moment ago would fail again at once.
+            # A step that failed a moment ago would fail again at once.
             self._gave_up, self._is_pausing = False, True
             retry_ms = self._ports.clock.monotonic_ms() + CONTROLLER_RETRY_MS
             self._ports.timers.call_at(retry_ms, self._stand_after_pause)
@@ -345,11 +348,11 @@ class Controller:
         self.session_began()
 
     async def _follow_controller(self) -> None:
-        """Read the controller's node after a change; stand for election if there is none.
+        """Read the controller's node after a change; elect if there is none.
 
-        A controller may be gone before its node is read. The watch has fired for its coming, and
+        A controller may resign before its node is read. The watch has fired for its creation, and
         the next one would fire for the next controller alone. While a node is there that
-        cannot be read nobody can create it: its deletion is waited for, as in Kafka.
+        cannot be read no broker can create it: its deletion is waited for, as in Kafka.
 
         Differs: Kafka only resigns, and would wait for ever if this befell all brokers at once.
         """
@@ -368,7 +371,7 @@ class Controller:
     async def _read_controller_id(self) -> int | None:
         """Return the controller, None without one; a node that cannot be read counts as absent.
 
-        Source: KafkaZkClient.getControllerId, which takes what is no JSON for no controller.
+        Source: KafkaZkClient.getControllerId, for which content that is no JSON is no controller.
         """
         try:
             return await read_controller_id(self._client)
@@ -377,6 +380,7 @@ class Controller:
             return None
 
     async def _elect(self) -> None:
+        """Register as the controller unless there is one; resign if the failover fails."""
         controller_id = await self._read_controller_id()
         if controller_id is not None:
             self._controller_id = controller_id
@@ -407,9 +411,9 @@ class Controller:
         await self._brokers.load()
         await self._topics.load()
         await self._topics.load_deletions()
-        # Brokers must know who is alive before they are told whom to follow. They hear of all
-        # topics too (Kafka tells those a moment later): until then each is unknown to clients, and
-        # librdkafka drops what it has not sent to a topic that it knew and that is unknown now.
+        # Brokers need the live brokers before they get leaders to follow. They get all topics
+        # too (Kafka sends those a moment later): until then each is unknown to clients, and
+        # librdkafka drops its unsent records for a topic that it knew and that is unknown now.
         self._machines.send_all_metadata(self.context.live_ids())
         await self._machines.replicas.startup()
         await self._machines.partitions.startup()

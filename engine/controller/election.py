@@ -1,7 +1,7 @@
 """Becoming the controller: one transaction that only one broker can win.
 
 ```
-multi { create ephemeral /controller · set /controller_epoch = old + 1, if nobody else did }
+multi { create ephemeral /controller · set /controller_epoch = old + 1, if no other broker did }
 ```
 
 Source: C1, CTL-2, CTL-3, ZN:election; KafkaZkClient.registerControllerAndIncrementControllerEpoch.

@@ -1,4 +1,4 @@
-"""Who becomes leader, and who stays in sync: pure rules over one partition.
+"""The rules that elect a leader and shrink the ISR of one partition: pure.
 
 | reason | leader | ISR after it |
 |---|---|---|
@@ -34,7 +34,7 @@ class ElectionReason(Enum):
 
 
 class Candidates(NamedTuple):
-    """What an election looks at; `live` are the replicas that are up, shutting down or not."""
+    """The values that an election uses; `live` replicas are up, shutting down or not."""
 
     #: In the order of assignment; for REASSIGN the target replicas.
     replicas: Sequence[int]
@@ -44,7 +44,7 @@ class Candidates(NamedTuple):
 
 
 class Elected(NamedTuple):
-    """The outcome: the state to write, and the replicas to tell."""
+    """The result: the state to write, and the replicas to notify."""
 
     state: PartitionStateNode
     recipients: tuple[int, ...]
@@ -54,14 +54,14 @@ class Elected(NamedTuple):
 def elect(
     reason: ElectionReason, state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
-    """Return the new state, None if nobody may lead."""
+    """Return the new state, None if no replica may lead."""
     return _RULES[reason](state, candidates, controller_epoch)
 
 
 def without_replica(
     state: PartitionStateNode, replica: int, controller_epoch: int
 ) -> PartitionStateNode:
-    """Return the state once a replica is offline: out of ISR, and nobody leads if it led.
+    """Return the state once a replica is offline: out of ISR, and without a leader if it led.
 
     The last member of the ISR stays in it, so that only it can bring the partition back.
 

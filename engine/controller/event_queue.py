@@ -87,6 +87,7 @@ class EventQueue:
         drive(self._run(event))
 
     async def _run(self, event: Event) -> None:
+        """Run one event, report its EngineError, and wake the queue for the next event."""
         try:
             try:
                 await event.work()

@@ -36,6 +36,7 @@ async def write_groups(multi: Multi, groups: Sequence[Sequence[Operation]]) -> l
 
 
 async def _write_chunk(multi: Multi, chunk: list[Sequence[Operation]]) -> list[GroupResult]:
+    """Write several groups in one transaction; if it fails, write each group alone."""
     try:
         flat = await multi([operation for group in chunk for operation in group])
     except NodeError as error:
@@ -58,7 +59,7 @@ async def _write_alone(multi: Multi, group: Sequence[Operation]) -> GroupResult:
 
 
 def _chunks(groups: Sequence[Sequence[Operation]]) -> Iterable[list[Sequence[Operation]]]:
-    """Yield groups together up to the bounds of a transaction; a larger group goes alone."""
+    """Yield groups together up to the bounds of a transaction; a larger group alone."""
     chunk: list[Sequence[Operation]] = []
     count = size_bytes = 0
     for group in groups:

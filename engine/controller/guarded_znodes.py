@@ -71,13 +71,13 @@ class GuardedZnodes:
                 raise result
 
     async def delete_all(self, paths: Iterable[str]) -> None:
-        """Delete nodes in order; those that are gone already do not matter."""
+        """Delete nodes in order; absent ones do not matter."""
         for result in await self.write_groups([(Delete(path),) for path in paths]):
             if isinstance(result, NodeError) and not isinstance(result, NoNode):
                 raise result
 
     async def tree_below(self, path: str) -> list[str]:
-        """Return a node and all below it, each behind what is below it; empty if it is gone."""
+        """Return a node and all below it, children before parents; empty if it does not exist."""
         try:
             names = await self.client.children(path)
         except NoNode:

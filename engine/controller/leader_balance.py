@@ -1,6 +1,6 @@
-"""The check by the clock whether brokers lead what they are meant to lead.
+"""The periodic check whether brokers lead the partitions whose preferred leader they are.
 
-Per broker: of the partitions whose preferred leader it is, the share that somebody else leads. Where
+Per broker: of the partitions whose preferred leader it is, the share that another leads. Where
 that is more than `leader.imbalance.per.broker.percentage`, the preferred leader of each such
 partition is elected if it is alive and in sync.
 
@@ -29,12 +29,12 @@ from engine.host.ports import Clock, Timers
 from engine.limits import LEADER_BALANCE_FIRST_CHECK_MS
 from engine.model import TopicPartition
 
-#: Stands for the leader of a partition that never had one.
+#: The leader's number for a partition that never had one.
 _NEVER_LED = -2
 
 
 class PreferredLeadership(NamedTuple):
-    """Of a partition that has had a leader: who should lead it, who does, and who is in sync."""
+    """A partition's preferred leader, its leader and its ISR."""
 
     preferred: int
     leader: int
@@ -78,7 +78,7 @@ class LeaderBalance:
         self._cancel: Callable[[], None] | None = None
 
     def start(self) -> None:
-        """Let the first check come, after this broker was elected."""
+        """Schedule the first check, after this broker was elected."""
         if self._config.auto_leader_rebalance_enable:
             self._schedule(LEADER_BALANCE_FIRST_CHECK_MS)
 
@@ -89,7 +89,7 @@ class LeaderBalance:
             cancel()
 
     async def check(self) -> None:
-        """Elect where somebody leads in place of the preferred leader, and let the next come."""
+        """Elect the preferred leaders where others lead, and schedule the next check."""
         context = self._machines.context
         try:
             chosen: Iterable[TopicPartition] = ()
@@ -115,6 +115,7 @@ class LeaderBalance:
 
 
 def _leaderships(context: ControllerContext) -> dict[TopicPartition, PreferredLeadership]:
+    """Return preferred leader, leader and ISR of each partition that is not being deleted."""
     leaderships = {}
     for partition in context.partitions():
         replicas = context.assignment(partition).replicas

@@ -1,11 +1,11 @@
-"""Nodes by which tools before 2.4 asked for reassignments and preferred elections.
+"""Nodes by which tools before 2.4 requested reassignments and preferred elections.
 
 | node | work | then |
 |---|---|---|
-| `/admin/reassign_partitions` | each partition is reassigned, as if the API had asked for it, without a look at who is alive | a partition is taken out when it is done or cannot be, the node goes with the last one |
-| `/admin/preferred_replica_election` | the preferred leaders of its partitions are elected | the node goes |
+| `/admin/reassign_partitions` | each partition is reassigned, as if the API had requested it, without a check of live brokers | a partition is removed when it is done or impossible, the node with the last one |
+| `/admin/preferred_replica_election` | the preferred leaders of its partitions are elected | the node is deleted |
 
-Both are watched, and read after a failover; both are empty of what cannot be understood.
+Both are watched, and read after a failover; entries that cannot be parsed count as none.
 
 Source: ZN:reassign, ZN:preferred-election; KafkaController.processZkPartitionReassignment,
 processReplicaLeaderElection.
@@ -36,7 +36,7 @@ from engine.znode.values import decode_partitions
 
 
 class LegacyZnodes:
-    """Work of events about the two nodes."""
+    """The handlers of events about the two nodes."""
 
     def __init__(self, machines: Machines, reassignment: Reassignment) -> None:
         self._machines = machines
@@ -44,7 +44,7 @@ class LegacyZnodes:
         self._reassignment = reassignment
 
     async def on_reassignment(self) -> None:
-        """Take up what is asked for and not on its way already."""
+        """Begin the requested reassignments that are not under way already."""
         await self._watch(REASSIGN_PARTITIONS, "ZkPartitionReassignment", self.on_reassignment)
         plan = {}
         failed = set()
@@ -59,7 +59,7 @@ class LegacyZnodes:
             await self._reassignment.node.remove(lambda partition, _target: partition in failed)
 
     async def on_preferred_election(self) -> None:
-        """Elect the preferred leaders that are asked for."""
+        """Elect the requested preferred leaders."""
         await self._watch(
             PREFERRED_REPLICA_ELECTION, "ReplicaLeaderElection", self.on_preferred_election
         )

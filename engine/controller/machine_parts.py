@@ -1,4 +1,4 @@
-"""What the machines of one controller share."""
+"""The parts that the machines of one controller share."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from engine.controller.request_batch import BatchSender
 
 
 class Machinery(NamedTuple):
-    """The state, the way to write it and the way to tell it."""
+    """The state, its writer and its sender."""
 
     context: ControllerContext
     znodes: GuardedZnodes
     sender: BatchSender
     reporter: ControllerReporter
-    #: The broker's settings as they are now, for what topics leave to them.
+    #: The broker's present settings, for those that topics do not override.
     settings: Callable[[], BrokerSettings]

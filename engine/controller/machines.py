@@ -20,19 +20,19 @@ PutActive = Callable[[str, Callable[[], PromiseCoroutine[None]]], None]
 
 
 class Machines(NamedTuple):
-    """What events work with."""
+    """The parts that events work with."""
 
     parts: Machinery
     partitions: PartitionMachine
     replicas: ReplicaMachine
     deletion: TopicDeletion
     watches: ArmedWatches
-    #: What is put runs only while this broker is the controller.
+    #: An event that is put runs only while this broker is the controller.
     put: PutActive
 
     @property
     def context(self) -> ControllerContext:
-        """What the controller knows."""
+        """Return the controller's state of the cluster."""
         return self.parts.context
 
     def send_metadata(
@@ -44,7 +44,7 @@ class Machines(NamedTuple):
         batch.send()
 
     def send_all_metadata(self, broker_ids: list[int]) -> None:
-        """Send brokers the live brokers and all partitions; they forget what else they know."""
+        """Send brokers the live brokers and all partitions; they forget all others."""
         batch = RequestBatch(self.parts.sender)
         batch.add_all_metadata(broker_ids)
         batch.send()

@@ -48,7 +48,7 @@ class PartitionMachine:
         self._writer = StateWriter(parts.context, parts.znodes)
 
     async def startup(self) -> None:
-        """Note where each partition stands after a failover, and elect where nobody leads."""
+        """Note the phase of each partition after a failover, and elect where there is no leader."""
         context = self._context
         for partition in context.partitions():
             leadership = context.leaderships.get(partition)
@@ -78,7 +78,7 @@ class PartitionMachine:
         *,
         allow_unclean: bool = False,
     ) -> StateResults:
-        """Move partitions; returns what became of those that an election was held for."""
+        """Move partitions; return the results of those that needed an election."""
         valid = self._valid(partitions, target)
         phases = self._context.partition_phases
         if target is not PartitionPhase.ONLINE:
@@ -112,6 +112,7 @@ class PartitionMachine:
     # -- new partitions ------------------------------------------------------------------------
 
     async def _initialize(self, partitions: list[TopicPartition], batch: RequestBatch) -> None:
+        """Write the first state of new partitions: the first live replica leads."""
         context = self._context
         states: dict[TopicPartition, PartitionStateNode] = {}
         for partition in partitions:
@@ -141,7 +142,7 @@ class PartitionMachine:
     ) -> dict[TopicPartition, NodeError | None]:
         """Create the nodes of new partitions: parents of all, partitions of all, states of all.
 
-        One transaction if nothing is in the way, as in a cluster that nobody else writes to, and
+        One transaction if nothing is in the way, as in a cluster without other writers, and
         if it is not too large for a store: one that is would be refused for good.
         """
         if not states:
@@ -177,6 +178,7 @@ class PartitionMachine:
         *,
         allow_unclean: bool,
     ) -> StateResults:
+        """Elect a leader for each partition and write its state; return state or refusal."""
         if not partitions:
             return {}
         context = self._context
@@ -211,7 +213,7 @@ class PartitionMachine:
         return results
 
     async def _ask_topics(self, unclean: dict[str, bool]) -> None:
-        """Fill in which topics let a replica lead that is not in sync."""
+        """Set for each topic whether an unclean election is allowed."""
         settings = self._parts.settings()
         unclean.update(
             await read_many(
@@ -233,12 +235,13 @@ class PartitionMachine:
     def _candidates(
         self, partition: TopicPartition, reason: ElectionReason, is_unclean_allowed: bool
     ) -> Candidates:
+        """Return the replicas that an election may choose from, and which of them are online."""
         context = self._context
         assignment = context.assignment(partition)
         replicas = assignment.replicas
         if reason is ElectionReason.REASSIGN:
             replicas = tuple(r for r in replicas if r not in assignment.removing_replicas)
-        # A broker that is about to stop may be told, and may not lead.
+        # A broker that is about to stop may be notified, and may not lead.
         is_up = (
             context.is_online_or_stopping
             if reason is ElectionReason.CONTROLLED_SHUTDOWN

@@ -1,4 +1,4 @@
-"""What the controller asks of the broker it runs in, and what the broker's handlers ask of it.
+"""The interfaces between the controller, its broker and the broker's handlers.
 
 ```
 handlers ── ControllerView, request methods ──> Controller ── BrokerChannel ──> every live broker
@@ -37,7 +37,7 @@ class BrokerChannel(Protocol):
         ...
 
     def close(self, broker_id: int) -> None:
-        """Drop the queue to a broker that is gone, if any, with all that was not answered."""
+        """Drop the queue to a broker that is down, if any, with all open requests."""
         ...
 
     def send(self, broker_id: int, name: str, request: Struct) -> Promise[Message]:
@@ -46,14 +46,14 @@ class BrokerChannel(Protocol):
 
 
 class ControllerReporter(Protocol):
-    """Who is told what the controller does; tells an operator and decides nothing."""
+    """Gets the controller's actions, for the operator; decides nothing."""
 
     def controller_changed(self, epoch: int | None) -> None:
         """Log that this broker became the controller of an epoch, or is no longer (None)."""
         ...
 
     def event_failed(self, event: str, error: EngineError) -> None:
-        """Log that an event was given up midway; the next one goes on."""
+        """Log that an event was abandoned midway; the next one follows."""
         ...
 
     def change_refused(self, subject: str, target: str, reason: str) -> None:
@@ -62,7 +62,7 @@ class ControllerReporter(Protocol):
 
 
 class ControllerPorts(NamedTuple):
-    """All that a controller reaches; `timers` is what its events run on."""
+    """The outside of a controller; its events run on `timers`."""
 
     znodes: ZnodeClient
     channel: BrokerChannel
@@ -75,7 +75,7 @@ class ControllerPorts(NamedTuple):
 
 
 class ControllerView(Protocol):
-    """What handlers on the same broker ask of the controller, besides its request methods."""
+    """The controller's state for handlers on the same broker, besides its request methods."""
 
     @property
     def is_active(self) -> bool:
@@ -84,7 +84,7 @@ class ControllerView(Protocol):
 
     @property
     def controller_id(self) -> int:
-        """The broker that is the controller as far as this one knows, −1 for none."""
+        """Return the controller's broker id as far as this broker knows, −1 for none."""
         ...
 
     def topic_name(self, topic_id: bytes) -> str | None:
@@ -92,5 +92,5 @@ class ControllerView(Protocol):
         ...
 
     def is_queued_for_deletion(self, topic: str) -> bool:
-        """Return whether a topic is to be deleted and not yet gone."""
+        """Return whether a topic's deletion is requested and not complete."""
         ...

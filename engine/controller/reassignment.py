@@ -1,6 +1,6 @@
-"""The walk of a partition from its original replicas to its target replicas.
+"""The reassignment of a partition from its original replicas to its target replicas.
 
-Phase U, whenever the assignment is not yet the one that is asked for:
+Phase U, whenever the assignment is not yet the requested one:
 
 | step | does |
 |---|---|
@@ -13,7 +13,7 @@ Phase A, while a target replica is not in sync:
 | step | does |
 |---|---|
 | A1 | leader epoch + 1; LeaderAndIsr with the new assignment to original and adding replicas |
-| A2 | adding replicas become NEW: LeaderAndIsr to them; then they fetch, and the leader asks for a larger ISR |
+| A2 | adding replicas become NEW: LeaderAndIsr to them; then they fetch, and the leader requests a larger ISR |
 
 Phase B, as soon as all target replicas are in sync:
 
@@ -25,8 +25,8 @@ Phase B, as soon as all target replicas are in sync:
 | B4 | removing replicas become OFFLINE: out of ISR, LeaderAndIsr to the target, StopReplica |
 | B5 | removing replicas are deleted: StopReplica with delete; then they are forgotten |
 | B6 | znode of the topic: replicas = target, nothing adding, nothing removing |
-| B7 | the partition is taken out of `/admin/reassign_partitions` |
-| B8 | UpdateMetadata to all; a deletion of the topic that waited goes on |
+| B7 | the partition is removed from `/admin/reassign_partitions` |
+| B8 | UpdateMetadata to all; a deletion of the topic that waited continues |
 
 {1,2} moved to {3,2}, 1 leads:
 
@@ -41,16 +41,16 @@ replicas   adding  removing  leader  ISR      leader epoch
 ```
 
 The znode of the topic is the last to change, since it alone has the original replicas: a
-controller that takes over at any step reads them there and walks again from A or B. In sync
+controller that takes over at any step reads them there and continues from A or B. In sync
 replicas are assigned ones at every step (RSN-3), and the old leader leads until B3 (RSN-9).
 
 Source: RSN-1 … RSN-9, C6, KIP-455, ZN:reassign; KafkaController.onPartitionReassignment.
 Differs: U3 is Kafka's third step. Done first, in sync replicas stay assigned ones, and the next
 controller still finds the replicas to delete if this one dies in between. Nothing is cancelled or
-replaced if that would delete all replicas that are in sync. U1 and B6 replace the partition in what
-is stored, and so keep partitions that were added a moment ago. A partition that never had a leader
+replaced if that would delete all replicas that are in sync. U1 and B6 replace the partition in the
+stored assignment, and so keep partitions that were just added. A partition that never had a leader
 is given one among its new replicas. One whose leader an earlier request was adding gets
-another; Kafka's may stay without one. One partition that cannot be walked on does not hold up the
+another; Kafka's may stay without one. One partition that fails does not hold up the
 others of a failover.
 """  # noqa: E501 - a table
 
@@ -112,9 +112,9 @@ class Reassignment:
     async def begin(
         self, plan: dict[TopicPartition, PartitionAssignment]
     ) -> dict[TopicPartition, ReassignmentResult]:
-        """Begin to walk partitions to new assignments; returns which were taken up.
+        """Begin to reassign partitions; return those that were begun.
 
-        Replicas choose their log directories in the order in which they are told of.
+        Replicas choose their log directories in the order of these requests.
         Source: KafkaController.maybeTriggerPartitionReassignment, which goes through a hash map.
         """
         results = {}
@@ -202,7 +202,7 @@ class Reassignment:
         self._context.reassigning.add(partition)
 
     async def _replace_lost_leader(self, partition: TopicPartition) -> None:
-        """Elect a leader where the one of before was not wanted: without it nobody catches up."""
+        """Elect a leader where an unwanted replica led: without one no replica catches up."""
         leadership = self._context.leaderships.get(partition)
         if leadership is not None and leadership.state.leader == NO_LEADER:
             await self._machines.partitions.change(
@@ -210,7 +210,7 @@ class Reassignment:
             )
 
     async def _bring_up(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
-        """Let a partition that never had a leader begin among the replicas it is to have."""
+        """Elect the first leader of a partition among its new replicas."""
         added = self._not_started(partition, assignment)
         await self._machines.replicas.change(added, ReplicaPhase.NEW)
         await self._machines.partitions.change([partition], PartitionPhase.ONLINE)
@@ -270,7 +270,7 @@ class Reassignment:
         )
 
     async def _delete_replicas(self, partition: TopicPartition, broker_ids: Iterable[int]) -> None:
-        """Take replicas out of ISR, have them deleted and forget them; nobody waits for it."""
+        """Remove replicas from the ISR, order their deletion and forget them, without a wait."""
         replicas = [Replica(partition, broker_id) for broker_id in broker_ids]
         for phase in (
             ReplicaPhase.OFFLINE,
@@ -300,7 +300,7 @@ class Reassignment:
     async def _raise_leader_epoch(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
-        """Let the replicas take an assignment: leader and ISR as they are, with a new epoch."""
+        """Raise the leader epoch for a new assignment; leader and ISR stay."""
         context = self._context
 
         def decide(_partition: TopicPartition, state: PartitionStateNode) -> PartitionStateNode:

@@ -40,7 +40,7 @@ class ReassignmentList:
     async def handle(
         self, request: messages.ListPartitionReassignmentsRequest
     ) -> messages.ListPartitionReassignmentsResponse:
-        """Return those of a request's partitions that are being moved; null stands for all."""
+        """Return the requested partitions that are being reassigned; null requests all."""
         topics: dict[str, list[_Row]] = {}
         for partition in self._partitions(request):
             row = self._row(partition)

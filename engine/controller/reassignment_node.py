@@ -1,7 +1,7 @@
-"""`/admin/reassign_partitions`: what old tools ask to be moved, and what is left of it.
+"""`/admin/reassign_partitions`: the reassignments that old tools requested, until they are done.
 
-A tool creates the node with a target for each partition and waits until it is gone. The controller
-takes out each partition that is done, refused or asked for again by the API, and removes the node
+A tool creates the node with a target for each partition and waits for its removal. The controller
+removes each partition that is done, refused or requested again by the API, and the node
 with the last of them.
 
 Source: ZN:reassign; KafkaController.maybeRemoveFromZkReassignment.
@@ -21,7 +21,7 @@ from engine.znode.model import Delete, SetData
 from engine.znode.paths import REASSIGN_PARTITIONS
 from engine.znode.values import decode_reassignment, encode_reassignment
 
-#: Tells of a partition and its target whether it is to be taken out.
+#: Returns whether a partition with its target is to be removed.
 IsDone: TypeAlias = Callable[[TopicPartition, tuple[int, ...]], bool]
 
 
@@ -33,13 +33,13 @@ class ReassignmentNode:
         self._reporter = reporter
 
     async def targets(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """Return what is asked for; nothing if the node is not there or nobody understands it."""
+        """Return the requested targets; none if the node is absent or cannot be parsed."""
         return await self._read() or {}
 
     async def remove(self, is_done: IsDone) -> None:
-        """Take out partitions, and the node with the last of them.
+        """Remove partitions, and the node with the last of them.
 
-        A node from which nothing is taken is written again, too; one that names no partition goes.
+        A node without a change is written again, too; one that names no partition is deleted.
         """
         targets = await self._read()
         if targets is None:
@@ -55,7 +55,7 @@ class ReassignmentNode:
             await self._znodes.write([Delete(REASSIGN_PARTITIONS)])
 
     async def _read(self) -> dict[TopicPartition, tuple[int, ...]] | None:
-        """Return what the node asks for, None if it is not there."""
+        """Return the targets in the node, None if it is absent."""
         try:
             data, _ = await self._znodes.client.get(REASSIGN_PARTITIONS)
             return decode_reassignment(data, REASSIGN_PARTITIONS)

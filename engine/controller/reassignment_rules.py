@@ -1,9 +1,9 @@
-"""What a reassignment makes of a partition's replicas, and what may be asked for: pure rules.
+"""The replicas of a partition during a reassignment, and the checks of a request: pure rules.
 
 ```
 original   the replicas before it         = replicas − adding
 target     the replicas after it          = replicas − removing
-replicas   target, then what else is left of the original
+replicas   target, then the rest of the original
 adding     target − original
 removing   original − target
 ```
@@ -12,13 +12,13 @@ removing   original − target
 counted from the original, so that a request replaces one that runs; the original itself as the
 target cancels it.
 
-| asked for | refused with |
+| request | refused with |
 |---|---|
 | no replicas, one twice, an id below zero | INVALID_REPLICA_ASSIGNMENT |
 | a replica to add whose broker is not alive | INVALID_REPLICA_ASSIGNMENT |
 | cancel, and nothing runs | NO_REASSIGNMENT_IN_PROGRESS |
 | cancel or replace, and all that are in sync are ones it was adding | INVALID_REPLICA_ASSIGNMENT |
-| a partition that is not there, or whose topic goes | UNKNOWN_TOPIC_OR_PARTITION |
+| a partition that does not exist, or whose topic is deleted | UNKNOWN_TOPIC_OR_PARTITION |
 
 Source: RSN-3, RSN-4, RSN-6, RSN-7, KIP-455; ReplicaAssignment and
 KafkaController.validateReplicas.
@@ -39,7 +39,7 @@ from engine.znode.values import PartitionAssignment
 
 
 class ReassignmentResult(NamedTuple):
-    """What became of one partition of a request; taken up means NONE."""
+    """The result for one partition of a request; NONE means that it was begun."""
 
     code: int = NONE
     message: str | None = None
@@ -69,7 +69,7 @@ def target_replicas(assignment: PartitionAssignment) -> tuple[int, ...]:
 
 
 def reassigned(assignment: PartitionAssignment, target: Sequence[int]) -> PartitionAssignment:
-    """Return an assignment on its way to a target; an earlier target is given up.
+    """Return an assignment on its way to a target; an earlier target is dropped.
 
     Source: RSN-4.
     """
@@ -84,7 +84,7 @@ def is_caught_up(assignment: PartitionAssignment, isr: Collection[int]) -> bool:
     Source: RSN-2; KafkaController.isReassignmentComplete.
     """
     target = target_replicas(assignment)
-    # Nobody is never enough, should a node say that all replicas go.
+    # An empty target is never in sync, should a node have all replicas as removing.
     return not is_reassigning(assignment) or (bool(target) and set(target) <= set(isr))
 
 
@@ -110,7 +110,7 @@ def replicas_refusal(
 
 
 def list_refusal(target: Sequence[int]) -> ReassignmentResult | None:
-    """Return why a list cannot be one of replicas; whether they are alive is not asked."""
+    """Return why a list cannot be one of replicas; live brokers are not checked."""
     if not target:
         return _invalid("Empty replica list specified in partition reassignment.")
     if len(target) != len(set(target)):
@@ -125,7 +125,7 @@ def list_refusal(target: Sequence[int]) -> ReassignmentResult | None:
 def planned(
     assignment: PartitionAssignment, target: Sequence[int] | None
 ) -> PartitionAssignment | None:
-    """Return what a request asks for, the original for None; None if there is nothing to cancel."""
+    """Return the requested assignment, the original for None; None without a move to cancel."""
     if target is None:
         if not is_reassigning(assignment):
             return None
@@ -139,10 +139,10 @@ def unwanted_replicas(before: PartitionAssignment, after: PartitionAssignment) -
 
 
 def deletion_refusal(unwanted: Collection[int], isr: Collection[int]) -> ReassignmentResult | None:
-    """Return why replicas must not be deleted at once: all that is in sync would be lost.
+    """Return why replicas must not be deleted at once: all in-sync ones would be lost.
 
     Source: C6.
-    Differs: Kafka deletes them, and what was acknowledged with them.
+    Differs: Kafka deletes them, and the acknowledged records with them.
     """
     if not isr or not set(isr) <= set(unwanted):
         return None

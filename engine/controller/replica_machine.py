@@ -3,11 +3,11 @@
 | to | does |
 |---|---|
 | NEW | LeaderAndIsr (new) if the partition has a leader, which must be another replica |
-| ONLINE | LeaderAndIsr, unless it comes from NEW: then its partition is about to tell it |
+| ONLINE | LeaderAndIsr, unless it comes from NEW: then its partition is about to send it |
 | OFFLINE | StopReplica; out of ISR (`state`); LeaderAndIsr to the other replicas |
 | DELETION_STARTED | StopReplica with delete |
 | DELETION_INELIGIBLE, DELETION_SUCCESSFUL | notes it |
-| NON_EXISTENT | takes it out of the assignment in memory |
+| NON_EXISTENT | removes it from the assignment in memory |
 
 Source: CTL-7, CTL-10, ZN:broker-dies; Kafka's ZkReplicaStateMachine.
 """
@@ -43,7 +43,7 @@ class ReplicaMachine:
         }
 
     async def startup(self) -> None:
-        """Note where each replica stands after a failover, and tell those that are up.
+        """Note the phase of each replica after a failover, and notify those that are up.
 
         One on a dead broker counts as not deletable: should its topic be deleted, it waits.
         """
@@ -143,6 +143,7 @@ class ReplicaMachine:
     async def _take_offline(
         self, broker_id: int, partitions: list[TopicPartition], batch: RequestBatch
     ) -> None:
+        """Stop a broker's replicas, remove them from ISRs, and notify the other replicas."""
         context = self._context
         share = self._parts.znodes.turns.begin()
         for partition in partitions:
@@ -166,7 +167,7 @@ class ReplicaMachine:
     async def _shrink_isr(
         self, broker_id: int, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, PartitionLeadership]:
-        """Take a broker out of ISRs; returns what then holds, changed or not."""
+        """Remove a broker from ISRs; return the present states, changed or not."""
         context = self._context
 
         def decide(

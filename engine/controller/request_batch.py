@@ -1,11 +1,11 @@
-"""The requests of one change: collected while it goes on, sent when it is done.
+"""The requests of one change: collected during the change, sent when it is done.
 
 Per broker at most one of each, in this order:
 
-| request | to | tells |
+| request | to | content |
 |---|---|---|
 | LeaderAndIsr | replicas of the partitions that changed | leaders and followers |
-| UpdateMetadata | all live brokers | what clients may be told |
+| UpdateMetadata | all live brokers | the metadata for clients |
 | StopReplica | brokers whose replicas end, for a while or for good | stop, delete |
 
 Source: CTL-4, CTL-5; Kafka's AbstractControllerBrokerRequestBatch.
@@ -27,7 +27,7 @@ from engine.wire.layout import NO_UUID
 from engine.wire.structs import Struct
 from engine.znode.values import PartitionAssignment
 
-#: What an UpdateMetadata is that leaves out nothing.
+#: The type of an UpdateMetadata that has all topics.
 FULL_UPDATE = 2
 
 _LeaderAndIsrState: TypeAlias = "messages.LeaderAndIsrRequest.LeaderAndIsrPartitionState"
@@ -37,7 +37,7 @@ S = TypeVar("S", bound=Struct)
 
 
 class ResponseTakers(NamedTuple):
-    """Who takes the responses of brokers; they only put events."""
+    """The handlers of brokers' responses; they only put events."""
 
     #: Broker and response.
     leader_and_isr: Callable[[int, messages.LeaderAndIsrResponse], None]
@@ -46,7 +46,7 @@ class ResponseTakers(NamedTuple):
 
 
 class BatchSender(NamedTuple):
-    """What the batches of one controller share."""
+    """The parts that the batches of one controller share."""
 
     controller_id: int
     #: The listener by which brokers reach each other.
@@ -57,7 +57,7 @@ class BatchSender(NamedTuple):
 
 
 class RequestBatch:
-    """Collects what the brokers must be told of one change."""
+    """Collects the requests to brokers about one change."""
 
     def __init__(self, sender: BatchSender) -> None:
         self._sender = sender
@@ -90,7 +90,7 @@ class RequestBatch:
         self.add_update_metadata(self._context.live_ids(), (partition,))
 
     def add_stop_replica(self, broker_id: int, partition: TopicPartition, *, delete: bool) -> None:
-        """Have a broker stop a replica, and delete it."""
+        """Add the order that a broker stops a replica, and deletes it."""
         states = self._stop_replica.setdefault(broker_id, {})
         before = states.get(partition)
         states[partition] = messages.StopReplicaRequest.StopReplicaPartitionState(
@@ -110,11 +110,11 @@ class RequestBatch:
                 self._metadata[partition] = self._metadata_state(partition, leadership)
 
     def add_all_metadata(self, broker_ids: Iterable[int]) -> None:
-        """Send brokers all metadata: what it does not name does not exist.
+        """Send brokers all metadata: topics that it does not name do not exist.
 
-        Differs: Kafka says so without ZooKeeper alone. With it a broker whose session ended during
-        a deletion, and that has no replica of the topic, believes in it until it is started again.
-        Brokers of Kafka do not heed it from a controller with ZooKeeper.
+        Differs: Kafka marks it so without ZooKeeper alone. With it a broker whose session ended in
+        a deletion, and that has no replica of the topic, keeps it until it is started again.
+        Brokers of Kafka ignore the mark from a controller with ZooKeeper.
         """
         self._is_full = True
         self.add_update_metadata(broker_ids, self._context.partitions_with_leadership())
@@ -126,6 +126,7 @@ class RequestBatch:
         self._send_stop_replica()
 
     def _send_leader_and_isr(self) -> None:
+        """Send each broker a LeaderAndIsr request with its partitions of this batch."""
         request = messages.LeaderAndIsrRequest
         for broker_id, states in self._leader_and_isr.items():
             epoch = self._epoch_of(broker_id)
@@ -149,6 +150,7 @@ class RequestBatch:
             sent.then(partial(self._sender.takers.leader_and_isr, broker_id))
 
     def _send_update_metadata(self) -> None:
+        """Send the live brokers of this batch one UpdateMetadata request with all partitions."""
         brokers = [id_ for id_ in self._context.live_ids() if id_ in self._metadata_brokers]
         if not brokers:
             return
@@ -175,6 +177,7 @@ class RequestBatch:
             self._sender.channel.send(broker_id, "UpdateMetadataRequest", update)
 
     def _send_stop_replica(self) -> None:
+        """Send each broker a StopReplica request with its partitions of this batch."""
         request = messages.StopReplicaRequest
         for broker_id, states in self._stop_replica.items():
             epoch = self._epoch_of(broker_id)
@@ -200,14 +203,14 @@ class RequestBatch:
         stopped: Promise[messages.StopReplicaResponse],
     ) -> None:
         if isinstance(stopped.error, ApiError):
-            # As Kafka's own brokers answer a request that they failed to serve.
+            # As Kafka's brokers answer a request that they failed to serve.
             response = _failed_stop(deleted, stopped.error.code)
             self._sender.takers.stop_replica(broker_id, deleted, response)
         elif stopped.error is None:
             self._sender.takers.stop_replica(broker_id, deleted, stopped.result())
 
     def _epoch_of(self, broker_id: int) -> int | None:
-        """Return the epoch of a broker, None if it is gone."""
+        """Return the epoch of a broker, None if it is down."""
         broker = self._context.live_brokers.get(broker_id)
         return None if broker is None else broker.epoch
 
@@ -230,6 +233,7 @@ class RequestBatch:
         return rows
 
     def _live_brokers(self) -> list[messages.UpdateMetadataRequest.UpdateMetadataBroker]:
+        """Return the live brokers with their endpoints and racks, as UpdateMetadata has them."""
         request = messages.UpdateMetadataRequest
         return [
             request.UpdateMetadataBroker(
@@ -251,6 +255,7 @@ class RequestBatch:
     def _metadata_state(
         self, partition: TopicPartition, leadership: PartitionLeadership
     ) -> _MetadataState:
+        """Return UpdateMetadata's row of a partition; leader -2 if its topic is deleted."""
         context = self._context
         state, partition_epoch = leadership
         leader, leader_epoch = state.leader, state.leader_epoch
@@ -283,6 +288,7 @@ def _leader_and_isr_state(
     *,
     is_new: bool,
 ) -> _LeaderAndIsrState:
+    """Return LeaderAndIsr's row of a partition."""
     state, partition_epoch = leadership
     return messages.LeaderAndIsrRequest.LeaderAndIsrPartitionState(
         partition_index=partition.partition,

@@ -1,9 +1,9 @@
-"""Elections that an admin asks for: give leadership back, or take what is left.
+"""Elections that an admin requests: preferred leaders, or unclean ones for partitions without any.
 
 | election | held where | leader | cannot be held |
 |---|---|---|---|
-| preferred | somebody else than the first of the assignment leads | the first of the assignment, if alive and in ISR | PREFERRED_LEADER_NOT_AVAILABLE |
-| unclean | nobody who is alive leads | as OFFLINE with unclean allowed, the topic's setting not asked | ELIGIBLE_LEADERS_NOT_AVAILABLE |
+| preferred | another than the first of the assignment leads | the first of the assignment, if alive and in ISR | PREFERRED_LEADER_NOT_AVAILABLE |
+| unclean | no live replica leads | as OFFLINE with unclean allowed, without regard to the topic's setting | ELIGIBLE_LEADERS_NOT_AVAILABLE |
 
 Elsewhere the response is ELECTION_NOT_NEEDED, and nothing is written.
 
@@ -39,7 +39,7 @@ _UNCLEAN_RULE = "OfflinePartitionLeaderElectionStrategy(true)"
 
 
 class PartitionElection(NamedTuple):
-    """What became of one partition: the leader that was elected, or why there is none."""
+    """The result for one partition: the elected leader, or why there is none."""
 
     code: int = NONE
     message: str | None = None
@@ -73,7 +73,7 @@ class RequestedElection:
         return dict.fromkeys(self._partitions, PartitionElection(UNKNOWN_SERVER_ERROR))
 
     async def handle(self) -> dict[TopicPartition, PartitionElection]:
-        """Hold the elections that are needed; the results are in the order asked for."""
+        """Hold the elections that are needed; the results are in the order of the request."""
         results = {partition: self._without_election(partition) for partition in self._partitions}
         elected = await self._machines.partitions.change(
             [partition for partition, result in results.items() if result is None],

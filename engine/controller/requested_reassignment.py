@@ -1,6 +1,6 @@
-"""AlterPartitionReassignments: partitions are to have other replicas, or to keep those they had.
+"""AlterPartitionReassignments: begin, replace or cancel reassignments of partitions.
 
-What may be asked for is in `reassignment_rules`, what is done about it in `reassignment`. Of a
+The checks of a request are in `reassignment_rules`, the steps after it in `reassignment`. Of a
 partition that is named twice the last row counts.
 
 Source: RSN-6, RSN-7, REPL-7, KIP-455; KafkaApis.handleAlterPartitionReassignmentsRequest,
@@ -54,9 +54,9 @@ class RequestedReassignment:
     async def handle(
         self, request: messages.AlterPartitionReassignmentsRequest
     ) -> messages.AlterPartitionReassignmentsResponse:
-        """Take up what may be; the response does not wait for the replicas to move.
+        """Begin the allowed reassignments; the response does not wait for the replicas to move.
 
-        Several turns of the loop are one event: no other changes what was decided before.
+        Several turns of the loop are one event: no other event changes the decisions.
         """
         share = self._turns.begin()
         results: dict[TopicPartition, ReassignmentResult] = {}
@@ -101,6 +101,7 @@ def _targets(
 async def _response(
     results: dict[TopicPartition, ReassignmentResult], share: Share
 ) -> messages.AlterPartitionReassignmentsResponse:
+    """Return the response with the code and message of each partition, in Kafka's order."""
     response = messages.AlterPartitionReassignmentsResponse
     by_topic: dict[str, list[_Row]] = {topic: [] for topic, _ in results}
     # Rows of a topic are in the order of Kafka's hash map.

@@ -1,4 +1,4 @@
-"""Changing the states of partitions: read, decide, write if nobody wrote meanwhile, read again.
+"""Change the states of partitions: read, decide, write at the version read, else read again.
 
 ```
 read state ── newer controller wrote it ──> refused
@@ -31,7 +31,7 @@ from engine.znode.values import PartitionStateNode, encode_partition_state
 Decide: TypeAlias = Callable[
     [TopicPartition, PartitionStateNode], "PartitionStateNode | str | None"
 ]
-#: What became of each partition: the state that holds now, or why it was refused.
+#: The result for each partition: the present state, or why it was refused.
 StateResults: TypeAlias = "dict[TopicPartition, PartitionLeadership | str]"
 
 
@@ -77,6 +77,7 @@ class StateWriter:
     async def _decide(
         self, partitions: list[TopicPartition], decide: Decide, results: StateResults
     ) -> dict[TopicPartition, PartitionLeadership]:
+        """Read the partitions' states and return those to write; add the others to `results`."""
         leaderships = await read_leaderships(self._znodes.client, partitions, self._znodes.turns)
         decided = {}
         share = self._znodes.turns.begin()
@@ -102,7 +103,7 @@ class StateWriter:
     def _note(
         self, partition: TopicPartition, leadership: PartitionLeadership
     ) -> PartitionLeadership:
-        """Note what holds; what an earlier controller wrote is told as this one's."""
+        """Note the present state; one of an earlier controller is sent with this one's epoch."""
         state = leadership.state._replace(controller_epoch=self._context.epoch)
         noted = leadership._replace(state=state)
         self._context.leaderships[partition] = noted

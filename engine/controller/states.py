@@ -1,4 +1,4 @@
-"""The states of partitions and replicas, and what may come before each.
+"""The phases of partitions and replicas, and the valid previous phases of each.
 
 | partition | from |
 |---|---|
@@ -30,7 +30,7 @@ from engine.model import TopicPartition
 
 
 class PartitionPhase(Enum):
-    """Where a partition stands."""
+    """The phase of a partition."""
 
     NON_EXISTENT = "non-existent"
     NEW = "new"
@@ -39,7 +39,7 @@ class PartitionPhase(Enum):
 
 
 class ReplicaPhase(Enum):
-    """Where a replica stands."""
+    """The phase of a replica."""
 
     NON_EXISTENT = "non-existent"
     NEW = "new"

@@ -1,10 +1,10 @@
-"""Deletions of topics: they wait, start, go on after a broker came back, and end.
+"""Deletions of topics: they wait, start, continue after a broker came back, and end.
 
 ```
 /admin/delete_topics/t ──> queued ── a replica is offline, or is reassigned ──> ineligible
                              │                                                      │
                              v                              broker up, reassigned <─┘
-   1 partitions OFFLINE, then NON_EXISTENT; brokers are told that the topic goes (leader −2)
+   1 partitions OFFLINE, then NON_EXISTENT; all brokers get leader −2
    2 replicas on dead brokers DELETION_INELIGIBLE
    3 the others OFFLINE (StopReplica), then DELETION_STARTED (StopReplica with delete)
                              │ all brokers have answered without an error
@@ -13,7 +13,7 @@
    5 znodes removed, those of the partitions first, the request last
 ```
 
-A controller that takes over midway begins again at 1; what brokers have deleted is no error.
+A controller that takes over midway begins again at 1; a repeated deletion is no error.
 
 Source: C8, CTL-13, ZN:delete-topic; Kafka's TopicDeletionManager.
 """
@@ -54,7 +54,7 @@ class TopicDeletion:
         self.is_enabled = is_enabled
 
     async def init(self, topics: set[str], ineligible: set[str]) -> None:
-        """Take up after a failover what was asked for before it."""
+        """Resume after a failover the deletions that were requested before it."""
         if not self.is_enabled:
             await self.drop_requests(topics)
             return
@@ -71,9 +71,9 @@ class TopicDeletion:
         await self.resume()
 
     async def resume_topics(self, topics: Iterable[str]) -> None:
-        """Try those topics again that waited for what now happened, and for nothing else.
+        """Retry the topics that waited for this event, and for nothing else.
 
-        Differs: Kafka does not ask whether another partition of the topic is still reassigned.
+        Differs: Kafka does not check whether another partition of the topic is still reassigned.
         """
         moving = {partition.topic for partition in self._context.reassigning}
         waiting = self._context.to_delete & set(topics) - moving
@@ -82,7 +82,7 @@ class TopicDeletion:
             await self.resume()
 
     def mark_ineligible(self, topics: Iterable[str]) -> None:
-        """Let those of the topics wait that are to be deleted."""
+        """Mark those of the topics as ineligible that are to be deleted."""
         self._context.ineligible_for_deletion |= self._context.to_delete & set(topics)
 
     async def fail_replicas(self, replicas: Iterable[Replica]) -> None:
@@ -142,6 +142,7 @@ class TopicDeletion:
         ]
 
     async def _start(self, topics: list[str]) -> None:
+        """Start deletions: no leader any more, and live replicas are ordered to delete."""
         context = self._context
         # 1
         unseen = [topic for topic in topics if topic not in context.deletion_started]
@@ -171,7 +172,7 @@ class TopicDeletion:
         self.mark_ineligible(replica.partition.topic for replica in dead)
 
     async def _nodes_of(self, topic: str) -> list[str]:
-        """Return the nodes of a topic, each behind what is below it, the request last."""
+        """Return the nodes of a topic, children before parents, the request last."""
         znodes = self._parts.znodes
         paths = await znodes.tree_below(topic_path(topic))
         others = (topic_config_path(topic), delete_topic_path(topic))
@@ -179,6 +180,7 @@ class TopicDeletion:
         return paths + [path for path in others if stats[path] is not None]
 
     async def _complete(self, topics: list[str]) -> None:
+        """Complete deletions whose replicas are gone: remove the znodes and forget the topics."""
         context = self._context
         znodes = self._parts.znodes
         share = znodes.turns.begin()
@@ -186,7 +188,7 @@ class TopicDeletion:
         for topic in topics:
             if share.is_over():
                 await share.next()
-            # An event about the topic's node must not find it again while it goes.
+            # An event about the topic's node must not add it again during the deletion.
             self._on_gone(topic)
             replicas = context.replicas_in_phase(topic, ReplicaPhase.DELETION_SUCCESSFUL)
             await self._replicas.change(replicas, ReplicaPhase.NON_EXISTENT)

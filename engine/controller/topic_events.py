@@ -1,9 +1,9 @@
-"""What the controller does when topics come, grow and go.
+"""The controller's reaction to topics that are created, extended and deleted.
 
 | event | work |
 |---|---|
 | topics new, partitions more | partitions NEW, replicas NEW, partitions ONLINE, replicas ONLINE |
-| a topic's node gone by other hands | it is forgotten |
+| a topic's node deleted by another writer | it is forgotten |
 | topics to delete | those that exist are queued, requests for others removed |
 | partitions added to a topic to delete | its node is written back without them |
 
@@ -38,7 +38,7 @@ from engine.znode.values import PartitionAssignment, TopicAssignment, encode_top
 
 
 class TopicEvents:
-    """Work of events about topics."""
+    """The handlers of events about topics."""
 
     def __init__(self, machines: Machines, entropy: Entropy) -> None:
         self._machines = machines
@@ -48,7 +48,7 @@ class TopicEvents:
         self._entropy = entropy
 
     async def load(self) -> None:
-        """Read all topics after an election, with leaders, ISRs and what is to delete."""
+        """Read all topics after an election, with leaders, ISRs and requested deletions."""
         topics = await self._watched_topics()
         await self._note_topics(await self._read(topics))
         await self._watch_deletions()
@@ -58,7 +58,7 @@ class TopicEvents:
         )
 
     async def load_deletions(self) -> None:
-        """Take up the deletions that were asked for; needs brokers and topics loaded."""
+        """Resume the requested deletions; needs brokers and topics loaded."""
         context = self._context
         requested = set(await self._client.children(DELETE_TOPICS))
         waiting = context.topics_with_offline_replicas(context.topics)
@@ -66,7 +66,7 @@ class TopicEvents:
         await self._machines.deletion.init(requested, waiting)
 
     async def on_topics(self) -> None:
-        """Take in new topics and forget those whose node is gone."""
+        """Process new topics and forget those whose node is deleted."""
         stored_names = frozenset(await self._watched_topics())
         for topic in [name for name in self._context.topics if name not in stored_names]:
             self._machines.watches.disarm(topic_path(topic))
@@ -81,7 +81,7 @@ class TopicEvents:
         )
 
     async def on_partitions(self, topic: str) -> None:
-        """Take in what was added to a topic."""
+        """Process the partitions that were added to a topic."""
         if topic not in self._context.topics:
             return
         await self._watch_topic(topic)
@@ -104,7 +104,7 @@ class TopicEvents:
         await self._create(added)
 
     async def on_deletions(self) -> None:
-        """Take in requests to delete."""
+        """Process requests to delete topics."""
         await self._watch_deletions()
         requested = set(await self._client.children(DELETE_TOPICS))
         deletion = self._machines.deletion
@@ -149,13 +149,14 @@ class TopicEvents:
         try:
             return await read_topic(self._client, topic)
         except (InvalidZnodeValue, InvalidUuid) as error:
-            # One topic that nobody understands does not stop the others.
+            # One topic that cannot be parsed does not stop the others.
             self._machines.parts.reporter.event_failed(f"Topic({topic})", error)
             return None
 
     # -- changes -------------------------------------------------------------------------------
 
     async def _note_topics(self, read: Mapping[str, StoredTopic]) -> None:
+        """Add topics to the context; give an id to one without, and find its reassignments."""
         share = self._turns.begin()
         for topic, stored in read.items():
             if share.is_over():
@@ -188,7 +189,7 @@ class TopicEvents:
         await machines.replicas.change(replicas, ReplicaPhase.ONLINE)
 
     async def _write_back(self, topic: str, stored: StoredTopic) -> None:
-        """Take back partitions that were added while the topic is being deleted."""
+        """Remove partitions from a topic's node that were added during its deletion."""
         try:
             existing = frozenset(await self._client.children(partitions_path(topic)))
         except NoNode:

@@ -1,1 +1,1 @@
-"""Consumer groups: who is a member, which member has which partitions, what was committed."""
+"""Consumer groups: their members, assignments and committed offsets."""

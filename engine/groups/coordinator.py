@@ -41,6 +41,6 @@ class GroupCoordinator:
         self.admin = GroupAdmin(self.registry, self.commits, settings, clock)
 
     def stop(self) -> None:
-        """Coordinate nothing any more; who waits is not answered, as their connections end."""
+        """Coordinate nothing any more; waiting members get no response, as connections end."""
         self.registry.stop()
         self.delays.stop()

@@ -3,11 +3,11 @@
 | operation | key | completes | at its deadline |
 |---|---|---|---|
 | DelayedJoin | group's join | all members have joined | the others are removed |
-| DelayedJoin of an empty group | group's join | never | waits again if somebody joined |
-| DelayedHeartbeat | member | it was heard of, or waits for a response | it is removed |
+| DelayedJoin of an empty group | group's join | never | waits again if a member joined |
+| DelayedHeartbeat | member | it sent a request, or waits for a response | it is removed |
 | DelayedSync | group's sync | all members have sent SyncGroup | the others are removed |
 
-The owner says for each what completes it and what follows; the operation holds only its callbacks.
+The owner passes the condition and the continuation of each; the operation holds only its callbacks.
 
 Source: GRP-3 ... GRP-5, GRP-10 ... GRP-12; DelayedJoin, DelayedHeartbeat, DelayedSync of 3.9.1.
 """
@@ -26,7 +26,7 @@ _PURGE_INTERVAL = 1000
 
 
 class GroupOperation(DelayedOperation):
-    """An operation of a group: what completes it, and what follows then."""
+    """An operation of a group, with its condition and its continuation."""
 
     __slots__ = ("_can_complete", "_completed")
 
@@ -42,17 +42,17 @@ class GroupOperation(DelayedOperation):
         self._completed = completed
 
     def can_complete(self) -> bool:
-        """Return whether what it waits for has happened."""
+        """Return whether the condition is true."""
         return self._can_complete()
 
     def finish(self) -> None:
-        """Do what follows; run by who completed it."""
+        """Run the continuation; called by the code that completed it."""
         completed = self._completed
         self.drop()
         completed(self.is_expired)
 
     def drop(self) -> None:
-        """Let go of the group."""
+        """Release the group."""
         self._can_complete = _always
         self._completed = _nothing
 
@@ -101,7 +101,7 @@ class GroupDelays:
         do_each(self._purgatory.check(key), GroupOperation.finish)
 
     def advance(self) -> None:
-        """Complete what is past its deadline."""
+        """Complete the operations past their deadline."""
         do_each(self._purgatory.advance(self._clock.monotonic_ms()), GroupOperation.finish)
 
     def next_deadline_ms(self) -> int | None:
@@ -109,6 +109,6 @@ class GroupDelays:
         return self._purgatory.next_deadline_ms()
 
     def stop(self) -> None:
-        """Let go of everything that waits: the broker ends."""
+        """Drop all waiting operations: the broker stops."""
         for operation in self._purgatory.drain():
             operation.drop()

@@ -2,7 +2,7 @@
 
 ```
  Empty ── first join ──> PreparingRebalance ── all joined, or time is over ──> CompletingRebalance
-   ^                        ^   │ nobody left                                      │ leader's sync
+   ^                        ^   │ none left                                        │ leader's sync
    └────────────────────────┼───┘                                                  v
                             └──────── join, leave, expiry ────────────────────── Stable
 ```
@@ -37,7 +37,7 @@ class Group:
     def __init__(
         self, group_id: str, now_ms: int | None, state: GroupState = GroupState.EMPTY
     ) -> None:
-        """`now_ms` is the wall time of the state; None if nobody knows it."""
+        """Create a group; `now_ms` is the wall time of the state, None if it is unknown."""
         self.group_id = group_id
         self.state = state
         self.state_timestamp_ms = now_ms
@@ -53,7 +53,7 @@ class Group:
         self.pending_members: set[str] = set()
         #: Members of this generation whose SyncGroup has not come yet.
         self.pending_sync_members: set[str] = set()
-        #: Whether somebody joined during the initial delay, which is extended then.
+        #: Whether a member joined during the initial delay, which is extended then.
         self.new_member_added = False
         self.offsets = GroupOffsets()
         self.awaiting_join_count = 0
@@ -83,7 +83,7 @@ class Group:
 
     @property
     def has_all_members_joined(self) -> bool:
-        """Return whether nobody else is waited for in a rebalance."""
+        """Return whether no other member is waited for in a rebalance."""
         return len(self.members) == self.awaiting_join_count and not self.pending_members
 
     # Members
@@ -103,7 +103,7 @@ class Group:
         self.pending_members.discard(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Remove a member, or an id that was given out; if it led, the next member leads."""
+        """Remove a member, or a pending id; if it led, the next member leads."""
         member = self.members.pop(member_id, None)
         if member is not None:
             self._supported.subtract({protocol.name for protocol in member.protocols})
@@ -124,7 +124,7 @@ class Group:
         timeouts: Timeouts,
         join: Promise[JoinResult] | None,
     ) -> None:
-        """Take what a member says as it joins again."""
+        """Update a member by the request with which it joins again."""
         self._supported.subtract({protocol.name for protocol in member.protocols})
         member.protocols, member.timeouts = protocols, timeouts
         self._supported.update({protocol.name for protocol in protocols})
@@ -135,7 +135,7 @@ class Group:
             self.awaiting_join_count -= 1
 
     def replace_static_member(self, instance_id: str, old_id: str, new_id: str) -> GroupMember:
-        """Give a static member the id of its client's new life; requests of the old one fail."""
+        """Set a static member's new id after its client restarted; the old id is fenced."""
         member = self.members.pop(old_id)
         self.answer_join(member, JoinResult(old_id, FENCED_INSTANCE_ID))
         answer_sync(member, SyncResult(FENCED_INSTANCE_ID))
@@ -195,7 +195,7 @@ class Group:
     # Generations
 
     def elect_joined_leader(self) -> bool:
-        """Make sure that the leader has joined; False if nobody has."""
+        """Elect a leader that has joined if the present one has not; False if no member has."""
         leader = None if self.leader_id is None else self.members.get(self.leader_id)
         if leader is None or leader.join is not None:
             return True
@@ -206,7 +206,7 @@ class Group:
         return False
 
     def begin_generation(self, now_ms: int) -> None:
-        """Begin the next generation of those who have joined; of nobody it is Empty."""
+        """Begin the next generation of the joined members; without members the group is Empty."""
         self.generation_id += 1
         self.pending_sync_members.clear()
         if self.members:
@@ -219,7 +219,7 @@ class Group:
             self.transition_to(GroupState.EMPTY, now_ms)
 
     def restore_subscriptions(self) -> None:
-        """Work out the subscribed topics of a group that was loaded."""
+        """Compute the subscribed topics of a group that was loaded."""
         self.subscribed_topics = self._subscribed_topics()
 
     def _subscribed_topics(self) -> frozenset[str] | None:
@@ -233,7 +233,7 @@ class Group:
         return subscribed_topics(member.metadata(name) for member in self.members.values())
 
     def joined(self, member: GroupMember) -> JoinResult:
-        """Return what a member's JoinGroup is answered in this generation."""
+        """Return the response to a member's JoinGroup in this generation."""
         return JoinResult(
             member.member_id,
             generation_id=self.generation_id,

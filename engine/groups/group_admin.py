@@ -1,7 +1,7 @@
-"""Groups are listed, described, deleted, and end by themselves.
+"""The administration of groups: list, describe, delete, expire.
 
-A group without members ends once its last committed offset has expired. What it committed expires
-`offsets.retention.minutes` after it became empty; offsets of those who are no members of it, after
+A group without members ends once its last committed offset has expired. Its offsets expire
+`offsets.retention.minutes` after it became empty; offsets of clients that are not members, after
 they were committed; offsets of topics that a stable group does not subscribe to any more, too.
 
 Source: GRP-18; GroupCoordinator.handleListGroups, handleDescribeGroup, handleDeleteGroups,
@@ -62,7 +62,7 @@ class ListedGroup(NamedTuple):
 
 
 class GroupAdmin:
-    """Serves those who look after groups."""
+    """Serves the administration of groups."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class GroupAdmin:
         ]
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """Return a group; one that nobody knows is Dead."""
+        """Return a group; an unknown one is Dead."""
         code = self._registry.refusal(group_id, may_be_empty=True)
         if code:
             return DescribedGroup(code)
@@ -112,7 +112,7 @@ class GroupAdmin:
         return DescribedGroup(0, group.state.value, group.protocol_type or "", name or "", members)
 
     def delete(self, group_ids: Iterable[str]) -> dict[str, int]:
-        """Delete groups without members, and what they committed; an error code for each."""
+        """Delete groups without members, and their offsets; return an error code for each."""
         return {group_id: self._delete_one(group_id) for group_id in group_ids}
 
     def _delete_one(self, group_id: str) -> int:
@@ -138,12 +138,14 @@ class GroupAdmin:
             yield
 
     def forget_topics(self, topics: Iterable[str]) -> None:
-        """Delete what was committed for topics that were deleted."""
+        """Delete the offsets that were committed for deleted topics."""
         deleted = frozenset(topics)
         for group in tuple(self._registry.groups.values()):
             self._commits.remove(group, [p for p in group.offsets.all() if p.topic in deleted])
 
     def _expired(self, group: Group) -> list[TopicPartition]:
+        """Return the expired offsets; the group's state determines when each one expires."""
+
         def since_commit(committed: CommittedOffset) -> int:
             return committed.commit_ms
 

@@ -65,7 +65,7 @@ class GroupOffsets:
         )
 
     def get(self, partition: TopicPartition) -> CommittedOffset | None:
-        """Return what is committed for a partition."""
+        """Return the committed offset of a partition."""
         entry = self._committed.get(partition)
         return None if entry is None else entry.committed
 
@@ -74,13 +74,13 @@ class GroupOffsets:
         return {partition: entry.committed for partition, entry in self._committed.items()}
 
     def prepare(self, offsets: dict[TopicPartition, CommittedOffset]) -> None:
-        """Take note of commits before they are appended."""
+        """Note commits before they are appended."""
         self._pending.update(offsets)
 
     def completed(
         self, partition: TopicPartition, committed: CommittedOffset, log_offset: int
     ) -> None:
-        """Take a commit that is written for good."""
+        """Apply a commit that is written."""
         if self._pending.get(partition) is committed:
             del self._pending[partition]
         self.put(partition, committed, log_offset)
@@ -95,7 +95,7 @@ class GroupOffsets:
     def prepare_in_transaction(
         self, producer_id: int, offsets: dict[TopicPartition, CommittedOffset]
     ) -> None:
-        """Take note of commits of a transaction before they are appended."""
+        """Note commits of a transaction before they are appended."""
         pending = self._transactional.setdefault(producer_id, {})
         for partition, committed in offsets.items():
             pending[partition] = _Entry(committed, _NOT_WRITTEN)
@@ -103,7 +103,7 @@ class GroupOffsets:
     def appended_in_transaction(
         self, producer_id: int, partition: TopicPartition, committed: CommittedOffset, at: int
     ) -> None:
-        """Take note that a commit of a transaction is in the log; `at` is its offset there."""
+        """Note that a commit of a transaction is in the log; `at` is its offset there."""
         pending = self._transactional.get(producer_id)
         if pending is None or partition not in pending:
             # The transaction has ended meanwhile.
@@ -127,14 +127,14 @@ class GroupOffsets:
         return producer_id in self._transactional
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        """Take the commits of a transaction that was committed, forget those of another."""
+        """Apply the commits of a transaction that was committed, drop those of an aborted one."""
         pending = self._transactional.pop(producer_id, {})
         for partition, (committed, log_offset) in pending.items():
             if is_commit and log_offset != _NOT_WRITTEN:
                 self.put(partition, committed, log_offset)
 
     def put(self, partition: TopicPartition, committed: CommittedOffset, log_offset: int) -> None:
-        """Take a commit from the log, unless a later one is known."""
+        """Apply a commit from the log, unless a later one is known."""
         entry = self._committed.get(partition)
         if entry is None or entry.log_offset < log_offset:
             self._committed[partition] = _Entry(committed, log_offset)

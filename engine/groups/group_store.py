@@ -38,7 +38,7 @@ from engine.naming import coordinator_partition
 
 _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
-#: What failing appends mean to groups and commits alike.
+#: The response codes for failed appends of groups and commits alike.
 LOG_ERRORS = {
     UNKNOWN_TOPIC_OR_PARTITION: COORDINATOR_NOT_AVAILABLE,
     NOT_ENOUGH_REPLICAS: COORDINATOR_NOT_AVAILABLE,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from engine.host.promise import Promise
 
-#: What a client that has no member id yet sends as its id.
+#: The member id in the request of a client that has none yet.
 UNKNOWN_MEMBER = ""
 
 
@@ -29,7 +29,7 @@ class JoinedMember(NamedTuple):
 
 
 class JoinResult(NamedTuple):
-    """What a JoinGroup response says; `members` is empty for all but the leader."""
+    """The result of a JoinGroup; `members` is empty for all but the leader."""
 
     member_id: str
     error_code: int = 0
@@ -42,7 +42,7 @@ class JoinResult(NamedTuple):
 
 
 class SyncResult(NamedTuple):
-    """What a SyncGroup response says."""
+    """The result of a SyncGroup."""
 
     error_code: int = 0
     protocol_type: str | None = None
@@ -51,7 +51,7 @@ class SyncResult(NamedTuple):
 
 
 class ClientOfMember(NamedTuple):
-    """What a member's client says of itself: kept for those who describe the group."""
+    """A member's client id and host, for descriptions of the group."""
 
     client_id: str
     client_host: str

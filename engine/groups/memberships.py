@@ -9,8 +9,8 @@
 | Dead | 15 | 15 | 15 |
 
 The leader's SyncGroup is written to the log; all that are parked are answered then. Heartbeats are
-taken in all states with members: a member that hears of a rebalance (27) goes on
-with what it has, and joins again.
+accepted in all states with members: a member that learns of a rebalance (27) keeps
+its partitions, and joins again.
 
 Source: GRP-1, GRP-7, GRP-8, GRP-9, GRP-15; GroupCoordinator of 3.9.1.
 """
@@ -76,7 +76,7 @@ class Memberships:
     # Join
 
     def join(self, request: JoinRequest) -> Promise[JoinResult]:
-        """Take a JoinGroup; promises what it is answered, once the generation begins."""
+        """Serve a JoinGroup; promise its result, once the generation begins."""
         code = self._refusal_of_join(request)
         if code:
             return _refused(request.member_id, code)
@@ -117,6 +117,7 @@ class Memberships:
         return member is not None or len(group.members) < self._settings.max_size
 
     def _join_new(self, group: Group, request: JoinRequest) -> Promise[JoinResult]:
+        """Serve a join without a member id: add or replace a member, or assign it an id."""
         if group.is_in(GroupState.DEAD):
             return _refused(UNKNOWN_MEMBER, COORDINATOR_NOT_AVAILABLE)
         if not group.supports(request.protocol_type, request.protocols):
@@ -139,6 +140,7 @@ class Memberships:
         return f"{request.client.client_id if name is None else name}-{number}"
 
     def _add(self, group: Group, member_id: str, request: JoinRequest) -> Promise[JoinResult]:
+        """Add a member to the group; return the promise of its join."""
         join: Promise[JoinResult] = Promise()
         member = GroupMember(
             member_id,
@@ -152,6 +154,7 @@ class Memberships:
         return join
 
     def _join_known(self, group: Group, request: JoinRequest) -> Promise[JoinResult]:
+        """Serve a join with a member id: add a pending member, or update a known one."""
         member_id = request.member_id
         if group.is_in(GroupState.DEAD):
             return _refused(member_id, COORDINATOR_NOT_AVAILABLE)
@@ -167,7 +170,7 @@ class Memberships:
             return _refused(member_id, code)
         member = group.members[member_id]
         if self._may_answer_again(group, member, request):
-            # Its response was lost: it is given what it was, without a rebalance.
+            # Its response was lost: it gets the same again, without a rebalance.
             return Promise.of(group.joined(member))
         join: Promise[JoinResult] = Promise()
         self._rebalances.update_member(group, member, request.protocols, request.timeouts, join)
@@ -183,7 +186,7 @@ class Memberships:
     # Sync
 
     def sync(self, request: SyncRequest) -> Promise[SyncResult]:
-        """Take a SyncGroup; promises the member's assignment."""
+        """Serve a SyncGroup; promise the member's assignment."""
         code = self._registry.refusal(request.group_id)
         if code == COORDINATOR_LOAD_IN_PROGRESS:
             # The group will be there, without this rebalance: its members join again.
@@ -214,6 +217,7 @@ class Memberships:
         return sync
 
     def _store_assignments(self, group: Group, assignments: dict[str, bytes]) -> None:
+        """Store the assignments, then answer the waiting syncs; start a rebalance if it fails."""
         generation_id = group.generation_id
         stored = self._store.store_group(group, assignments)
 
@@ -235,7 +239,7 @@ class Memberships:
     # Heartbeat
 
     def heartbeat(self, request: MemberRequest) -> int:
-        """Take a Heartbeat; returns the error code that it is answered."""
+        """Serve a Heartbeat; return its error code."""
         code = self._registry.refusal(request.group_id)
         if code == COORDINATOR_LOAD_IN_PROGRESS:
             return 0
@@ -265,9 +269,10 @@ class Memberships:
         return 0, [self._leave_one(group, member) for member in members]
 
     def _leave_one(self, group: Group, leaving: LeavingMember) -> int:
+        """Remove a member, pending, static or known; return an error code, 0 if removed."""
         member_id = leaving.member_id
         if member_id == UNKNOWN_MEMBER:
-            # An administrator removes a static member, whose id nobody needs to know.
+            # An administrator removes a static member, without its member id.
             instance_id = leaving.group_instance_id
             member_id = group.static_members.get(instance_id, "") if instance_id else ""
             if not member_id:
@@ -300,6 +305,7 @@ def _refusal_of_member(group: Group, request: MemberRequest) -> int:
 
 
 def _refusal_of_sync(group: Group, request: SyncRequest) -> int:
+    """Return the error code of a sync that the group's state or protocol refuses, or 0."""
     member = MemberRequest(
         request.group_id, request.generation_id, request.member_id, request.group_instance_id
     )

@@ -96,6 +96,7 @@ class OffsetCommits:
         return self._store(group, offsets)
 
     def _refusal_of_commit(self, group: Group, request: MemberRequest) -> int:
+        """Return the error code of a commit that the group's state refuses, or 0."""
         if group.is_in(GroupState.DEAD):
             return COORDINATOR_NOT_AVAILABLE
         if request.generation_id < 0 and group.is_in(GroupState.EMPTY):
@@ -119,6 +120,7 @@ class OffsetCommits:
     def _store(
         self, group: Group, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> Promise[Codes]:
+        """Append the offsets to the group's partition; too long metadata is refused alone."""
         max_length = self._settings.offset_metadata_max_bytes
         valid = {
             partition: committed
@@ -167,6 +169,7 @@ class OffsetCommits:
         producer: CommittingProducer,
         offsets: Mapping[TopicPartition, CommittedOffset],
     ) -> Promise[Codes]:
+        """Append the offsets as part of a transaction; they are pending until it ends."""
         max_length = self._settings.offset_metadata_max_bytes
         valid = {key: row for key, row in offsets.items() if len(row.metadata) <= max_length}
         codes = {key: OFFSET_METADATA_TOO_LARGE for key in offsets if key not in valid}
@@ -213,9 +216,9 @@ class OffsetCommits:
     def fetch(
         self, group_id: str, partitions: Iterable[TopicPartition] | None
     ) -> tuple[int, dict[TopicPartition, CommittedOffset]]:
-        """Return an error code, and what is committed: of all partitions for None.
+        """Return an error code, and the committed offsets: of all partitions for None.
 
-        What nobody has committed has the offset −1, also where nobody knows the group.
+        A partition without a commit has the offset −1, also in an unknown group.
         """
         code = self._registry.refusal(group_id, may_be_empty=True)
         if code:
@@ -256,10 +259,10 @@ class OffsetCommits:
     def remove(
         self, group: Group, partitions: Iterable[TopicPartition], *, ends_group: bool = False
     ) -> None:
-        """Forget committed offsets; a group of which nothing is left ends.
+        """Delete committed offsets; a group of which nothing is left ends.
 
-        Tombstones are written for all that there was, in one batch. Nobody waits for them: what a
-        lost tombstone leaves expires again.
+        Tombstones are written for all of them, in one batch. No call waits for them: an offset
+        whose tombstone is lost expires again.
         """
         known = [key for key in partitions if group.offsets.get(key) is not None]
         group.offsets.remove(known)
@@ -288,7 +291,7 @@ def _consumed(group: Group, partitions: Iterable[TopicPartition]) -> list[TopicP
 def _stored(
     group: Group, offsets: Mapping[TopicPartition, CommittedOffset], result: Written
 ) -> Codes:
-    """Take what was written, or forget it; returns the error code for each partition."""
+    """Apply the written offsets, or drop them; return the error code for each partition."""
     code = _commit_code(result.error_code)
     for position, (partition, committed) in enumerate(offsets.items()):
         if group.is_in(GroupState.DEAD):
@@ -301,7 +304,7 @@ def _stored(
 
 
 def _commit_code(code: int) -> int:
-    """Return what a client is told of a commit whose append failed with some error, 0 if none."""
+    """Return the client's code for a commit whose append failed with some error, 0 if none."""
     return INVALID_COMMIT_OFFSET_SIZE if code in TOO_LARGE else LOG_ERRORS.get(code, code)
 
 

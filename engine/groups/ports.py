@@ -1,4 +1,4 @@
-"""What the coordinator of groups needs from outside.
+"""The functions of the broker that the coordinator of groups calls.
 
 Source: D22.
 """
@@ -39,7 +39,7 @@ class CommittingProducer(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What became of an append: Kafka's code, and the offset of its first record."""
+    """The result of an append: Kafka's code, and the offset of its first record."""
 
     error_code: int
     base_offset: int = -1

@@ -1,4 +1,4 @@
-"""Rebalances of a group, the timers of its members, and who is removed.
+"""Rebalances of a group, the timers of its members, and their removal.
 
 ```
  join, leave, expiry ── may rebalance? ── PreparingRebalance ── DelayedJoin ──┐
@@ -8,10 +8,10 @@
 
 A rebalance:
 
-1. Who waits for an assignment is answered REBALANCE_IN_PROGRESS and rejoins.
+1. A member that waits for an assignment is answered REBALANCE_IN_PROGRESS and rejoins.
 2. Members are waited for: of a group that was empty for the initial delay, extended by each that
    joins; else until all have joined, at most the longest rebalance timeout of a member.
-3. Who has not rejoined is removed, but for static members: their sessions have to expire.
+3. A member that has not rejoined is removed, but for static ones: their sessions have to expire.
 4. The next generation begins: each JoinGroup is answered, session timers start again, and SyncGroup
    of each must come within the rebalance timeout.
 
@@ -61,7 +61,7 @@ class Rebalances:
     # Members that join
 
     def add_member(self, group: Group, member: GroupMember, join: Promise[JoinResult]) -> None:
-        """Take a new member; a rebalance begins.
+        """Add a new member; a rebalance begins.
 
         Its client cannot send heartbeats before its JoinGroup is answered, and is not seen to go:
         it is removed if that takes too long.
@@ -81,12 +81,12 @@ class Rebalances:
         timeouts: Timeouts,
         join: Promise[JoinResult],
     ) -> None:
-        """Take a member that joins again; a rebalance begins unless one is under way."""
+        """Update a member that joins again; a rebalance begins unless one is under way."""
         group.update(member, protocols, timeouts, join)
         self.maybe_prepare(group, f"member {member.member_id} joins again")
 
     def add_pending(self, group: Group, member_id: str, session_timeout_ms: int) -> None:
-        """Give out a member id; it is forgotten if nobody joins with it in time."""
+        """Assign a member id; it is forgotten if no client joins with it in time."""
         group.pending_members.add(member_id)
         self._delays.wait(
             _member_key(group, member_id),
@@ -100,7 +100,7 @@ class Rebalances:
             self.remove_pending(group, member_id)
 
     def remove_pending(self, group: Group, member_id: str) -> None:
-        """Forget an id that was given out."""
+        """Remove a pending member id."""
         group.remove(member_id)
         if group.is_in(GroupState.PREPARING_REBALANCE):
             self.check_join(group)
@@ -113,6 +113,7 @@ class Rebalances:
             self._prepare(group, reason)
 
     def _prepare(self, group: Group, reason: str) -> None:
+        """Start a rebalance: fail waiting syncs, and wait for all members to join."""
         # 1
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             self.fail_syncs(group, REBALANCE_IN_PROGRESS)
@@ -130,6 +131,8 @@ class Rebalances:
             self._wait_for_all(group)
 
     def _wait_initially(self, group: Group, delay_ms: int, left_ms: int) -> None:
+        """Wait for more members of a new group; each new one extends it by up to `left_ms`."""
+
         def is_over() -> bool:
             return not group.is_in(GroupState.PREPARING_REBALANCE)
 
@@ -156,10 +159,11 @@ class Rebalances:
         self._delays.wait(_join_key(group), group.rebalance_timeout_ms, is_over, completed)
 
     def check_join(self, group: Group) -> None:
-        """Complete the join of a group if nobody is waited for any more."""
+        """Complete the join of a group if no member is waited for any more."""
         self._delays.check(_join_key(group))
 
     def _complete_join(self, group: Group) -> None:
+        """Complete the join phase: remove absent members, begin a generation, answer joins."""
         # 3
         for member in [m for m in group.members.values() if m.join is None and not m.is_static]:
             group.remove(member.member_id)
@@ -184,6 +188,7 @@ class Rebalances:
     # Syncs
 
     def _wait_for_syncs(self, group: Group) -> None:
+        """Wait for the sync of each member; remove those that exceed the rebalance timeout."""
         generation_id = group.generation_id
 
         def is_over() -> bool:
@@ -207,19 +212,19 @@ class Rebalances:
         self.maybe_prepare(group, "members did not sync in time")
 
     def synced(self, group: Group, member_id: str) -> None:
-        """Take note that a member's SyncGroup has come."""
+        """Note that a member's SyncGroup has come."""
         group.pending_sync_members.discard(member_id)
         self._delays.check(_sync_key(group))
 
     def assign(self, group: Group, assignments: dict[str, bytes]) -> None:
-        """Give all members what they are assigned; the group is stable."""
+        """Send all members their assignments; the group is stable."""
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
         self._answer_syncs(group, 0)
         group.transition_to(GroupState.STABLE, self._now_ms())
 
     def fail_syncs(self, group: Group, error_code: int) -> None:
-        """Take all assignments back, and answer who waits for one with an error."""
+        """Clear all assignments, and answer the members that wait for one with an error."""
         for member in group.members.values():
             member.assignment = b""
         self._answer_syncs(group, error_code)
@@ -235,10 +240,11 @@ class Rebalances:
     # Sessions
 
     def restart_session(self, group: Group, member: GroupMember) -> None:
-        """Start a member's session timer again: it was heard of, or answered."""
+        """Restart a member's session timer: it sent a request, or got a response."""
         self._restart_session_within(group, member, member.timeouts.session_timeout_ms)
 
     def _restart_session_within(self, group: Group, member: GroupMember, timeout_ms: int) -> None:
+        """Restart a member's session; remove it if `timeout_ms` pass without a heartbeat."""
         key = _member_key(group, member.member_id)
         member.is_heartbeat_satisfied = True
         self._delays.check(key)
@@ -284,7 +290,7 @@ class Rebalances:
             self.restart_session(group, member)
 
     def unloaded(self, group: Group) -> None:
-        """Answer all who wait for a group that another broker coordinates now."""
+        """Answer all that wait for a group that another broker coordinates now."""
         group.transition_to(GroupState.DEAD, self._now_ms())
         group.pending_sync_members.clear()
         for member in tuple(group.members.values()):

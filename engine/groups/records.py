@@ -70,7 +70,7 @@ def group_tombstone(group_id: str) -> GroupRecord:
 
 
 def group_record(group: Group, assignments: dict[str, bytes]) -> GroupRecord:
-    """Return the record of a group's generation, with what its members are assigned."""
+    """Return the record of a group's generation, with its members' assignments."""
     key = messages.GroupMetadataKey(group=group.group_id)
     name = group.protocol_name
     value = messages.GroupMetadataValue(

@@ -3,7 +3,7 @@
 ```
  leader of a partition ── loading: read it to its end ── owned: its groups are served
                               │ 14 LOAD_IN_PROGRESS         │
- leader no more ──────────────┴──────> 16 NOT_COORDINATOR <─┘ groups are Dead, who waits is answered
+ leader no more ──────────────┴──────> 16 NOT_COORDINATOR <─┘ groups are Dead, waits are answered
 ```
 
 1. Read the log from its start: of each key the last record counts, a tombstone ends it.
@@ -53,7 +53,7 @@ _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
 
 class _Loaded(NamedTuple):
-    """What a log says: groups, and the last commit of each of their partitions.
+    """The content of a log: groups, and the last commit of each of their partitions.
 
     `pending` has the commits of open transactions, in order: producer, group, partition.
     """
@@ -127,7 +127,7 @@ class GroupRegistry:
         return 0 if partition in self._owned else NOT_COORDINATOR
 
     def add(self, group: Group) -> Group:
-        """Take a group that begins."""
+        """Add a new group."""
         self.groups[group.group_id] = group
         self.held_count = max(self.held_count, len(self.groups))
         self._ids_of.setdefault(self.partition_of(group.group_id), {})[group.group_id] = None
@@ -137,13 +137,13 @@ class GroupRegistry:
         """Forget a group that has ended, unless another has its id by now."""
         if self.groups.get(group.group_id) is group:
             del self.groups[group.group_id]
-            # Elsewhere if the topic has grown meanwhile: what is listed there in vain does no harm.
+            # Elsewhere if the topic has grown meanwhile: a useless entry there does no harm.
             self._ids_of.get(self.partition_of(group.group_id), {}).pop(group.group_id, None)
 
     # Transactions
 
     def note_open(self, producer_id: int, group_id: str) -> None:
-        """Take note that a producer's transaction has commits of a group."""
+        """Note that a producer's transaction has commits of a group."""
         self._open.setdefault(producer_id, set()).add(group_id)
 
     def note_ended(self, producer_id: int, group_id: str) -> None:
@@ -157,7 +157,7 @@ class GroupRegistry:
     def end_transaction(
         self, producer_id: int, partitions: Collection[int], *, is_commit: bool
     ) -> None:
-        """Decide what a transaction has committed in groups of some partitions."""
+        """Commit or drop a transaction's offsets in groups of some partitions."""
         for partition in partitions:
             if partition in self._ended_during_load:
                 self._ended_during_load[partition].append(_Ended(producer_id, is_commit))
@@ -179,7 +179,7 @@ class GroupRegistry:
         drive(self._load(partition, leader_epoch))
 
     def resigned(self, partition: int) -> None:
-        """Let go of the groups of a partition that this broker leads no more."""
+        """Unload the groups of a partition that this broker leads no more."""
         self._loading.pop(partition, None)
         self._ended_during_load.pop(partition, None)
         self._owned.discard(partition)
@@ -202,7 +202,7 @@ class GroupRegistry:
         """Read a partition (1), again and again until it can be read; None if it is lost before."""
         while self._loading.get(partition) == leader_epoch:
             loaded = _Loaded({}, {}, [])
-            # What was written before this reading begins is read.
+            # Records written before this reading begins are read.
             self._ended_during_load[partition] = []
             try:
                 await self._turns.each(
@@ -217,6 +217,7 @@ class GroupRegistry:
         return None
 
     async def _load(self, partition: int, leader_epoch: int) -> None:
+        """Load the groups of a partition, unless this broker resigns while it reads."""
         # 1
         loaded = await self._read(partition, leader_epoch)
         # 3
@@ -253,6 +254,7 @@ def _take(loaded: _Loaded, entry: LoadedRecord) -> None:
 
 
 def _take_record(loaded: _Loaded, entry: LoadedRecord) -> None:
+    """Apply one record of the log to the groups and offsets read so far."""
     decoded, log_offset = decode_group_record(entry.record), entry.log_offset
     key = decoded.key
     if is_offset(decoded):
@@ -272,7 +274,7 @@ def _take_record(loaded: _Loaded, entry: LoadedRecord) -> None:
         elif decoded.value is None:
             offsets.pop(partition, None)
         elif partition not in offsets or offsets[partition][1] < log_offset:
-            # A transaction that is committed late does not undo what was committed meanwhile.
+            # A transaction that is committed late does not undo later commits.
             offsets[partition] = (committed_of(decoded), log_offset)
     elif is_group(decoded):
         if decoded.value is None:

@@ -1,4 +1,4 @@
-"""What requests ask of the coordinator, in values.
+"""Requests to the coordinator, in values.
 
 Source: GroupCoordinator.handleJoinGroup, handleSyncGroup of 3.9.1.
 """
@@ -22,7 +22,7 @@ class JoinRequest(NamedTuple):
     protocols: tuple[Protocol, ...]
     #: Whether a new member is given an id first, and joins with it.
     requires_known_member_id: bool
-    #: Whether a static leader that returns may be asked to leave the assignment as it is.
+    #: Whether a static leader that returns may be requested to leave the assignment as it is.
     supports_skip_assignment: bool
 
 
@@ -39,7 +39,7 @@ class SyncRequest(NamedTuple):
 
 
 class MemberRequest(NamedTuple):
-    """A member of a generation: a Heartbeat, or who commits."""
+    """A member of a generation, in a Heartbeat or a commit."""
 
     group_id: str
     generation_id: int

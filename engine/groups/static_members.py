@@ -31,7 +31,7 @@ class StaticMembers:
     def replace(
         self, group: Group, old_id: str, new_id: str, request: JoinRequest
     ) -> Promise[JoinResult]:
-        """Give a static member its new id; promises what its JoinGroup is answered."""
+        """Replace a static member's id; promise the response to its JoinGroup."""
         instance_id = request.group_instance_id
         assert instance_id is not None, "only static members are replaced"
         leader_before = group.leader_id
@@ -61,7 +61,7 @@ class StaticMembers:
         return join
 
     def _undo(self, group: Group, member: GroupMember, instance_id: str, old_id: str) -> None:
-        """Give the member its old id again: nobody knows the new one."""
+        """Restore the member's old id: no client knows the new one."""
         new_id = member.member_id
         if group.members.get(new_id) is not member:
             return
@@ -77,6 +77,7 @@ class StaticMembers:
 def _answer(
     group: Group, member: GroupMember, request: JoinRequest, leader_before: str | None, code: int
 ) -> JoinResult:
+    """Return the response to a static member that rejoined without a rebalance."""
     if code:
         return JoinResult(
             UNKNOWN_MEMBER,
@@ -90,5 +91,5 @@ def _answer(
     if request.supports_skip_assignment:
         # It leads on without assigning: the assignment is as it was.
         return joined._replace(skip_assignment=member.member_id == group.leader_id)
-    # It must not assign, and cannot be told so: it hears of its old self as the leader.
+    # It must not assign, and the response cannot forbid it: its old id is sent as the leader's.
     return joined._replace(leader_id=leader_before or UNKNOWN_MEMBER, members=())

@@ -12,7 +12,7 @@ from typing import Final
 from engine.wire.codec import message_codec
 from engine.wire.errors import MalformedMessage
 
-#: The protocol type of consumers; Kafka Connect and others have their own.
+#: The protocol type of consumers; Kafka Connect and others have different ones.
 CONSUMER_PROTOCOL_TYPE: Final = "consumer"
 
 _VERSION: Final = Format(">h")

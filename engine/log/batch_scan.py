@@ -1,4 +1,4 @@
-"""Front to back through the batches of a log file, in memory that does not grow with the file.
+"""Read the batches of a log file in order, in memory that does not grow with the file.
 
 ```
 position  0        8          12            16       17
@@ -9,12 +9,12 @@ The same four rules decide for every format where the batches end (`end` is the 
 
 ```
 position >= end − 17          stop: no header left
-length < 14                   CorruptRecord: nothing can be told about what follows
-position > end − 12 − length  stop: the batch is cut off
+length < 14                   CorruptRecord: the next batch cannot be located
+position > end − 12 − length  stop: the batch is incomplete
 otherwise                     a batch, of any bytes; its CRC is the reader's to check
 ```
 
-Source: Kafka's FileLogInputStream.nextBatch. What is left after a stop is `trailing_bytes`.
+Source: Kafka's FileLogInputStream.nextBatch. The bytes left after a stop are `trailing_bytes`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LENGTH_MIN = 14
 class BatchScan:
     """The batches of `file` in [start, end), each with its position, once.
 
-    A batch is a view of a buffer that the next step overwrites: copy what is kept. Raises
+    A batch is a view of a buffer that the next step overwrites: copy the kept ones. Raises
     CorruptRecord at a length below 14 and at a header that no batch can have, after all batches
     before it; `position` is then where the damage starts.
     """
@@ -45,7 +45,7 @@ class BatchScan:
         self.file = file
         #: Where the next batch starts; after the last one, where the batches end.
         self.position = start
-        #: What lies between the last batch and the end of the file, known after the last one.
+        #: The bytes between the last batch and the end of the file, known after the last one.
         self.trailing_bytes = 0
         self._end = file.size_bytes() if end is None else min(end, file.size_bytes())
         self._chunk_bytes = max(chunk_bytes, PROLOGUE_BYTES)
@@ -56,7 +56,7 @@ class BatchScan:
             yield position, self.batch(position, view)
 
     def batch(self, position: int, view: memoryview) -> RecordBatch:
-        """Return the batch behind one of the frames; CorruptRecord, and the scan's end, if none."""
+        """Return the batch of a frame; raise CorruptRecord, and end the scan, if it is none."""
         try:
             return batch_at(view, 0)
         except CorruptRecord as error:
@@ -64,7 +64,7 @@ class BatchScan:
             raise error.at(self.file.path, position) from error
 
     def frames(self) -> Iterator[tuple[int, memoryview]]:
-        """Yield (position, the batch's bytes) without looking into them."""
+        """Yield (position, the batch's bytes) without parsing them."""
         position, end = self.position, self._end
         buffer = memoryview(bytearray(min(self._chunk_bytes, max(end - position, 1))))
         base = position
@@ -73,7 +73,7 @@ class BatchScan:
             if limit - position < PROLOGUE_BYTES:
                 base, limit = position, position + self.file.read_into(position, buffer)
                 if limit - position < PROLOGUE_BYTES:
-                    break  # the file was cut under us
+                    break  # the file was truncated meanwhile
             length = read_length(buffer, position - base)
             if length < LENGTH_MIN:
                 self._stop(position)
@@ -112,11 +112,11 @@ def scan_batches(
 def zero_tail_start(file: File, start: int, *, chunk_bytes: int = SCAN_CHUNK_BYTES) -> int | None:
     """Return `start` if everything from there on is zero (and something is), else None.
 
-    Such a tail is what `log.preallocate` and some crashes leave; it holds no data.
+    Such a tail is left by `log.preallocate` and some crashes; it holds no data.
     """
     size = file.size_bytes()
     position = start
-    # Mostly the first bytes tell.
+    # Mostly the first bytes decide.
     length = PROLOGUE_BYTES
     while position < size:
         chunk = file.read_at(position, min(length, chunk_bytes, size - position))

@@ -1,14 +1,14 @@
-"""Where the batches of a log go on behind damage.
+"""Find the next batch of a log after damage.
 
 ```
 no length that a batch has       search every byte: `after_bad_length`
-a wrong CRC, so that the length  go on where it says the batch ends if a plausible header is
-may be wrong, too                there, unless whole batches that the length covers say otherwise;
+a wrong CRC, so that the length  continue at its stated end if a plausible header is
+may be wrong, too                there, unless whole batches within the length show otherwise;
                                  else search every byte: `after_bad_crc`
 ```
 
 A whole batch has a header that makes sense, a length within the file and the right CRC. A batch
-inside the value of a record is one, too, which is no reason to go on there:
+inside the value of a record is one, too, which is no reason to continue there:
 
 ```
 the CRC of the damaged batch fits the bytes up to a whole batch       its length alone was wrong
@@ -61,7 +61,7 @@ _LEGACY_BYTES_MIN = 26
 _LEGACY_CRC_AT = 12
 _LEGACY_CHECKED_FROM = 16
 _LEGACY_FLAGS = 0x0F
-#: Behind the fixed fields of a message, by its magic: where the size of its key is.
+#: Where a message has the size of its key, after its fixed fields, by its magic.
 _LEGACY_KEY_AT = (18, 26)
 _SIZE_BYTES = 4
 #: Zeros at the end of a batch: no headers, and the end of a value.
@@ -72,10 +72,10 @@ _FIRST_CHUNK_BYTES = 1 << 12
 def resync(
     file: File, position: int, *, end: int | None = None, chunk_bytes: int = SEARCH_CHUNK_BYTES
 ) -> int | None:
-    """Return where the first whole batch at or after `position` starts, or None.
+    """Return the position of the first whole batch at or after `position`, or None.
 
-    Bytes made to look like many nested batches would be read again and again, so at most
-    RESYNC_CHECKED_BYTES_FACTOR times the searched bytes are put through the CRC.
+    Bytes crafted as many nested batches would be read again and again, so the CRC is computed of at
+    most RESYNC_CHECKED_BYTES_FACTOR times the searched bytes.
     """
     end = file.size_bytes() if end is None else min(end, file.size_bytes())
     return next(_whole_batches(file, position, end, chunk_bytes), (None, 0))[0]
@@ -89,9 +89,9 @@ def after_bad_length(
     next_offset: int = 0,
     chunk_bytes: int = SEARCH_CHUNK_BYTES,
 ) -> int | None:
-    """Return where the log goes on after the batch at `position`, whose length is wrong.
+    """Return where the log continues after the batch at `position`, whose length is wrong.
 
-    That is the end of the batch if its CRC says so, and None if no whole batch follows. The log
+    That is the end of the batch if its CRC confirms it, and None if no whole batch follows. The log
     has the offsets below `next_offset` before the batch.
     """
     end = file.size_bytes() if end is None else min(end, file.size_bytes())
@@ -113,21 +113,21 @@ def after_bad_length(
 
 
 class _Chains:
-    """Batches that follow each other, and which of them are the log.
+    """Chains of batches that follow each other, and the decision which of them are the log.
 
-    A chain that goes on to the end of the file, or very far, is. Others end at a second damage,
-    or with the value that they are in: their first offset tells, which comes before that of the
-    long chain behind them, and after the offsets of the log so far.
+    A chain that reaches the end of the file, or very far, is. Others end at a second damage,
+    or with the value that they are in: their first offset decides, which is below that of the
+    long chain after them, and above the offsets of the log so far.
     """
 
     def __init__(self, file: File, end: int, next_offset: int) -> None:
         self._file = file
         self._end = end
         self._next_offset = next_offset
-        #: Where batches of the chains so far start, but for the first of each.
+        #: The positions of batches in the chains so far, but for the first of each.
         self.passed: set[int] = set()
         self._long: int | None = None
-        #: Whether nothing but zeros is known to be behind the chains.
+        #: Whether nothing but zeros is known to follow the chains.
         self.may_end_log = True
         #: Where chains start that are not part of an earlier one, the long one last.
         self.starts: list[int] = []
@@ -169,9 +169,9 @@ def after_bad_crc(
     next_offset: int = 0,
     chunk_bytes: int = SEARCH_CHUNK_BYTES,
 ) -> int:
-    """Return where to go on after the batch at `position`, whose CRC is wrong.
+    """Return where to continue after the batch at `position`, whose CRC is wrong.
 
-    `stated_end` is where its length says that it ends. `end` is returned where no whole batch
+    `stated_end` is its end by its length field. `end` is returned where no whole batch
     follows and the length leads to none.
     """
     end = file.size_bytes() if end is None else min(end, file.size_bytes())
@@ -263,7 +263,7 @@ def _extent_at(file: File, position: int, end: int, chunk_bytes: int) -> _Checks
 
 
 def _end_of_chain(file: File, position: int, end: int, passed: set[int]) -> int | None:
-    """Return how far batches follow each other from a position, at most to the end.
+    """Return the end of the chain of batches from a position, at most `end`.
 
     None if the chain joins an earlier one, whose positions are in `passed`: that one failed.
     """
@@ -279,7 +279,7 @@ def _end_of_chain(file: File, position: int, end: int, passed: set[int]) -> int 
 
 
 def _is_cut_off(file: File, position: int, end: int) -> bool:
-    """Return whether a batch of magic 2 starts at a position whose length leads behind the end."""
+    """Return whether a batch of magic 2 starts at a position and its length exceeds the end."""
     header = file.read_at(position, max(min(HEADER_BYTES, end - position), 0))
     return (
         len(header) == HEADER_BYTES
@@ -300,9 +300,9 @@ def _is_zero(file: File, start: int, end: int) -> bool:
 
 
 def _end_before_zeros(file: File, position: int, end: int, extent: _Checksum | None) -> int | None:
-    """Return where the batch at a position ends if it is the last one, by its CRC, else None.
+    """Return the end of the batch at a position if it is the last one, by its CRC, else None.
 
-    Behind it the file may have zeros, and a few of those may be the batch's own.
+    After it the file may have zeros, and a few of those may belong to the batch.
     """
     if extent is None:
         return None
@@ -337,9 +337,9 @@ def _whole_batches(
 
 
 def _candidates(file: File, start: int, end: int, chunk_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield (position, whole size) wherever the bytes look like the start of a batch."""
+    """Yield (position, whole size) of each possible start of a batch."""
     chunk_bytes = max(chunk_bytes, 2 * HEADER_BYTES)
-    # Mostly the next batch is one of the first KiB behind.
+    # Mostly the next batch is one of the first KiB.
     length = min(_FIRST_CHUNK_BYTES, chunk_bytes)
     while end - start >= _LEGACY_BYTES_MIN:
         chunk = file.read_at(start, min(length, end - start))
@@ -351,7 +351,7 @@ def _candidates(file: File, start: int, end: int, chunk_bytes: int) -> Iterator[
             # No batch starts in zeros, but for the last few, of which an offset may be made.
             start += len(chunk) if is_final else len(chunk) - HEADER_BYTES + 1
             continue
-        # What starts in the last bytes is looked at with the next chunk, where all of it is.
+        # A start in the last bytes is checked with the next chunk, which has all of the header.
         searched = len(chunk) if is_final else len(chunk) - HEADER_BYTES + 1
         for at, size in merge(
             _starts_in(chunk, searched, end - start),
@@ -362,7 +362,7 @@ def _candidates(file: File, start: int, end: int, chunk_bytes: int) -> Iterator[
 
 
 def _starts_in(chunk: bytes, searched: int, bytes_left: int) -> Iterator[tuple[int, int]]:
-    """Yield (place in the chunk, whole size) of what looks like a header of magic 2."""
+    """Yield (place in the chunk, whole size) of each possible header of magic 2."""
     last = min(searched - 1, len(chunk) - HEADER_BYTES)
     for match in _MAGIC_2.finditer(chunk, MAGIC_AT, max(last + HEADER_BYTES, 0)):
         at = match.start() - MAGIC_AT
@@ -374,7 +374,7 @@ def _starts_in(chunk: bytes, searched: int, bytes_left: int) -> Iterator[tuple[i
 def _legacy_starts_in(
     file: File, start: int, chunk: bytes, searched: int, end: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield the same of what looks like a message of magic 0 or 1."""
+    """Yield (place in the chunk, whole size) of each possible message of magic 0 or 1."""
 
     def read(position: int, length: int) -> bytes:
         at = position - start
@@ -429,9 +429,9 @@ def _filled(read: Callable[[int, int], bytes], position: int, limit: int) -> int
 
 
 def _own_end(file: File, position: int, end: int) -> int | None:
-    """Return where a message of magic 0 or 1 ends by its key and value; None for magic 2.
+    """Return the end of a message of magic 0 or 1 by its key and value; None for magic 2.
 
-    It says so beside its length, and the messages in a value may end where the message does.
+    These sizes are independent of its length, and messages in a value may end where it does.
     """
     magic = file.read_at(position + MAGIC_AT, 1)
     if not magic or magic[0] >= MAGIC:

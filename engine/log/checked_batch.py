@@ -1,15 +1,15 @@
-"""What is known by now of one batch that a producer sent: found out at most once, and handed on.
+"""The checks of one batch that a producer sent: each is done at most once, and its result kept.
 
 ```
-header     read when this is made                 append_fast ─┐ hands over what it has seen
-checksum   once, over all bytes behind it         append       ─┘ asks for the rest alone
+header     read when this is made                 append_fast ─┐ passes its results on
+checksum   once, over all bytes after it          append       ─┘ does only the missing checks
 opened     once: compressed records, or as much of them as can be opened, and the fault
 walked     once: what the records have in common (`record_walk.py`)
 ```
 
 Records are opened into memory that is used again for the next batch: fresh memory of that size
 costs as much as opening them, for the kernel hands it out page by page. So `opened` is valid until
-the next batch is looked at. For one thread; pure, but for that memory.
+the next batch is opened. For one thread; pure, but for that memory.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class CheckedBatch:
         self.batch = BatchView(data) if len(data) >= HEADER_BYTES else None
 
     def note_walk(self, walked: Walked, opened: Opened | None) -> None:
-        """Take what `append_fast` has found out of records with a good checksum.
+        """Note the result of `append_fast` for records with a good checksum.
 
-        `opened` is what `open_fast` returned, None also for records that are not compressed.
+        `opened` is the result of `open_fast`, None also for records that are not compressed.
         """
         self._is_walked = opened is not None or not self.is_compressed
         self._walked = walked
@@ -111,9 +111,9 @@ class CheckedBatch:
 
 
 def open_fast(data: memoryview, codec: int) -> Opened | None:
-    """Return the records of a batch that lie in the memory, None where they do not fit there.
+    """Return the opened records of a batch in the shared memory, None if they do not fit there.
 
-    None for what is damaged, too, or compressed in a form that few producers write.
+    None for damaged records, too, or those compressed in a form that few producers write.
     """
     memory = OpenedMemory.memory
     size = fast_decompressor(codec)(data[HEADER_BYTES:], memory)

@@ -4,12 +4,12 @@
 up      messages of magic 0 and 1 from old producers    → one batch of magic 2
 codec   a batch whose topic wants another compression   → the same records, recompressed
 down    any batch for a consumer that knows magic 0 or 1 only; transactions' markers, headers
-        and what a leader added are lost
+        and the leader's fields are lost
 ```
 
 A response to an old consumer has a size before its batches are converted: that of the batches as
-they are stored, or of the first converted one if that is more. What does not fit is cut off, and
-what is missing becomes a batch that claims to go on: the consumer drops both and asks again.
+they are stored, or of the first converted one if that is more. Batches beyond it are truncated, and
+the missing part becomes an incomplete batch: the consumer drops both and fetches again.
 
 Source: Kafka's LogValidator.buildRecordsAndAssignOffsets, RecordsUtil.downConvert,
 LazyDownConversionRecords, LazyDownConversionRecordsSend; KIP-283.
@@ -84,9 +84,9 @@ def rebuilt(records: Iterable[Record], settings: BatchSettings) -> bytearray:
 def down_converted_to_size(
     data: memoryview, magic: int, *, first_offset: int = 0, limit_bytes: int
 ) -> bytearray:
-    """Return what a consumer of magic 0 or 1 is sent in place of stored batches.
+    """Return stored batches as a consumer of magic 0 or 1 is sent them.
 
-    A zstd batch behind the first chunk ends the records. Errors: as `down_converted`.
+    A zstd batch after the first chunk ends the records. Errors: as `down_converted`.
     """
     out = bytearray()
     size_bytes = None
@@ -134,10 +134,10 @@ def _overflow(out: bytearray, left_bytes: int) -> None:
 def down_converted(
     data: memoryview, magic: int, *, first_offset: int = 0, limit_bytes: int
 ) -> bytearray:
-    """Return batches as a consumer of magic 0 or 1 reads them; a cut last batch is left out.
+    """Return batches in the format of a consumer of magic 0 or 1, but for an incomplete last one.
 
-    Batches of that format or an older one stay as they are, transactions' markers go, and of
-    uncompressed ones the records below `first_offset`, which the consumer asked for. May be
+    Batches of that format or an older one stay, transactions' markers are removed, and of
+    uncompressed ones the records below `first_offset`, the consumer's fetch offset. May be
     empty. Errors: UnsupportedCompressionType for zstd; CorruptRecord, DecompressedTooLarge.
     """
     out = bytearray()
@@ -150,6 +150,7 @@ def down_converted(
 
 
 def _down(batch: RecordBatch, magic: int, first_offset: int, limit_bytes: int) -> bytearray:
+    """Return a batch of magic 2 as messages of magic 0 or 1, without headers."""
     codec = batch.codec
     if codec is Codec.ZSTD:
         raise UnsupportedCompressionType(codec, magic)

@@ -1,4 +1,4 @@
-"""Which leader epoch starts at which offset of one log, in memory.
+"""The start offset of each leader epoch of one log, in memory.
 
 ```
 epochs   0    3    4          rising strictly, and so do
@@ -6,16 +6,16 @@ starts   0   87   90          the offsets of their first records   (L4)
          |----|---|------->   an epoch ends where the next one starts, the last at the log's end
 ```
 
-The rules themselves stand beside the file's codec in `leader_epoch_checkpoint.py`. Every method
-that changes something says so, and its caller writes the file: `encode` is the content.
+The rules themselves are in `leader_epoch_checkpoint.py`, with the file's codec. Every method
+that changes something returns True, and its caller writes the file: `encode` is the content.
 
-A follower of a cleaned log may find that an epoch's first batch does not follow on the end of its
-own: what was between is cleaned away, and nothing tells how much of it was of which epoch. Such an
-epoch starts where the log ended, until its leader has told where the one before it ended.
+A follower of a cleaned log may find that an epoch's first batch does not follow the end of its
+log: the batches between are cleaned away, and their epochs are unknown. Such an
+epoch starts where the log ended, until its leader sends the end of the epoch before it.
 
 Source: REPL-1; Kafka's LeaderEpochFileCache; KIP-101, KIP-279.
 Differs: Kafka has such an epoch start at the first batch that is left. A follower that led the
-epoch before then keeps what it wrote alone between the two, see `fetch_state.py`, rule 7.
+epoch before then keeps the records that it alone has between, see `fetch_state.py`, rule 7.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class EpochCache:
 
     def __init__(self, entries: Iterable[EpochStart] = ()) -> None:
         self.entries: tuple[EpochStart, ...] = ()
-        # The offset of the first batch left, by epoch, of those that start behind a gap.
+        # The offset of the first batch left, by epoch, of those that start after a gap.
         self._highest_starts: dict[int, int] = {}
-        #: The newest epoch, −1 without one; batches of the same epoch need no look further.
+        #: The newest epoch, −1 without one; batches of the same epoch need no further check.
         self.latest_epoch = UNDEFINED_EPOCH
         for epoch_start in entries:
             self.assign(epoch_start.epoch, epoch_start.start_offset)
@@ -70,8 +70,8 @@ class EpochCache:
     def assign_behind(self, end_offset: int, epoch: int, first_offset: int) -> None:
         """Note the epoch of a batch that comes next in a log that ends at `end_offset`.
 
-        Behind a gap the epoch starts where the log ended, or just behind the last one without
-        records; `gap` tells of it.
+        After a gap the epoch starts where the log ended, or just after the last one without
+        records; `gap` describes it.
         """
         start_offset = first_offset
         if self.entries and epoch > self.latest_epoch:
@@ -92,7 +92,7 @@ class EpochCache:
         return None
 
     def close_gap(self, gap: EpochGap, start_offset: int) -> bool:
-        """Let the epoch of `gap`, which is open, start where its leader says, or as near as can be.
+        """Set the start of the epoch of `gap` to its leader's, or as near as can be.
 
         Returns whether it changed.
         """
@@ -108,7 +108,7 @@ class EpochCache:
     def truncate_from_end(self, end_offset: int) -> bool:
         """Drop epochs that start at or above the log's new end; returns whether it changed.
 
-        What is left behind a gap starts for good where it starts now, as with every cut.
+        An epoch left after a gap keeps its start for good, as with every truncation.
         """
         self._highest_starts.clear()
         return self._become(truncated_from_end(self.entries, end_offset))
@@ -127,7 +127,7 @@ class EpochCache:
         return self._become(())
 
     def take_over(self, replaced: EpochCache) -> bool:
-        """Know what the epochs of a log know that this one's log is a copy of.
+        """Copy the epochs of the log that this one's log is a copy of.
 
         Returns whether it changed.
         """

@@ -1,7 +1,7 @@
 """The leader epochs of one log with their file, which has what the memory has.
 
-The end of the log is cut by `truncate_from_end`, which leaves the file to its caller: epochs that
-start behind the end of a log are dropped by the loader, so `log_truncation.py` writes them later.
+The end of the log is truncated by `truncate_from_end`, which leaves the file to its caller: epochs
+that start after the end of a log are dropped by the loader, so `log_truncation.py` writes later.
 
 Source: Kafka's LeaderEpochFileCache; KAFKA-15046.
 """
@@ -17,7 +17,7 @@ from engine.log.epoch_cache import EpochCache, EpochGap
 
 
 class EpochStore(EpochCache):
-    """Leader epochs whose every change but a cut is durable when the call returns."""
+    """Leader epochs whose every change but a truncation is durable when the call returns."""
 
     __slots__ = ("_files", "directory")
 
@@ -36,7 +36,7 @@ class EpochStore(EpochCache):
         return True
 
     def close_gap(self, gap: EpochGap, start_offset: int) -> bool:
-        """Let an epoch start where its leader says; returns whether it changed."""
+        """Set the start of an epoch to its leader's; return whether it changed."""
         if not super().close_gap(gap, start_offset):
             return False
         self.write()
@@ -57,7 +57,7 @@ class EpochStore(EpochCache):
         return True
 
     def take_over(self, replaced: EpochCache) -> bool:
-        """Know what the epochs of the log that is copied know; returns whether it changed."""
+        """Copy the epochs of the log that is copied; return whether they changed."""
         if not super().take_over(replaced):
             return False
         self.write()

@@ -1,7 +1,7 @@
 """The fast path of a log read: records of one segment, from the batch that holds an offset on.
 
-`log_reader.read_slice` is the judge of all others: offsets outside of the log, damage, batches that
-are cut or compacted away, transactions that were aborted.
+`log_reader.read_slice` serves all others: offsets outside of the log, damage, batches that are
+incomplete or compacted away, transactions that were aborted.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from engine.model import new_tuple
 def read_slice_fast(
     log: LocalLog, start_offset: int, max_bytes: int, upper_bound: int
 ) -> bytes | FetchSlice | None:
-    """Return what a read finds below `upper_bound` with at least one batch: bytes, or a region.
+    """Return the batches of a read below `upper_bound`, at least one: bytes, or a region.
 
-    None where there is more to it. Raises CorruptRecord at damage.
+    None if the read needs the general way. Raises CorruptRecord at damage.
     """
     if start_offset < log.log_start_offset or max_bytes < 0:
         return None
@@ -45,7 +45,7 @@ def read_slice_fast(
 
 
 def has_aborted_behind(log: LocalLog, offset: int) -> bool:
-    """Return whether some transaction may have been aborted at or behind an offset."""
+    """Return whether some transaction may have been aborted at or after an offset."""
     active = log.active_segment
     if offset >= active.base_offset:
         return bool(active.aborted)

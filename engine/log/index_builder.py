@@ -7,9 +7,9 @@ before each batch   if more than index.interval.bytes lie between the last entry
 at the end          the largest timestamp once more, if the last entry has another
 ```
 
-Entries rise: an offset that is not behind the last entry's is `IndexOrderBroken`, and so is a
-largest timestamp whose offset lies before the last entry's. Only where an entry falls due is that
-found out; offsets that fall back between two entries go unseen.
+Entries rise: an offset that is not above the last entry's is `IndexOrderBroken`, and so is a
+largest timestamp whose offset is below the last entry's. Only where an entry falls due is that
+noticed; offsets that fall back between two entries go unseen.
 
 Source: Kafka's LogSegment.recover; LOG-2, LOG-5. A leader writes the same entries while it appends,
 one batch at a time; a follower, which appends whole fetch responses, writes fewer.
@@ -44,7 +44,7 @@ class IndexBuilder:
         self._largest_offset = base_offset
 
     def see(self, position: int, last_offset: int, max_timestamp_ms: int) -> None:
-        """Go on by one batch, the next in the file; raises IndexOrderBroken."""
+        """Process the next batch in the file; raises IndexOrderBroken."""
         if max_timestamp_ms > self._largest:
             self._largest = max_timestamp_ms
             self._largest_offset = last_offset

@@ -1,8 +1,8 @@
 """The indexes of closed segments that are in memory: bounded in bytes, for all logs of a process.
 
 ```
-a look-up loads an index whole     noted here; beyond the bound the least recently used ones go
-a segment is closed                the same: what it wrote to its files is read again when needed
+a look-up loads an index whole     noted here; beyond the bound the least recently used are dropped
+a segment is closed                the same: its files are read again when needed
 ```
 
 A look-up keeps the index while it needs it. Where there is no room, a look-up by offset searches
@@ -19,7 +19,7 @@ from weakref import ReferenceType, ref
 
 from engine.limits import LOADED_INDEXES_BYTES_MAX
 
-#: What the smallest indexes take, and being noted here.
+#: The memory of the smallest indexes, with their row here.
 _OBJECT_BYTES = 1024
 
 
@@ -27,7 +27,7 @@ class IndexedSegment(Protocol):
     """A segment whose indexes may be dropped from memory."""
 
     def drop_indexes(self) -> None:
-        """Forget the indexes if its files say the same."""
+        """Drop the indexes if its files have the same entries."""
 
 
 class IndexMemory:
@@ -42,7 +42,7 @@ class IndexMemory:
         self.size_bytes = 0
 
     def note(self, segment: IndexedSegment, size_bytes: int) -> None:
-        """Note what the indexes of a segment take by now, and drop others beyond the bound."""
+        """Note the present memory of a segment's indexes, and drop others beyond the bound."""
         with self._lock:
             self._forget(id(segment))
             reference = ref(segment, partial(self._collected, id(segment)))
@@ -67,7 +67,7 @@ class IndexMemory:
                 self._loaded[id(segment)] = noted
 
     def forget(self, segment: IndexedSegment) -> None:
-        """Leave out a segment that is gone."""
+        """Remove a segment that is deleted."""
         with self._lock:
             self._forget(id(segment))
 

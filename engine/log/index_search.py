@@ -5,8 +5,8 @@ last entry at or below the offset?  ── yes ─> it
       no: halves of 8-byte reads, until READ_ENTRIES are left ── one read of these ─> the entry
 ```
 
-To read an index whole costs thousands of times as much. A file of which that many reads cannot
-tell the end, or whose entries that are met do not rise, is read whole by who looks it up.
+To read an index whole costs thousands of times as much. A file whose end that many reads cannot
+find, or whose entries on the way do not rise, is read whole by the caller.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def search_offset_index(
     """Return the greatest entry at or below `offset`, (base offset, 0) without one.
 
     None where the index has to be read whole: it is missing, preallocated, damaged where it was
-    looked at, or `is_read_whole` of its size in bytes says so. Source: LOG-3.
+    read, or `is_read_whole` decides so by its size in bytes. Source: LOG-3.
     """
     try:
         handle = files.open(path)

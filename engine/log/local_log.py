@@ -7,14 +7,14 @@ and delayed removals go to `LogTasks`. One thread owns a log.
 ```
 log start offset ≤ first offset kept        recovery point ≤ log end offset          L1
 [segment][segment][active segment]
-   flushed whole ->|   may be lost in a power cut, cut to whole batches at the next start
+   flushed whole ->|   may be lost in a power cut, truncated to whole batches at the next start
 ```
 
 What a crash leaves, by operation (each step durable in the order given, `loader.py` picks up):
 
 ```
 roll      old indexes written · new files · snapshot · sync of all that, on a worker thread
-          the recovery point moves only after the sync: what came before is read again
+          the recovery point moves only after the sync: the records before it are read again
 truncate  see `log_truncation.py`
 delete    see `log_deletion.py`
 ```
@@ -80,7 +80,7 @@ from engine.records.batch_header import (
 from engine.records.crc import crc32c
 from engine.records.record import NO_TIMESTAMP, increment_sequence
 
-#: What the attributes of a batch in no transaction say: its codec.
+#: The attributes of a batch in no transaction: its codec alone.
 CODECS_ALONE = frozenset(range(5))
 _FAST_ATTRIBUTES = CODECS_ALONE | {codec | TRANSACTIONAL_FLAG for codec in CODECS_ALONE}
 
@@ -110,8 +110,8 @@ class LocalLog:
         self.log_end_offset = loaded.log_end_offset
         #: The topic's id as text, None until someone has assigned one.
         self.topic_id = loaded.topic_id
-        #: How often records were cut off: who reads on a worker thread looks whether it is the
-        #: same.
+        #: How often records were truncated: a reader on a worker thread compares it before and
+        #: after.
         self.truncation_count = 0
         self._flush = LogFlush(
             files,
@@ -129,7 +129,7 @@ class LocalLog:
         self.configure(config)
 
     def configure(self, config: LogConfig) -> None:
-        """Take new settings."""
+        """Apply new settings."""
         self.config = config
         self._rules = LeaderRules(config)
         self._largest_time_fast = self._rules.largest_time_fast
@@ -141,7 +141,7 @@ class LocalLog:
             segment.configure(config)
 
     def _note_settled(self) -> None:
-        # Before a truncation is durable nothing is appended without a look at it.
+        # Before a truncation is durable every append checks it first.
         self._may_append_fast = self._rules.is_fast_path_topic and self._truncation.is_settled
 
     @property
@@ -189,7 +189,7 @@ class LocalLog:
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo:
-        """Append what a producer sent, as one batch, and return where it is (HW-4).
+        """Append a producer's batches as one batch, and return its offsets (HW-4).
 
         `batches` must be writable: offset and epoch are set in it. Errors: those of
         `validation.py` and `producer_state.py`, RecordListTooLarge; nothing is written then.
@@ -209,8 +209,8 @@ class LocalLog:
     ) -> AppendInfo | CheckedBatch | None:
         """Append one batch that only needs its offset and epoch set, as nearly all are.
 
-        For any other nothing is done: returns what `append` need not find out again, None after a
-        look at the header alone. Errors: those of `producer_state.py`; nothing is written then.
+        For any other nothing is done: returns the checks that `append` need not repeat, None after
+        the header alone. Errors: those of `producer_state.py`; nothing is written then.
         """
         if len(batches) < HEADER_BYTES or not self._may_append_fast:
             return None
@@ -301,9 +301,9 @@ class LocalLog:
     def append_as_follower(
         self, batches: memoryview, now_ms: int, leader_epoch: int = EPOCH_MAX
     ) -> AppendInfo:
-        """Append what a leader sent, as it is; a last batch that is cut short is left out.
+        """Append fetched batches unchanged; an incomplete last batch is left out.
 
-        Batches of a later epoch than the leader's, and all behind them, are left out too. Errors:
+        Batches of a later epoch than the leader's, and all after them, are left out too. Errors:
         those of `replica_chunks`; nothing is written then.
         """
         info = self.append_as_follower_fast(batches, now_ms, leader_epoch)
@@ -351,10 +351,11 @@ class LocalLog:
         return new_tuple(AppendInfo, appended)
 
     def _append_chunk(self, data: memoryview, chunk: ReplicaChunk, now_ms: int) -> None:
+        """Append a chunk of fetched batches; epochs come first, producer states last."""
         epochs, end_offset = self.epochs, self.log_end_offset
         for batch in chunk.batches:
             if batch.magic < MAGIC:
-                # Below magic 2 nothing says the epoch: those before would be wrong from here on.
+                # Below magic 2 a batch has no epoch: the earlier ones would be wrong from here on.
                 epochs.clear()
             elif batch.leader_epoch != epochs.latest_epoch:
                 epochs.assign_behind(end_offset, batch.leader_epoch, batch.first_offset)
@@ -394,7 +395,7 @@ class LocalLog:
     # Epochs
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int] | None:
-        """Return the largest known epoch ≤ the one asked for and its end offset, or None."""
+        """Return the largest known epoch ≤ the requested one and its end offset, or None."""
         epoch, end = self.epochs.end_offset_for(leader_epoch, self.log_end_offset)
         return None if end < 0 else (epoch, end)
 
@@ -439,7 +440,7 @@ class LocalLog:
         )
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """Return where readers of committed records stop (exclusive), at most the watermark."""
+        """Return the last stable offset (exclusive end), at most the watermark."""
         unstable = self.producers.first_unstable_offset(high_watermark)
         if unstable is None or unstable >= high_watermark:
             return high_watermark
@@ -450,8 +451,8 @@ class LocalLog:
     def roll(self, now_ms: int, first_offset: int | None = None) -> Segment:
         """Close the active segment and start one at `first_offset`, by default the log's end.
 
-        An empty active segment at that offset stays. The closed one is made durable beside the
-        loop, and the recovery point then moves up.
+        An empty active segment at that offset stays. The closed one is made durable on a worker
+        thread, and the recovery point then moves up.
         """
         base = max(self.log_end_offset, first_offset or 0)
         active = self._active
@@ -460,7 +461,7 @@ class LocalLog:
         self._truncation.settle()
         active.become_inactive()
         if self.recovery_point >= base:
-            # Recovery would begin behind it, and never look at its indexes again.
+            # Recovery would begin after it, and never check its indexes again.
             active.sync(with_indexes=True)
         segment = self._start_segment(base, now_ms)
         self._lines.rolled(base)
@@ -481,7 +482,7 @@ class LocalLog:
         return segment
 
     def raise_end(self, offset: int, now_ms: int) -> None:
-        """Let the log end at a later offset, with nothing before it: a segment starts there."""
+        """Set the log's end to a later offset, without records: a segment starts there."""
         assert offset > self.log_end_offset
         self.roll(now_ms, offset)
         self.log_end_offset = offset
@@ -511,9 +512,9 @@ class LocalLog:
     # Truncating
 
     def truncate_to(self, offset: int, now_ms: int) -> bool:
-        """Remove all at and behind `offset`; returns whether something was.
+        """Remove all records from `offset` on; return whether there were any.
 
-        The offset is one where a batch begins, or all of the batch around it goes. Below the
+        The offset is one where a batch begins, or all of the batch around it is removed. Below the
         first segment this is `restart_at`. Nothing is synced here: see `log_truncation.py`.
         """
         assert offset >= 0
@@ -567,7 +568,7 @@ class LocalLog:
     ) -> bool:
         """Raise the log's start; returns whether it rose.
 
-        Records below it are gone for readers; segments go with the next retention run.
+        Records below it are not readable any more; segments are deleted with the next retention.
         Raises OffsetOutOfRange above the high watermark.
         """
         if offset > high_watermark:
@@ -589,15 +590,15 @@ class LocalLog:
         return self._deletion.delete_before(offset, high_watermark, now_ms)
 
     def replace_segments(self, new: Segment, old: Sequence[Segment]) -> None:
-        """Put a cleaned segment in the place of neighbours, of which none is active."""
+        """Replace neighbouring segments, of which none is active, by a cleaned one."""
         self._truncation.settle()
         self._deletion.replace(new, old)
         self._flush.note_new_names()
 
     def take_over(self, replaced: LocalLog) -> None:
-        """Know what a log knows that this one is a copy of, and no batch tells: it takes its place.
+        """Copy the state that no batch has from the log that this one is a copy of and replaces.
 
-        That is where the log starts, its epochs without records, producers all of whose records are
+        That is the log start offset, its epochs without records, producers all of whose records are
         deleted, and the topic's id, which a power cut takes from a copy whose folder is not synced.
         Both logs end at the same offset.
         """
@@ -611,9 +612,9 @@ class LocalLog:
             self.snapshots.take(end, self.log_start_offset, self.producers)
 
     def rename_directory(self, directory: str) -> None:
-        """Rename the directory, once nothing is owed to the disk under its old name.
+        """Rename the directory, once all its syncs are done under its old name.
 
-        Raises the StorageError of what was owed, or of the rename; the name is the old one then.
+        Raises the StorageError of the syncs, or of the rename; the name is the old one then.
         """
         self._truncation.settle()
         self._flush.rename(directory)

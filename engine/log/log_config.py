@@ -1,4 +1,4 @@
-"""The settings of one log: those of Kafka's topic keys that storage goes by.
+"""The settings of one log: those of Kafka's topic keys that storage uses.
 
 Field names are the topic keys with `_` for `.` and `-`. A change of settings replaces the whole
 value (`LocalLog.configure`).
@@ -12,7 +12,7 @@ from engine.limits import OPENED_MEMORY_BYTES_MAX, UNCOMPRESSED_BATCH_FACTOR
 from engine.records.codec import Codec
 from engine.records.record import TimestampType
 
-#: What Kafka takes for "never" and "no bound" in keys of type long.
+#: Kafka's value for "never" and "no bound" in keys of type long.
 LONG_MAX = (1 << 63) - 1
 
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -54,8 +54,8 @@ class LogConfig(NamedTuple):
 
     @property
     def opened_batch_bytes_max(self) -> int:
-        """Return how large the records of one batch may be when the broker opens it.
+        """Return the largest size of the records of one batch that the broker opens, in bytes.
 
-        What fits into the memory that is there for it always may.
+        Records that fit into the memory reserved for them are always allowed.
         """
         return max(UNCOMPRESSED_BATCH_FACTOR * self.max_message_bytes, OPENED_MEMORY_BYTES_MAX)

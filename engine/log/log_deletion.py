@@ -29,7 +29,7 @@ from engine.naming import FileState
 
 
 class DeletableLog(Protocol):
-    """What deletion needs of the log that it belongs to."""
+    """The parts of a log that its deletion needs."""
 
     config: LogConfig
     segments: SegmentList
@@ -79,6 +79,7 @@ class LogDeletion:
         return count
 
     def _delete_oldest(self, count: int, high_watermark: int, now_ms: int) -> None:
+        """Delete the oldest `count` segments; the log start offset rises to the next one."""
         log = self._log
         if count == len(log.segments):
             # A log always has a segment to append to.
@@ -93,13 +94,13 @@ class LogDeletion:
         self.discard(doomed)
 
     def replace(self, new: Segment, old: Iterable[Segment]) -> None:
-        """Put a segment of `.cleaned` files in the place of others; `loader.py` picks up.
+        """Replace segments by one of `.cleaned` files; `loader.py` recovers after a crash.
 
         All its names are durable before. A prefix of these changes of names reads as the old
-        segments, or as the new one, with those behind it that were not renamed yet:
+        segments, or as the new one, with those after it that were not renamed yet:
 
         1 `.cleaned` to `.swap`, the .log first     2 old ones to `.deleted`, lowest first
-        3 `.swap` to live names, the .log first     4 snapshots of bases that are no more
+        3 `.swap` to live names, the .log first  4 snapshots of removed bases
 
         Source: L8; Kafka's LocalLog.replaceSegments.
         """
@@ -112,7 +113,7 @@ class LogDeletion:
         discard_replaced(self._files, gone, new, log.snapshots, tasks, delay_ms=delay_ms)
 
     def discard(self, segments: Iterable[Segment]) -> None:
-        """Take segments out in this order: renamed now, unlinked after the delay."""
+        """Remove segments in this order: renamed now, unlinked after the delay."""
         log, gone = self._log, list(segments)
         for segment in gone:
             log.segments.remove(segment)

@@ -1,14 +1,14 @@
-"""How far one log is durable, and what makes it so.
+"""The recovery point of one log, and the flushes that move it.
 
 ```
-recovery point   all below it is on disk; behind it a power cut may take records, and the next
+recovery point   all below it is on disk; after it a power cut may take records, and the next
                  start reads them again
 flush            now, on the caller's thread: flush.messages, flush.ms, the end
-flush beside     a rolled segment: on a worker thread; the recovery point moves afterwards, and not
-                 above a truncation meanwhile: what was appended there since was never synced
+flush later      a rolled segment: on a worker thread; the recovery point moves afterwards, and not
+                 above a truncation meanwhile: records appended there since were never synced
 ```
 
-A log may be deleted while it is flushed: a folder that is gone is no failed disk.
+A log may be deleted while it is flushed: a removed folder is no failed disk.
 
 Source: LOG-11; Kafka's UnifiedLog.flush, LocalLog, Utils.flushDirIfExists.
 """
@@ -55,9 +55,9 @@ class LogFlush:
         *,
         recovery_point: int,
     ) -> None:
-        """`end_offset` is asked for the log's end (exclusive)."""
+        """Begin; `end_offset` returns the log's end (exclusive)."""
         self._files = files
-        #: Held while the directory has its name looked up or changed.
+        #: Held during a look-up or a change of the directory's name.
         self._naming = Lock()
         self.directory = directory
         self._segments = segments
@@ -141,7 +141,7 @@ class LogFlush:
             self._files.sync_dir(self.directory)
 
     def rename(self, directory: str) -> None:
-        """Rename the log's folder; nobody who syncs its names on a worker thread finds it gone."""
+        """Rename the log's folder; a sync of its names on a worker thread finds it all the same."""
         with self._naming:
             self._files.rename(self.directory, directory)
             self.directory = directory
@@ -156,7 +156,7 @@ class LogFlush:
         return [(segment, segment is not active) for segment in segments]
 
     def _sync(self, segments: Iterable[tuple[Segment, bool]], snapshots: Iterable[int]) -> None:
-        """Sync what the loop has chosen. May run on a worker thread."""
+        """Sync the files that the loop has chosen. May run on a worker thread."""
         for segment, with_indexes in segments:
             segment.sync(with_indexes=with_indexes)
         self._snapshots.sync(snapshots)

@@ -1,4 +1,4 @@
-"""What operators look for in a broker's log about one partition's log, at INFO.
+"""The log lines about one partition's log that operators search for, at INFO.
 
 ```
 Rolled new log segment at offset <base>
@@ -9,8 +9,8 @@ Deleting segment LogSegment(…) due to log retention size <bytes> breach …
 Deleting segments due to log start offset <offset> breach: …
 ```
 
-The loggers, the head in brackets and the first words are Kafka's, which tools look for.
-Source: kafka.log.UnifiedLog, LocalLog. Differs: a roll does not say how long it took.
+The loggers, the head in brackets and the first words are Kafka's, which tools search for.
+Source: kafka.log.UnifiedLog, LocalLog. Differs: a roll's line does not have its duration.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LogMessages:
 
     def __init__(self, topic_partition: TopicPartition, directory: str) -> None:
         self.topic_partition = topic_partition
-        #: The partition's own folder; lines name the one it lies in.
+        #: The partition's folder; lines name the directory that contains it.
         self.directory = directory
 
     def rolled(self, base_offset: int) -> None:
@@ -94,6 +94,7 @@ class LogMessages:
     def _deleting_one(
         self, segment: RetainedSegment, reason: RetentionReason, left_bytes: int, config: LogConfig
     ) -> None:
+        """Log the deletion of one segment with Kafka's text of the reason."""
         if reason is RetentionReason.TIME:
             why = (
                 f"log retention time {config.retention_ms}ms breach based on the largest record"

@@ -2,14 +2,14 @@
 
 ```
 start offset → segment with the greatest base ≤ it → index → walk over headers → position
-             → next segment, if this one has nothing at or behind it
-upper bound  → the same way; the end of the log is known without looking
+             → next segment, if this one has nothing at or after it
+upper bound  → the same way; the end of the log is known without a search
 ```
 
 Source: REPL-15; Kafka's LocalLog.read, UnifiedLog.fetchOffsetByTimestamp; FET-3, FET-5, FET-6, L5.
-Differs: a time that only records below the log's start have is looked for in later segments too,
-and so is one behind a segment without any times, which counts by when its file was changed; Kafka
-gives up after the first segment that could have it.
+Differs: a time that only records below the log's start have is searched in later segments too,
+and so is one after a segment without any times, which counts by its file's modification time; Kafka
+stops after the first segment that could have it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.log.segment_list import SegmentList
 from engine.log.txn_index import AbortedTransaction, aborted_between
 from engine.records.record import NO_TIMESTAMP
 
-#: What ListOffsets asks for by a number below 0 in place of a time.
+#: The numbers below 0 that ListOffsets has in place of a time.
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
@@ -38,7 +38,7 @@ LATEST_TIERED = -5
 
 
 class ReadBounds:
-    """What a read may see: [log start, log end] and an upper bound (exclusive) below the end."""
+    """The bounds of a read: [log start, log end] and an upper bound (exclusive) below the end."""
 
     __slots__ = ("log_end_offset", "log_start_offset", "upper_bound")
 
@@ -60,7 +60,7 @@ def read_slice(
     """Return batches from the one that holds `start_offset` on, of one segment.
 
     With `at_least_one_batch` the first one is whole, also beyond `max_bytes`. Empty at and
-    behind the upper bound. Errors: OffsetOutOfRange outside of the log, NegativeReadSize,
+    after the upper bound. Errors: OffsetOutOfRange outside of the log, NegativeReadSize,
     CorruptRecord at damage.
     """
     end = bounds.log_end_offset
@@ -86,7 +86,7 @@ def read_slice(
                 collect_aborted(segments, start_offset, upper) if fetch_slice.size_bytes else ()
             )
         except BaseException:
-            # Nobody else has the region that it was found for.
+            # No reader has the region that it was found for.
             fetch_slice.release()
             raise
     return fetch_slice
@@ -100,6 +100,7 @@ def _slice_from(
     bounds: ReadBounds,
     at_least_one_batch: bool,
 ) -> FetchSlice:
+    """Return the records from an offset on, from the first segment that has any."""
     if max_bytes < 0:
         raise NegativeReadSize(max_bytes)
     following: Segment | None = segment
@@ -121,7 +122,7 @@ def _slice_from(
             fetch_slice.is_first_batch_incomplete = size < place.size_bytes
             return fetch_slice
         following = segments.higher(segment.base_offset)
-    # Everything at or behind the offset was compacted away.
+    # Everything at or after the offset was compacted away.
     return FetchSlice(end_of(segments, bounds.log_end_offset))
 
 
@@ -194,7 +195,7 @@ def offset_for_timestamp(
 ) -> OffsetAndTimestamp | None:
     """Return the first record with this time or a later one, None without one.
 
-    Times below 0 ask for ends: LATEST (the log's end: the caller puts its own bound there),
+    Times below 0 request ends: LATEST (the log's end: the caller puts its bound there),
     EARLIEST, MAX_TIMESTAMP (the first record with the largest time), EARLIEST_LOCAL,
     LATEST_TIERED (never there).
     """
@@ -224,6 +225,7 @@ def offset_for_timestamp(
 
 
 def _max_timestamp(segments: SegmentList) -> OffsetAndTimestamp | None:
+    """Return the first record with the largest timestamp; None if none has a timestamp."""
     segment = max(segments, key=lambda candidate: candidate.largest.timestamp)
     largest = segment.largest
     start = segment.index.lookup(largest.offset).position

@@ -1,20 +1,20 @@
-"""What a truncation owes the disk, paid on a worker thread and before the next append.
+"""The syncs that a truncation leaves, done on a worker thread and before the next append.
 
 ```
-on the loop      1 later segments renamed, highest first   2 .log cut   3 memory: end, epochs,
+on the loop      1 later segments renamed, highest first   2 .log truncated   3 memory: end, epochs,
                    recovery point, producers
-beside it        4 names synced   5 .log synced   6 epochs written   7 recovery points of the
+later            4 names synced   5 .log synced   6 epochs written   7 recovery points of the
                    directory written
-next append      waits for 4 to 7, or does what of them nobody has begun
+next append      waits for 4 to 7, or does those that have not begun
 ```
 
 A crash leaves a prefix of 1, 2, 4 … 7 (file systems write changes of names and sizes in their
-order), and any prefix is a log: what is still named is a run of whole segments, an epoch that
-starts behind the end is dropped by the loader, and a recovery point above the end counts as the
-end. Only an append on top of a cut that is not durable would be lost in what the disk still has.
-What a killed process has left owing, the next one pays as it loads the log (`loader.py`).
+order), and any prefix is a log: the named files are a run of whole segments, an epoch that
+starts after the end is dropped by the loader, and a recovery point above the end counts as the
+end. Only an append after a truncation that is not durable would be lost: the disk has old records.
+The steps that a killed process has left, the next one does as it loads the log (`loader.py`).
 
-Source: LOG-12; KAFKA-15046. Differs: Kafka writes epochs later and syncs no cut.
+Source: LOG-12; KAFKA-15046. Differs: Kafka writes epochs later and syncs no truncation.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class _DurableSteps:
         self._failure: Exception | None = None
 
     def run(self) -> None:
-        """Run what is left; raises what a step raised, again for those who come later.
+        """Run the remaining steps; raise the error of a step, again for later callers.
 
-        No step is tried twice: what a failed sync has left is unknown (D20), nor is what a fault
-        of our own has left.
+        No step is tried twice: the state after a failed sync is unknown (D20), and so it is after a
+        fault of our code.
         """
         with self._lock:
             if self._failure is not None:
@@ -58,7 +58,7 @@ class _DurableSteps:
 
 
 class LogTruncation:
-    """What of the last truncation of one log is not durable yet."""
+    """The steps of the last truncation of one log that are not durable yet."""
 
     __slots__ = ("_epochs", "_flush", "_hooks", "_on_settled", "_owed", "_topic_partition")
 
@@ -70,7 +70,7 @@ class LogTruncation:
         hooks: LogHooks,
         on_settled: Callable[[], None],
     ) -> None:
-        """`on_settled` is told on the loop when a truncation has become durable."""
+        """Begin; `on_settled` is called on the loop when a truncation has become durable."""
         self._topic_partition = topic_partition
         self._epochs = epochs
         self._flush = flush
@@ -96,7 +96,7 @@ class LogTruncation:
             self._owe((self._epochs.write,))
 
     def owe_truncation(self, end_offset: int, log_files: Sequence[Segment]) -> None:
-        """Lower what depends on the log's end, and schedule the syncs: steps 4 to 7.
+        """Lower the values that depend on the log's end, and schedule the syncs: steps 4 to 7.
 
         `log_files` are the segments whose .log was truncated.
         """
@@ -112,11 +112,12 @@ class LogTruncation:
         )
 
     def _owe(self, steps: Sequence[Callable[[], None]]) -> None:
+        """Run the durable steps of a truncation on a worker thread; a failure is reported."""
         owed = self._owed = _DurableSteps(steps)
 
         def done(failure: StorageError | None) -> None:
             if self._owed is not owed:
-                # Somebody could not wait, and has seen for himself how it went.
+                # A caller could not wait, and has run the steps itself.
                 return
             if failure is not None:
                 self._hooks.on_failure(failure)

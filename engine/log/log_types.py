@@ -1,4 +1,4 @@
-"""What crosses the wall of one log: what an append did, what a read found."""
+"""The values that a log's callers get: the results of appends and reads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.records.record import NO_TIMESTAMP
 
 
 class OffsetOutOfRange(ApiError):
-    """An offset lies outside of what a log has; both bounds are offered ones."""
+    """An offset is outside of a log; both bounds are offered ones."""
 
     def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
         super().__init__(
@@ -52,7 +52,7 @@ class RecordListTooLarge(ApiError):
 
 
 class UnexpectedAppendOffset(StorageError):
-    """A leader sent a follower what it has already, or what does not rise."""
+    """A leader sent a follower offsets that it has already, or that do not rise."""
 
     def __init__(self, first_offset: int, last_offset: int, log_end_offset: int) -> None:
         super().__init__(
@@ -78,12 +78,12 @@ class BatchOfLaterEpoch(ApiError):
         self.leader_epoch = leader_epoch
 
 
-#: For those who append batches of any epoch.
+#: For appends of batches of any epoch.
 EPOCH_MAX = (1 << 31) - 1
 
 
 class AppendInfo(NamedTuple):
-    """What an append did.
+    """The result of an append.
 
     Both offsets are inclusive, −1 when nothing was appended. `log_append_time_ms` is −1 unless
     the broker sets times. A duplicate's offsets and time are those of the batch that is there.
@@ -100,7 +100,7 @@ class AppendInfo(NamedTuple):
 
 
 class OffsetMetadata(NamedTuple):
-    """An offset with its place, so that distances in bytes need no look-up (HW-19)."""
+    """An offset with its position, so that distances in bytes need no look-up (HW-19)."""
 
     offset: int
     segment_base_offset: int
@@ -108,7 +108,7 @@ class OffsetMetadata(NamedTuple):
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """What a look-up by time gives; −1 and None where the log does not say."""
+    """The result of a look-up by time; −1 and None where the log does not have them."""
 
     timestamp_ms: int
     offset: int
@@ -119,8 +119,8 @@ class FetchSlice:
     """Batches that were read: small ones as bytes, larger ones as a region of a file.
 
     A region (`file` is not None) keeps its file open until `release`, which its sender must
-    call once; a truncation can make it end early. The last batch may be cut, unless it is the
-    first and at least one was asked for.
+    call once; a truncation can make it end early. The last batch may be incomplete, unless it is
+    the first and at least one was requested.
 
     Source: LOG-9.
     """
@@ -137,14 +137,14 @@ class FetchSlice:
     )
 
     def __init__(self, start: OffsetMetadata, data: bytes = b"") -> None:
-        #: Where the read starts: the offset that was asked for and the place of its batch.
+        #: Where the read starts: the requested offset and the position of its batch.
         self.start = start
         self.data = data
         self.file: File | None = None
         self.position = start.position
         self.size_bytes = len(data)
         self.is_first_batch_incomplete = False
-        #: None unless asked for.
+        #: None unless requested.
         self.aborted_transactions: Sequence[AbortedTransaction] | None = None
         self._segment: Segment | None = None
 
@@ -162,11 +162,11 @@ class FetchSlice:
         return self.file.read_at(self.position, self.size_bytes)
 
     def release(self) -> None:
-        """Let the file of a region go; without one, and again, this does nothing."""
+        """Release the file of a region; without one, and again, this does nothing."""
         segment, self._segment = self._segment, None
         if segment is not None:
             segment.give_back()
 
 
-#: No batch is there to look at.
+#: The result of an append without batches.
 NOTHING_APPENDED = AppendInfo(-1, -1, NO_TIMESTAMP, NO_TIMESTAMP, -1, 0, -1)

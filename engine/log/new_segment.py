@@ -17,7 +17,7 @@ def create_segment(
     now_ms: int,
     state: FileState = FileState.LIVE,
 ) -> Segment:
-    """Make the files of a new segment and open it; files in their place are emptied.
+    """Create the files of a new segment and open it; files in their place are emptied.
 
     `preallocate` takes room on the disk for all of it. Source: LogSegment.open.
     Differs: the file's size stays that of its records; in Kafka it is that of the segment.

@@ -1,10 +1,10 @@
-"""`<base offset>.index`: where in the log an offset is.
+"""`<base offset>.index`: the positions of offsets in the log.
 
 ```
 entry (8 bytes)   int32 offset − base offset   int32 position in the .log
 ```
 
-Both columns rise strictly. An entry says: the batches from `position` on, read in order, come to
+Both columns rise strictly. An entry means: the batches from `position` on, read in order, reach
 one that ends at `offset` before the next entry's position; it was written when the chunk that
 starts there was appended, with the chunk's last offset. The active segment's file is preallocated:
 entries end before the first all-zero entry with a number above 0.
@@ -32,14 +32,14 @@ _INT_MAX = (1 << 31) - 1
 
 
 class OffsetPosition(NamedTuple):
-    """An offset and the byte position where looking for it starts."""
+    """An offset and the byte position where the search for it starts."""
 
     offset: int
     position: int
 
 
 class IndexOrderBroken(StorageError):
-    """An index was given an entry that does not come behind its last one, or does not fit."""
+    """An index was given an entry that is not above its last one, or does not fit."""
 
     def __init__(self, index_entry: tuple[int, int], rule: str) -> None:
         super().__init__(f"index entry {index_entry}: {rule}")
@@ -50,7 +50,7 @@ class IndexOrderBroken(StorageError):
 class OffsetIndex:
     """The entries of one offset index, in memory.
 
-    Nothing is promised about a parsed index: `problem()` says what is wrong with it, and
+    A parsed index may be wrong: `problem()` describes the fault, and
     look-ups in a wrong one return some entry of it.
     """
 
@@ -67,11 +67,11 @@ class OffsetIndex:
         self.base_offset = base_offset
         self.relative_offsets = array("i")
         self.positions = array("i")
-        #: Bytes behind the entries that are preallocated space, whole entries of them.
+        #: Bytes after the entries that are preallocated space, whole entries of them.
         self.padding_bytes = 0
         #: Whether that space is not zero throughout: an entry was zeroed, or bytes are garbage.
         self.hides_entries = False
-        #: Bytes behind the last whole entry.
+        #: Bytes after the last whole entry.
         self.leftover_bytes = 0
 
     def __len__(self) -> int:
@@ -104,7 +104,7 @@ class OffsetIndex:
     def upper_bound(self, position: int) -> OffsetPosition | None:
         """Return the first entry whose position is at or after `position`, or None.
 
-        Source: OffsetIndex.fetchUpperBoundOffset: its offset is outside of what lies before.
+        Source: OffsetIndex.fetchUpperBoundOffset: its offset is above those before the position.
         """
         number = bisect_right(self.positions, position - 1)
         return self.entry(number) if number < len(self) else None
@@ -127,7 +127,7 @@ class OffsetIndex:
         del self.positions[count:]
 
     def problem(self) -> str | None:
-        """Return what Kafka's own sanity check finds wrong, None if nothing."""
+        """Return the fault that Kafka's sanity check finds, None if there is none."""
         if self.leftover_bytes:
             return f"{self.leftover_bytes} bytes behind the last whole entry"
         if self.relative_offsets and self.relative_offsets[-1] < 0:

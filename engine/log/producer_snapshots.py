@@ -27,13 +27,13 @@ from engine.naming import FileKind, FileState, SegmentFileName
 
 
 class ProducerSnapshots:
-    """The snapshots of one log, by offset (exclusive end of what they cover)."""
+    """The snapshots of one log, by offset (the exclusive end of the records that they cover)."""
 
     def __init__(self, files: Files, directory: str, offsets: Iterable[int] = ()) -> None:
         self._files = files
         self.directory = directory
         self.offsets = sorted(offsets)
-        #: Those whose content a power cut could lose, and by which write of all each was made.
+        #: Snapshots that a power cut could lose, and by which write of all each was made.
         self._unsynced: dict[int, int] = {}
         self._write_count = 0
 

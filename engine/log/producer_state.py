@@ -1,4 +1,4 @@
-"""What one log knows of its producers: sequences, epochs, open transactions. Pure.
+"""The state of the producers of one log: sequences, epochs, open transactions. Pure.
 
 ```
 producer id -> epoch, last 5 batches (last sequence, last offset, offset delta, time),
@@ -7,10 +7,10 @@ ongoing     -> first offset of each open transaction
 completed   -> first and marker's offset of transactions whose marker is not below the HW yet
 ```
 
-A leader asks before it writes (`check_data`, `check_marker`), and everyone tells what was written
-(`append_data`, `append_marker`, `see`). The rules of a leader, for an append by a client:
+A leader checks before it writes (`check_data`, `check_marker`), and every replica notes the written
+batches (`append_data`, `append_marker`, `see`). The rules of a leader, for an append by a client:
 
-| what came                                    | result                                        |
+| received                                     | result                                        |
 |----------------------------------------------|-----------------------------------------------|
 | both sequences of one of the last 5 batches  | that batch's offsets, nothing is written      |
 | an epoch below the producer's                | InvalidProducerEpoch 47                       |
@@ -19,7 +19,7 @@ A leader asks before it writes (`check_data`, `check_marker`), and everyone tell
 | an unknown producer, any sequence            | accepted: its records may be deleted          |
 | plain records inside an open transaction     | InvalidTxnState 48                            |
 
-Appends by a coordinator are held to the epoch alone, replicated ones to nothing.
+Appends by a coordinator are checked by the epoch alone, replicated ones not at all.
 UNKNOWN_PRODUCER_ID 59 is never returned, as in 3.9.
 
 Source: TXN-4, T5; Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry.
@@ -50,13 +50,13 @@ from engine.records.record import NO_SEQUENCE, NO_TIMESTAMP, SEQUENCE_MAX
 Marked: TypeAlias = tuple[EndTransactionMarker | None, int]
 
 NO_EPOCH = -1
-#: Stands for no open transaction.
+#: Means no open transaction.
 NO_OFFSET = -1
 _SEQUENCES = SEQUENCE_MAX + 1
 
 
 class AppendOrigin(Enum):
-    """Who appends, which says how much is checked."""
+    """The origin of an append, which determines the checks."""
 
     CLIENT = "client"
     COORDINATOR = "coordinator"
@@ -102,7 +102,7 @@ class InvalidTxnState(ApiError):
 
 
 class TransactionNotVerified(ApiError):
-    """A batch would begin a transaction in a partition that nobody added to it."""
+    """A batch would begin a transaction in a partition that was not added to it."""
 
     def __init__(self, producer_id: int, epoch: int) -> None:
         super().__init__(INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
@@ -168,7 +168,7 @@ class KnownProducer:
             self.epoch = epoch
 
     def to_entry(self, producer_id: int) -> ProducerEntry:
-        """Return what a snapshot keeps."""
+        """Return the entry of a snapshot."""
         last = self.batches[-1] if self.batches else WrittenBatch(-1, -1, 0, -1)
         return ProducerEntry(
             producer_id,
@@ -206,7 +206,7 @@ class ProducerState:
         # First offsets rise as they are added, so the first one is the lowest.
         self._ongoing: dict[int, int] = {}
         self._completed: dict[int, int] = {}
-        #: What a coordinator is asked about transactions that would begin here.
+        #: The verifications by coordinators of transactions that would begin here.
         self.verifications = TransactionVerifications()
 
     def __len__(self) -> int:
@@ -217,7 +217,7 @@ class ProducerState:
         """Return the producers by id, for DescribeProducers."""
         return self._producers
 
-    # What a leader asks before it writes
+    # The checks of a leader before it writes
 
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
         """Return whether a producer has a transaction open in this epoch."""
@@ -233,7 +233,7 @@ class ProducerState:
     ) -> None:
         """Raise TransactionNotVerified or OutOfOrderSequence for a batch that may not begin one.
 
-        `verification` is what the coordinator has confirmed. Source: TXN-8.
+        `verification` is the coordinator's confirmation. Source: TXN-8.
         """
         if self.has_open_transaction(producer_id, verification.epoch):
             return
@@ -288,7 +288,7 @@ class ProducerState:
                 producer_id, coordinator_epoch, producer.coordinator_epoch
             )
 
-    # What was written
+    # The batches that were written
 
     def append_data(
         self,
@@ -348,8 +348,8 @@ class ProducerState:
     def see(self, batch: BatchView, marked: Marked | None = None) -> CompletedTransaction | None:
         """Note any batch as a replica or a recovery does, which check nothing.
 
-        `marked` is what `marker_of` the batch says, for a caller that knows it. A control batch
-        that says no transaction's end (a later Kafka's, or one that was cleaned empty) changes
+        `marked` is the result of `marker_of` the batch, for a caller that has it. A control batch
+        that ends no transaction (a later Kafka's, or one that was cleaned empty) changes
         nothing.
         """
         if not batch.has_producer_id:
@@ -406,11 +406,11 @@ class ProducerState:
     # Snapshots, expiry
 
     def to_entries(self) -> list[ProducerEntry]:
-        """Return what a snapshot keeps: of each producer the last batch alone."""
+        """Return the entries of a snapshot: of each producer the last batch alone."""
         return [producer.to_entry(key) for key, producer in self._producers.items()]
 
     def load(self, entries: Iterable[ProducerEntry], *, now_ms: int, expiration_ms: int) -> None:
-        """Take a snapshot's producers over, without those that have expired."""
+        """Load a snapshot's producers, without those that have expired."""
         self.clear()
         for stored in entries:
             producer = KnownProducer()
@@ -444,22 +444,22 @@ class ProducerState:
         self.verifications.clear()
 
     def take_over(self, replaced: ProducerState) -> bool:
-        """Know what is known of a log that ends at the same offset, and is written no more.
+        """Copy the state of a log that ends at the same offset, and is written no more.
 
-        Returns whether that is more than the batches of the copy say.
+        Returns whether that is more than the batches of the copy have.
         """
         known = {entry.producer_id: entry for entry in self.to_entries()}
         self._producers = dict(replaced._producers)
         self._ongoing = dict(replaced._ongoing)
         self._completed = dict(replaced._completed)
-        # What a coordinator was asked before the log moved may be answered behind that.
+        # A verification that was requested before the log moved may be answered after that.
         self.verifications = replaced.verifications
         return known != {entry.producer_id: entry for entry in self.to_entries()}
 
     def remove_expired(self, *, now_ms: int, expiration_ms: int) -> int:
-        """Forget producers that wrote nothing for so long and have nothing open; counts them.
+        """Remove producers without a write for so long and without an open transaction; count them.
 
-        Questions to coordinators expire by their own time: one may be under way for a producer
+        Verifications expire by their own time: one may be under way for a producer
         that was idle.
         """
         expired = [
@@ -474,9 +474,9 @@ class ProducerState:
 
 
 def marker_of(batch: BatchView) -> Marked:
-    """Return the end of a transaction that a control batch says, and its time; None if another.
+    """Return the transaction's end that a control batch is, and its time; None if another.
 
-    A record that cannot be read says nothing.
+    A record that cannot be read is none.
     """
     try:
         for record in batch.records():

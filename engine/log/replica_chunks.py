@@ -1,18 +1,18 @@
-"""What a leader's fetch response brings a follower: checked, and cut into chunks to append. Pure.
+"""Check a leader's fetch response, and split it into chunks to append. Pure.
 
-A chunk is what is appended in one step, with at most one index entry; a response is mostly one.
+A chunk is appended in one step, with at most one index entry; a response is mostly one.
 It ends where segment.bytes would be passed and where offsets would not fit into one segment.
 
 Two readers of the same bytes: `_take_fast` takes good batches of magic 2 by their headers alone;
-`_take` goes on from where it stopped, and says what is wrong.
+`_take` continues where it stopped, and reports the error.
 
 A batch of a later epoch than the one in which the leader is followed is left for another fetch,
-and all behind it: it is from after the leader's time, or the field, which no checksum covers, is
+and all after it: it is from after the leader's time, or the field, which no checksum covers, is
 damaged.
 
 Source: Kafka's UnifiedLog.analyzeAndValidateRecords for replicas, hasHigherPartitionLeaderEpoch.
-Differs: a response larger than segment.bytes is cut at its batches; Kafka refuses it. One whose
-first batch is of a later epoch is an error, so that the follower backs off; Kafka asks again at
+Differs: a response larger than segment.bytes is split at its batches; Kafka refuses it. One whose
+first batch is of a later epoch is an error, so that the follower backs off; Kafka fetches again at
 once.
 """
 
@@ -43,7 +43,7 @@ _OVERHEAD_BYTES = 12
 class ReplicaBatch(NamedTuple):
     """One batch of a response; `leader_epoch` and `producer_id` are −1 in old formats.
 
-    In these the first offset is the last one: they do not say it without being opened.
+    In these the first offset is the last one: their headers do not have it.
     """
 
     position: int
@@ -69,7 +69,7 @@ class ReplicaChunk(NamedTuple):
 def replica_chunks(
     data: memoryview, *, log_end_offset: int, segment_bytes: int, leader_epoch: int = EPOCH_MAX
 ) -> list[ReplicaChunk]:
-    """Return what to append, in order; a last batch that is cut short is left out.
+    """Return the chunks to append, in order; an incomplete last batch is left out.
 
     Positions of batches count in `data`. Errors: CorruptMessage for a wrong checksum or size,
     UnexpectedAppendOffset for offsets that do not rise from `log_end_offset` on, BatchOfLaterEpoch
@@ -88,7 +88,7 @@ def replica_chunks(
 
 
 def appended_chunks(chunks: Sequence[ReplicaChunk], log_start_offset: int) -> AppendInfo:
-    """Return what the append of chunks did, of none too."""
+    """Return the result of appending chunks, of none too."""
     if not chunks:
         return NOTHING_APPENDED._replace(log_start_offset=log_start_offset)
     first, last = chunks[0], chunks[-1]
@@ -156,7 +156,7 @@ def _take(
                 if not batches:
                     raise BatchOfLaterEpoch(first, batch.leader_epoch, leader_epoch)
                 return
-            # Before its offsets are looked at: what is damaged is fetched again.
+            # Before its offsets are checked: a damaged batch is fetched again.
             batch.ensure_valid()
             if first < next_offset or batch.last_offset < first:
                 raise UnexpectedAppendOffset(first, batch.last_offset, next_offset)

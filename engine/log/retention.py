@@ -1,11 +1,11 @@
-"""Which segments retention takes. Pure.
+"""Decide which segments retention deletes. Pure.
 
-From the oldest segment on, as long as each one may go; the first that must stay ends it:
+From the oldest segment on, as long as each one may be deleted; the first that must stay ends it:
 
-| reason       | a segment goes if                                                            |
+| reason       | a segment is deleted if                                                      |
 |--------------|------------------------------------------------------------------------------|
 | start offset | the next segment's base is at or below the log start offset                  |
-| size         | what the log has beyond retention.bytes is at least the segment's size       |
+| size         | the log's size above retention.bytes is at least    the segment's size       |
 | time         | its largest timestamp is more than retention.ms ago                          |
 
 Only whole segments below the high watermark, and never an empty active one. Topics that are only
@@ -32,9 +32,9 @@ class RetentionReason(Enum):
 
 
 class RetainedSegment(Protocol):
-    """What the rules look at; `end_offset` is the next segment's base, or the log's end.
+    """The values that the rules need; `end_offset` is the next segment's base, or the log's end.
 
-    An open log's answers are asked one after the other, and only where they count: its largest
+    An open log's values are read one after the other, and only where they matter: its largest
     timestamp is read from a file.
     """
 
@@ -45,7 +45,7 @@ class RetainedSegment(Protocol):
 
     @property
     def end_offset(self) -> int:
-        """Return where it ends (exclusive)."""
+        """Return the end offset of the segment (exclusive)."""
         ...
 
     @property
@@ -55,7 +55,7 @@ class RetainedSegment(Protocol):
 
     @property
     def largest_timestamp_ms(self) -> int:
-        """Return the largest timestamp in it, or what counts in its place."""
+        """Return the largest timestamp in it, or the one that counts in its place."""
         ...
 
     @property
@@ -91,7 +91,7 @@ class RetentionStep(NamedTuple):
 
 
 def plan_retention(log: LogFacts, config: LogConfig) -> list[RetentionStep]:
-    """Return which segments go, in Kafka's order of reasons; counts are from what is left then."""
+    """Return the segments to delete, in Kafka's order of reasons, each counted from the rest."""
     steps = []
     segments = list(log.segments)
     for reason, count_of in _REASONS:
@@ -111,6 +111,7 @@ def _by_start_offset(log: LogFacts, config: LogConfig) -> int:
 
 
 def _by_size(log: LogFacts, config: LogConfig) -> int:
+    """Return how many of the oldest segments exceed `retention.bytes`."""
     total = sum(segment.size_bytes for segment in log.segments)
     if config.retention_bytes < 0 or total < config.retention_bytes:
         return 0

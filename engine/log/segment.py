@@ -1,4 +1,4 @@
-"""One segment of a log: its .log and the indexes beside it, open for reading and appending.
+"""One segment of a log: its .log and its indexes, open for reading and appending.
 
 ```
 append  chunk of batches → end of .log
@@ -121,11 +121,11 @@ class Segment:
         self._index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
         self._txn_entries: list[AbortedTransaction] | None = None
-        # How often something was looked for in the file of an index that is not in memory.
+        # How many searches there were in the file of an index that is not in memory.
         self._searches = 0
         self._largest: TimestampOffset | None = None
         self._rolling_timestamp_ms: int | None = None
-        # What `should_roll` need not look further at; see `_note_bounds`.
+        # The size and time below which `should_roll` needs no further check; see `_note_bounds`.
         self._sure_bytes = _NOTHING_SURE
         self._sure_ms = self._sure_offset = 0
         self._bytes_since_entry = 0
@@ -136,10 +136,10 @@ class Segment:
         # Where the newest chunk starts, which most readers want next.
         self._last_base = -1
         self._last_position = 0
-        # What was looked for last: several readers, or one again, often want the same.
+        # The last result: several readers, or one again, often search for the same offset.
         self._translated_offset: int | None = None
         self._translated: BatchPlace | None = None
-        #: Whether the files of the indexes say less than the memory.
+        #: Whether the files of the indexes have less than the memory.
         self.has_unwritten_index = False
         self._log_borrows = 0
 
@@ -193,7 +193,7 @@ class Segment:
     def drop_indexes(self) -> None:
         """Forget the indexes, unless memory has more than their files; they are read when needed.
 
-        May run on any thread: who uses one goes on with what it has.
+        May run on any thread: a current user of one keeps it.
         """
         with _DROPPING:
             if not self.has_unwritten_index:
@@ -201,7 +201,7 @@ class Segment:
                 self._searches = 0
 
     def _keep_indexes(self) -> None:
-        """Keep the indexes in memory, which are about to say more than their files."""
+        """Keep the indexes in memory, which are about to have more than their files."""
         if not self.has_unwritten_index:
             with _DROPPING:
                 self.has_unwritten_index = True
@@ -218,7 +218,7 @@ class Segment:
         return self._txn_entries
 
     def use_indexes(self, index: OffsetIndex, times: TimeIndex) -> None:
-        """Take indexes that were rebuilt; they are written with the next flush or close."""
+        """Set indexes that were rebuilt; they are written with the next flush or close."""
         self._keep_indexes()
         self._index, self._time_index = index, times
         self._sure_bytes = _NOTHING_SURE
@@ -232,7 +232,7 @@ class Segment:
             self._rewrite(path, encode_txn_index(entries))
 
     def borrow(self) -> None:
-        """Keep the .log open for someone who will `give_back`, even if the segment goes."""
+        """Keep the .log open until `give_back`, even if the segment is removed."""
         self._log_borrows += 1
 
     def give_back(self) -> None:
@@ -242,7 +242,7 @@ class Segment:
             self._file.close()
 
     def close_file(self) -> None:
-        """Close the .log, once nobody uses it any more."""
+        """Close the .log, once no reader uses it any more."""
         self.is_gone = True
         LOADED_INDEXES.forget(self)
         if not self._log_borrows:
@@ -258,7 +258,7 @@ class Segment:
         self.state = state
 
     def remove_files(self) -> None:
-        """Remove all its files; those that are gone already are fine."""
+        """Remove all its files; absent ones are fine."""
         for kind in KINDS:
             path = self.path(kind)
             if self._files.exists(path):
@@ -301,7 +301,7 @@ class Segment:
     ) -> None:
         """Append batches in one write, each with an index entry if it is due.
 
-        `batches` says of each its size in bytes, its last offset (inclusive) and its largest time.
+        `batches` has of each its size in bytes, its last offset (inclusive) and its largest time.
         """
         position = self._file.append(contents)
         for size_bytes, last_offset, largest_ms in batches:
@@ -330,7 +330,7 @@ class Segment:
         self._translated_offset = None
 
     def configure(self, config: LogConfig) -> None:
-        """Take new settings; those of indexes count from the next segment on."""
+        """Apply new settings; those of indexes count from the next segment on."""
         self.config = config
         self._sure_bytes = _NOTHING_SURE
 
@@ -401,7 +401,7 @@ class Segment:
         return NO_TIMESTAMP
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
-        """Remove every batch that reaches `offset` or goes beyond; returns the bytes removed."""
+        """Remove every batch that reaches `offset` or exceeds it; return the bytes removed."""
         place = self.translate(offset)
         if place is not None:
             place = first_truncated(self._file, place, offset, self.size_bytes)
@@ -430,7 +430,7 @@ class Segment:
         return removed
 
     def _scanned_largest(self) -> TimestampOffset:
-        """Return the largest timestamp, which may lie behind the last entry of the index."""
+        """Return the largest timestamp, which may lie after the last entry of the index."""
         largest = self.time_index.last_entry
         start = self.index.lookup(largest.offset).position
         for _, batch in scan_batches(self._file, start=start, chunk_bytes=LOOKUP_CHUNK_BYTES):
@@ -464,7 +464,7 @@ class Segment:
             handle.close()
 
     def sync(self, *, with_indexes: bool) -> None:
-        """Make the .log durable, and its indexes. May run beside the thread that appends."""
+        """Make the .log durable, and its indexes. May run on a thread other than the appender's."""
         self._file.sync()
         if not with_indexes:
             return
@@ -497,7 +497,7 @@ class Segment:
 
     @property
     def largest_timestamp_ms(self) -> int:
-        """Return what retention goes by: the largest timestamp, else when the file was changed."""
+        """Return retention's time: the largest timestamp, else the file's modification time."""
         timestamp = self.largest.timestamp
         return timestamp if timestamp >= 0 else self.modified_ms()
 
@@ -506,7 +506,7 @@ class Segment:
         return self._files.modified_ms(self.path(FileKind.LOG))
 
     def keep_modified_ms(self, modified_ms: int) -> None:
-        """Let the .log look as old as what it stands for."""
+        """Set the modification time of the .log to that of the segments that it replaces."""
         self._files.set_modified_ms(self.path(FileKind.LOG), modified_ms)
 
     def first_timestamp_ms(self) -> int:
@@ -516,7 +516,7 @@ class Segment:
         return self._rolling_timestamp_ms
 
     def translate(self, offset: int) -> BatchPlace | None:
-        """Return the first batch that ends at or behind `offset`, None behind the last one.
+        """Return the first batch that ends at or after `offset`, None after the last one.
 
         Raises CorruptRecord at damage. A place is kept only if its batch ends before the newest
         one begins: a header that was misread may lead anywhere, and the next read may be right.
@@ -533,10 +533,10 @@ class Segment:
         return batch_at
 
     def _search_start(self, offset: int) -> int:
-        """Return where in the .log a look for an offset starts.
+        """Return the position in the .log where a search for an offset starts.
 
-        An index that is not in memory is read whole where there is room for it, or it is looked
-        into often; otherwise the readers of many segments would read all of them again and again.
+        An index that is not in memory is read whole where there is room for it, or it is searched
+        often; otherwise the readers of many segments would read all of them again and again.
         """
         if self._index is None and self._searches < INDEX_SEARCHES_MAX:
             path = self.path(FileKind.INDEX)
@@ -551,16 +551,16 @@ class Segment:
         return position
 
     def span_from(self, offset: int, max_bytes: int, end: int) -> tuple[int, int] | None:
-        """Return position and size of what a reader gets from the batch that holds `offset` on.
+        """Return position and size of the batches for a reader, from the one with `offset` on.
 
-        That batch is whole, also beyond `max_bytes`, and nothing lies at or behind the position
+        That batch is whole, also beyond `max_bytes`, and none begins at or after the position
         `end`. None without such a batch before it. Raises CorruptRecord as `translate` does.
         """
         if offset == self._last_base:
             position = self._last_position
             size = end - position
             if 0 < size <= max_bytes:
-                # The newest chunk fits: its batches need no look.
+                # The newest chunk fits: its batches need no check.
                 return position, size
         place = self.translate(offset)
         if place is None:
@@ -571,7 +571,7 @@ class Segment:
         return (position, size) if size >= first_bytes else None
 
     def batches_from(self, offset: int) -> Iterator[RecordBatch]:
-        """Yield the batches from the first one on that ends at or behind `offset`.
+        """Yield the batches from the first one on that ends at or after `offset`.
 
         They are views of a reused buffer. Offsets that fall back later on end nothing.
         """
@@ -583,7 +583,7 @@ class Segment:
                 yield batch
 
     def offset_for_timestamp(self, timestamp_ms: int, start_offset: int) -> TimestampOffset | None:
-        """Return the first record at or behind `start_offset` with this time or a later one.
+        """Return the first record at or after `start_offset` with this time or a later one.
 
         Errors: CorruptRecord, also for a batch that is too large once it is opened.
         """

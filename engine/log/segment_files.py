@@ -1,4 +1,4 @@
-"""What the files of one partition directory are, sorted by what they are for.
+"""The files of one partition directory, sorted by their purpose.
 
 ```
 segments      a .log and the side files with its base offset
@@ -10,7 +10,7 @@ side files    leader-epoch-checkpoint, partition.metadata, quorum-state
 unknown       anything else; never touched
 ```
 
-Nothing is opened: names and sizes say it all. A file that goes away meanwhile is left out.
+No file is opened: names and sizes are enough. A file that is removed meanwhile is left out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SIDE_FILES = (
     partition_metadata.FILE_NAME,
     quorum_state.FILE_NAME,
 )
-#: The kinds of files that need a .log beside them.
+#: The kinds of files that need a .log with the same base offset.
 INDEX_KINDS = (FileKind.INDEX, FileKind.TIMEINDEX, FileKind.TXNINDEX)
 
 
@@ -90,7 +90,7 @@ class PartitionFiles(NamedTuple):
 
 
 def list_partition_files(files: Files, path: str) -> PartitionFiles:
-    """Return what is in a partition directory."""
+    """Return the files of a partition directory."""
     live: dict[int, dict[FileKind, int]] = {}
     snapshots: dict[int, int] = {}
     checkpoints: list[SegmentFileName] = []
@@ -133,6 +133,7 @@ def list_partition_files(files: Files, path: str) -> PartitionFiles:
 
 
 def _names_and_sizes(files: Files, path: str, unknown: list[str]) -> list[tuple[str, int]]:
+    """Return names and sizes (bytes) of the files; add directories to `unknown`."""
     names_and_sizes = []
     for name in files.list_dir(path):
         whole = f"{path}/{name}"

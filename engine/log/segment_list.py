@@ -74,13 +74,13 @@ class SegmentList:
         self._segments.insert(number, segment)
 
     def remove(self, segment: Segment) -> None:
-        """Take a segment out; its files stay."""
+        """Remove a segment from the list; its files stay."""
         number = self._segments.index(segment)
         del self._segments[number]
         del self._bases[number]
 
     def facts(self, log_end_offset: int) -> list[RetainedSegment]:
-        """Return what retention looks at; nothing is read before it is asked for."""
+        """Return the segments' facts for retention; each is read when it is needed."""
         ends = (*self._bases[1:], log_end_offset)
         active = self._segments[-1]
         return [
@@ -90,7 +90,7 @@ class SegmentList:
 
 
 class _LiveFacts(NamedTuple):
-    """What retention looks at, of an open segment."""
+    """The facts of an open segment for retention."""
 
     segment: Segment
     end_offset: int

@@ -1,10 +1,10 @@
-"""Finding offsets and times in one segment: greatest index entry, then a scan of the log.
+"""Find offsets and times in one segment: greatest index entry, then a scan of the log.
 
 ```
 offset o       entry with the greatest offset ≤ o → its position → first batch that ends at or
-               behind o
+               after o
 timestamp t    entry with the greatest timestamp ≤ t → the position of its offset → first record
-               at or behind the start offset with a timestamp ≥ t
+               at or after the start offset with a timestamp ≥ t
 ```
 
 Source: L5; Kafka's LogSegment.translateOffset and findOffsetByTimestamp.
@@ -30,7 +30,7 @@ from engine.records.batch_header import (
     read_prologue,
 )
 
-# Entries behind a truncation are stale in a running broker's index; more are worth no look.
+# Entries after a truncation are stale in a running broker's index; more are not worth a check.
 _TRIED_ENTRIES = 16
 
 
@@ -43,7 +43,7 @@ class BatchPlace(NamedTuple):
 
 
 def find_offset(file: File, index: OffsetIndex, offset: int) -> BatchPlace | None:
-    """Return the first batch that ends at or behind `offset`, None behind the segment's end.
+    """Return the first batch that ends at or after `offset`, None after the segment's end.
 
     Raises CorruptRecord when damage lies between the index entry and that batch.
     """
@@ -63,7 +63,7 @@ def find_timestamp(
     start_offset: int,
     limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX,
 ) -> TimestampOffset | None:
-    """Return the first record at or behind `start_offset` with a time of `timestamp` or later.
+    """Return the first record at or after `start_offset` with a time of `timestamp` or later.
 
     None when the segment has no such record. Raises CorruptRecord as `find_offset` does, and
     DecompressedTooLarge for a batch whose records go beyond `limit_bytes`.
@@ -80,7 +80,7 @@ def find_timestamp(
 
 
 def walk_headers(file: File, offset: int, position: int, end: int) -> BatchPlace | None:
-    """Return the first batch from a position on that ends at or behind `offset`, by headers alone.
+    """Return the first batch from a position on that ends at or after `offset`, by headers alone.
 
     None without one before the position `end`, which is that of the segment. Raises CorruptRecord
     for a size that is none, and for a batch that reaches past the end.
@@ -119,11 +119,11 @@ def walk_headers(file: File, offset: int, position: int, end: int) -> BatchPlace
 
 
 def first_truncated(file: File, place: BatchPlace, offset: int, end: int) -> BatchPlace:
-    """Return the batch from which on a truncation to `offset` removes all, from where it seems.
+    """Return the first batch that a truncation to `offset` removes, from its apparent place on.
 
     `place` is the first batch that ends at or after `offset` by its header. If its checksum is
     wrong, its last offset may be, too: it stays if a later batch begins at or before `offset`.
-    Differs: Kafka removes what lies between the two as well.
+    Differs: Kafka removes the batches between the two as well.
     """
     if not _is_damaged(file, place):
         return place
@@ -142,7 +142,7 @@ def _is_damaged(file: File, place: BatchPlace) -> bool:
 
 
 class LogEnd(NamedTuple):
-    """Where a segment's whole batches end: behind which offset, and after how many bytes."""
+    """The end of a segment's whole batches: the offset after the last one, and the bytes."""
 
     next_offset: int
     good_bytes: int
@@ -182,5 +182,5 @@ def _end_from(file: File, position: int, base_offset: int) -> LogEnd:
         for _, batch in scan:
             end = LogEnd(batch.next_offset, scan.position)
     except CorruptRecord:
-        pass  # what is behind it is no batch, so the end is where it was
+        pass  # no batch follows, so the end is where it was
     return end

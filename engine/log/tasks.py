@@ -1,7 +1,7 @@
-"""What a log asks of its driver: work for later, in steps, and on a worker thread.
+"""The tasks that a log gives its driver: delayed work, work in steps, work on a worker thread.
 
-A log never waits and has no threads. It hands out what Kafka gives to its scheduler: removing
-files after their delay, making a rolled segment durable, writing checkpoints from time to time.
+A log never waits and has no threads. It passes on the tasks that Kafka gives to its scheduler:
+removing files after their delay, making a rolled segment durable, writing checkpoints.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from engine.errors import StorageError
 from engine.model import TopicPartition
 
 #: Work over many logs, which ends after each step for a moment: others may be served there, and
-#: what it looks at next may have changed meanwhile.
+#: the logs that it reads next may have changed meanwhile.
 Steps: TypeAlias = Iterator[None]
 
 
@@ -38,7 +38,7 @@ class LogTasks(Protocol):
         ...
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
-        """Take all steps, perhaps in several turns of the loop; then run `done`.
+        """Run all steps, perhaps in several turns of the loop; then run `done`.
 
         A step that fails is the last one; `done` is run all the same. After a stop no step is
         taken, and nothing run.
@@ -53,17 +53,17 @@ class LogTasks(Protocol):
     ) -> None:
         """Run `work`, which may take long and may run on a worker thread, then `done` on the loop.
 
-        `done` is told the StorageError that `work` raised, None if all went well.
+        `done` gets the StorageError that `work` raised, None if all went well.
         """
         ...
 
 
 class LogHooks(NamedTuple):
-    """What a log is given besides its files.
+    """The functions that a log calls, in addition to its files.
 
-    `on_failure` is told of an I/O error that happened on a worker thread. `on_truncated` must write
+    `on_failure` gets an I/O error that happened on a worker thread. `on_truncated` must write
     the log's recovery point down before it returns: records that are appended to a log whose
-    checkpoint is too high would not be looked at after a power cut. It is called on a worker
+    checkpoint is too high would not be read after a power cut. It is called on a worker
     thread, and raises StorageError. `jitter_ms` draws a number in
     [0, bound).
     """
@@ -75,12 +75,12 @@ class LogHooks(NamedTuple):
 
 
 def take_all(steps: Steps) -> None:
-    """Take all steps in one turn."""
+    """Run all steps in one turn."""
     deque(steps, maxlen=0)
 
 
 class InlineTasks:
-    """Runs work at once and keeps delayed actions until told: enough for tools and tests."""
+    """Runs work at once and keeps delayed actions until requested: enough for tools and tests."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[str, int, Callable[[], object]]] = []
@@ -99,11 +99,11 @@ class InlineTasks:
     def every_in_steps(
         self, name: str, period_ms: int, steps: Callable[[], Steps], *, first_after_ms: int
     ) -> None:
-        """Keep for `run_periodic` what takes all steps."""
+        """Keep for `run_periodic` the function that takes all steps."""
         self.periodic.append((name, period_ms, lambda: take_all(steps())))
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
-        """Take all steps now."""
+        """Run all steps now."""
         try:
             take_all(steps)
         finally:
@@ -137,9 +137,9 @@ class InlineTasks:
 
 
 class DeferredTasks:
-    """Keeps what is asked of it until `release`, and passes everything on from then.
+    """Keeps tasks until `release`, and passes every later one on at once.
 
-    For logs that are opened on threads of their own: the tasks behind belong to another one.
+    For logs that are opened on separate threads: the tasks after them belong to another one.
     """
 
     def __init__(self, tasks: LogTasks) -> None:
@@ -147,7 +147,7 @@ class DeferredTasks:
         self._kept: list[Callable[[], None]] | None = []
 
     def release(self) -> None:
-        """Pass on what was kept."""
+        """Pass the kept tasks on."""
         kept, self._kept = self._kept, None
         for action in kept or ():
             action()
@@ -167,12 +167,12 @@ class DeferredTasks:
     def every_in_steps(
         self, name: str, period_ms: int, steps: Callable[[], Steps], *, first_after_ms: int
     ) -> None:
-        """Take steps again and again."""
+        """Run steps periodically."""
         every = self._tasks.every_in_steps
         self._pass_on(lambda: every(name, period_ms, steps, first_after_ms=first_after_ms))
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
-        """Take all steps, then run `done`."""
+        """Run all steps, then run `done`."""
         self._pass_on(lambda: self._tasks.in_steps(name, steps, done))
 
     def offload(

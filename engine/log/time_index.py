@@ -1,10 +1,10 @@
-"""`<base offset>.timeindex`: up to which offset the segment has what timestamps.
+"""`<base offset>.timeindex`: the largest timestamps up to certain offsets of the segment.
 
 ```
 entry (12 bytes)   int64 timestamp   int32 offset − base offset
 ```
 
-An entry says: `timestamp` is the largest of the batches up to the one that ends at `offset`, and
+An entry means: `timestamp` is the largest of the batches up to the one that ends at `offset`, and
 that batch is the first with it. Both columns rise strictly. The active segment's file is
 preallocated: entries end before the first all-zero entry with a number above 0.
 
@@ -57,11 +57,11 @@ class TimeIndex:
         self.base_offset = base_offset
         self.timestamps = array("q")
         self.relative_offsets = array("i")
-        #: Bytes behind the entries that are preallocated space, whole entries of them.
+        #: Bytes after the entries that are preallocated space, whole entries of them.
         self.padding_bytes = 0
         #: Whether that space is not zero throughout: an entry was zeroed, or bytes are garbage.
         self.hides_entries = False
-        #: Bytes behind the last whole entry.
+        #: Bytes after the last whole entry.
         self.leftover_bytes = 0
 
     def __len__(self) -> int:
@@ -86,7 +86,7 @@ class TimeIndex:
     def lookup(self, timestamp: int) -> TimestampOffset:
         """Return the greatest entry with a timestamp ≤ `timestamp`.
 
-        Without one it is (no timestamp, base offset): look from the start of the segment.
+        Without one it is (no timestamp, base offset): search from the start of the segment.
         """
         number = bisect_right(self.timestamps, timestamp) - 1
         return self.entry(number) if number >= 0 else TimestampOffset(-1, self.base_offset)
@@ -121,7 +121,7 @@ class TimeIndex:
         del self.relative_offsets[count:]
 
     def problem(self) -> str | None:
-        """Return what Kafka's own sanity check finds wrong, None if nothing."""
+        """Return the fault that Kafka's sanity check finds, None if there is none."""
         if self.leftover_bytes:
             return f"{self.leftover_bytes} bytes behind the last whole entry"
         if not len(self):
@@ -152,7 +152,7 @@ def parse_time_index(content: Buffer, base_offset: int) -> TimeIndex:
     """Return the entries of a file's content."""
     index = TimeIndex(base_offset)
     whole = len(content) - len(content) % ENTRY_BYTES
-    # Most of a preallocated file is zero: leave that part out before entries are looked at.
+    # Most of a preallocated file is zero: leave that part out before entries are read.
     filled = len(bytes(memoryview(content)[:whole]).rstrip(b"\0"))
     words = array("i")
     words.frombytes(memoryview(content)[: -(-filled // ENTRY_BYTES) * ENTRY_BYTES])
@@ -162,7 +162,7 @@ def parse_time_index(content: Buffer, base_offset: int) -> TimeIndex:
     del index.timestamps[count:]
     del index.relative_offsets[count:]
     if not len(index) and whole == ENTRY_BYTES:
-        # A file of one entry holds one, even if it says 1970; a larger one of zeros is padding.
+        # A file of one entry holds one, even if its time is 1970; a larger one of zeros is padding.
         index.timestamps.append(0)
         index.relative_offsets.append(0)
     index.padding_bytes = whole - len(index) * ENTRY_BYTES
@@ -197,7 +197,7 @@ def _count_before_zeros(index: TimeIndex) -> int:
 def read_last_entry(files: Files, path: str, base_offset: int) -> TimestampOffset | None:
     """Return the last entry of a file, of which only the first is read besides.
 
-    None where the rest has to be looked at: entries that are preallocated, or no whole ones, or a
+    None where the rest has to be read: entries that are preallocated, or no whole ones, or a
     last one that does not go with the first.
     """
     handle = files.open(path)
@@ -216,7 +216,7 @@ def read_last_entry(files: Files, path: str, base_offset: int) -> TimestampOffse
 
 
 def problem_of_ends(first: bytes, last: bytes, base_offset: int) -> str | None:
-    """Return what is wrong with the last entry, given the first one as well; None if nothing.
+    """Return the fault of the last entry, given the first one as well; None if there is none.
 
     Source: Kafka's TimeIndex.sanityCheck. Differs: it does not compare the offsets.
     """

@@ -51,7 +51,7 @@ def log_config_of(topic: TopicConfig, *, producer_id_expiration_ms: int) -> LogC
 
 
 def _segment_ms(topic: TopicConfig) -> int:
-    """Return after how long a segment is closed: what has to be cleaned by then must be."""
+    """Return the age at which a segment is rolled: overdue compaction needs a closed one."""
     if topic.is_compacted and topic.max_compaction_lag_ms > 0:
         return min(topic.segment_ms, topic.max_compaction_lag_ms)
     return topic.segment_ms

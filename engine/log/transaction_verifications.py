@@ -1,14 +1,14 @@
-"""First batches of transactions that a leader asks about before it writes them. Pure.
+"""First batches of transactions that a leader verifies before it writes them. Pure.
 
 ```
- first batch of a transaction ── begin ──> asked: is the partition in the transaction?
+ first batch of a transaction ── begin ──> verify: is the partition in the transaction?
      │                                        │ yes, and nothing ended meanwhile ──> written
      │ marker, or a later epoch               └ else ──> refused
      └──────────────────────────────> ended: the answer does not count any more
 ```
 
-Without it a batch that comes after the marker of its own transaction would begin one that nobody
-ends: readers of committed records would wait for ever.
+Without it a batch that comes after the marker of its transaction would begin one that is never
+ended: readers of committed records would wait for ever.
 
 Source: VerificationStateEntry, ProducerStateManager.maybeCreateVerificationStateEntry of 3.9.1;
 TXN-8, T7; KIP-890.
@@ -61,9 +61,9 @@ class TransactionVerifications:
         self._open.pop(producer_id, None)
 
     def remove_expired(self, *, now_ms: int, expiration_ms: int) -> None:
-        """Forget questions that nobody repeated for so long: most were answered with an error.
+        """Remove verifications that were not repeated for so long: most got an error.
 
-        Differs: Kafka counts from the first batch that shares a question.
+        Differs: Kafka counts from the first batch that shares a verification.
         """
         expired = [
             producer_id

@@ -1,4 +1,4 @@
-"""Which transactions a scan of a log sees begin and end, and what that puts into an index.
+"""The transactions that a scan of a log sees begin and end, and their index entries.
 
 ```
 first transactional batch of a producer      opens its transaction at that offset
@@ -25,7 +25,7 @@ from engine.records.view import RecordBatch
 
 
 class EndedTransaction(NamedTuple):
-    """A marker that was seen; `aborted` is what goes into the index, None if nothing does."""
+    """A marker that was seen; `aborted` is its index entry, None if it has none."""
 
     control_type: ControlType
     aborted: AbortedTransaction | None
@@ -38,7 +38,7 @@ class TransactionsSeen:
         self._first_offsets: dict[int, int] = {}
 
     def see(self, batch: RecordBatch) -> EndedTransaction | None:
-        """Go on by one batch; returns what it ends, if it is a transaction's marker.
+        """Process one batch; return the transaction that it ends, if it is a marker.
 
         Raises CorruptRecord when a control record cannot be read.
         """

@@ -5,7 +5,7 @@ entry (34 bytes)   int16 version 0   int64 producerId   int64 firstOffset   int6
                    int64 lastStableOffset
 ```
 
-`lastOffset` is the marker's own offset, `lastStableOffset` the one right after the abort. The file
+`lastOffset` is the marker's offset, `lastStableOffset` the one right after the abort. The file
 exists only once a transaction was aborted. Entries rise by `lastOffset`; first offsets need not.
 
 Source: Kafka's TransactionIndex and AbortedTxn.
@@ -41,13 +41,13 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex(NamedTuple):
-    """The entries of one file, and how many bytes of an unfinished one lie behind them."""
+    """The entries of one file, and the number of bytes of an unfinished one after them."""
 
     entries: tuple[AbortedTransaction, ...]
     leftover_bytes: int = 0
 
     def problem(self, base_offset: int) -> str | None:
-        """Return what Kafka's own sanity check finds wrong, None if nothing."""
+        """Return the fault that Kafka's sanity check finds, None if there is none."""
         for transaction in self.entries:
             if transaction.last_offset < base_offset:
                 return (
@@ -59,7 +59,7 @@ class TransactionIndex(NamedTuple):
 def parse_txn_index(content: Buffer, path: str) -> TransactionIndex:
     """Return the entries of a file's content; raises CorruptFile at an unknown version.
 
-    A cut last entry is left out, as a broker leaves it out.
+    An incomplete last entry is left out, as a broker leaves it out.
     """
     whole = len(content) - len(content) % ENTRY_BYTES
     entries: list[AbortedTransaction] = []

@@ -1,9 +1,9 @@
-"""What a leader takes into its log, and what it sets in it. Pure but for the caller's buffer.
+"""Check a producer's batches, and set the leader's fields. Pure but for the caller's buffer.
 
 A produce request brings for each partition one batch of magic 2, or messages of magic 0 and 1.
-What goes into the log is always one batch of magic 2:
+The log always gets one batch of magic 2:
 
-| what came                             | what is done                                           |
+| received                              | what is done                                           |
 |---------------------------------------|--------------------------------------------------------|
 | magic 2, the codec the topic wants    | base offset and epoch are set in place, the rest stays |
 | the same, topic with append time      | its time is set in place too, and the checksum         |
@@ -28,15 +28,15 @@ What goes into the log is always one batch of magic 2:
 | set by a producer                                    |                                   |
 
 Every record of every batch is read. The records of nearly all batches take the fast path (see
-`record_walk.py`), and `LeaderRules.largest_time_fast` says all that is to be said of them. Others
-are read record by record in `accept`, which alone knows the errors. What was found out before it
-is in the `CheckedBatch`, and not looked for again. How strictly records are read depends on what is
+`record_walk.py`), and `LeaderRules.largest_time_fast` is the whole check of them. Others
+are read record by record in `accept`, which alone knows the errors. Results of earlier checks
+are in the `CheckedBatch`, and not computed again. How strictly records are read depends on what is
 done with them, as in Kafka:
 
 | records                        | read by                                                   |
 |--------------------------------|-----------------------------------------------------------|
 | uncompressed, in every case    | the strict reader; offset deltas may be any               |
-| compressed, stay as they are   | the skimming one: lengths of records are not looked at;   |
+| compressed, stay as they are   | the skimming one: lengths of records are not checked;     |
 |                                | offset deltas other than 0, 1, 2 … end in −1, because     |
 |                                | Kafka then wants to rewrite what it has passed over       |
 | compressed, rewritten          | the strict one; offset deltas may be any                  |
@@ -44,7 +44,7 @@ done with them, as in Kafka:
 The largest time in the log is the one that the records have, and not that of a header.
 
 Source: Kafka's UnifiedLog.analyzeAndValidateRecords and LogValidator; LOG-8.
-Differs: a record's length is held against what is there before memory is taken for it, where
+Differs: a record's length is compared with the present bytes before memory is taken for it, where
 Kafka may run out of memory (−1, here 87). Compressed records beyond
 `LogConfig.opened_batch_bytes_max` are refused (87); Kafka has no bound.
 """
@@ -91,7 +91,7 @@ _UNREADABLE = (
 
 
 class CorruptMessage(ApiError):
-    """What was sent does not form batches, or its checksum is wrong."""
+    """The sent bytes do not form batches, or a checksum is wrong."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(CORRUPT_MESSAGE, reason)
@@ -117,7 +117,7 @@ class RecordError(NamedTuple):
 
 
 class RecordsRefused(ApiError):
-    """Records break a rule; `record_errors` says which, if single ones are to blame."""
+    """Records break a rule; `record_errors` names single ones if they are to blame."""
 
     def __init__(self, code: int, reason: str, record_errors: Sequence[RecordError] = ()) -> None:
         super().__init__(code, reason)
@@ -133,11 +133,11 @@ class InvalidRecord(RecordsRefused):
 
 
 class NoBatch(InvalidRecord):
-    """What was sent holds no whole batch."""
+    """The sent bytes hold no whole batch."""
 
 
 class UnreadableRecords(ApiError):
-    """Records cannot be opened or rewritten. Source: what Kafka does not catch by name."""
+    """Records cannot be opened or rewritten. Source: errors that Kafka does not catch by name."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(UNKNOWN_SERVER_ERROR, reason)
@@ -152,9 +152,9 @@ class InvalidTimestamp(RecordsRefused):
 
 
 class LeaderBatch(NamedTuple):
-    """The one batch that goes into the log; `batch` is a view of it with everything set.
+    """The one batch to append to the log; `batch` is a view of it with all fields set.
 
-    `log_append_time_ms` is −1 unless the broker sets times. `is_rewritten` tells that the bytes
+    `log_append_time_ms` is −1 unless the broker sets times. `is_rewritten` means that the bytes
     are not the producer's buffer.
     """
 
@@ -193,10 +193,10 @@ class LeaderRules:
         )
 
     def largest_time_fast(self, walked: Walked, base_ms: int, now_ms: int) -> int | None:
-        """Return the largest time of records that break no rule, for which a walk is enough.
+        """Return the largest time of records that break no rule, if a walk can decide that.
 
-        `walked` is what they have in common, and their producer set the times, which count from
-        `base_ms`. None says nothing yet: the records are to be looked at one by one.
+        `walked` has their common values, and their producer set the times, which count from
+        `base_ms`. None decides nothing yet: the records are to be read one by one.
         """
         if walked is None:
             return None
@@ -208,7 +208,7 @@ class LeaderRules:
         if self._has_rules:
             if has_null_key and self._config.is_compacted:
                 return None
-            # Records without a time have no bounds: those are looked at one by one.
+            # Records without a time have no bounds: those are read one by one.
             if (
                 base_ms + least < max(now_ms - self._before_max_ms, 0)
                 or largest_ms - now_ms > self._after_max_ms
@@ -227,7 +227,7 @@ class LeaderRules:
     ) -> LeaderBatch:
         """Return the batch to append at `base_offset`; it must be writable, and is patched.
 
-        Bytes of a last batch that is cut short are left out. Errors: see the module's table.
+        Bytes of an incomplete last batch are left out. Errors: see the module's table.
         """
         data = checked.data
         is_current = len(data) > PROLOGUE_BYTES and data[MAGIC_AT] == MAGIC
@@ -270,7 +270,7 @@ class LeaderRules:
                 else:
                     batch.ensure_valid()
                 if batch.attributes & CODEC_BITS > Codec.ZSTD:
-                    # Kafka finds this out before it asks what kind of batch it is.
+                    # Kafka finds this out before it checks what kind of batch it is.
                     raise UnreadableRecords(f"a batch of codec {batch.attributes & CODEC_BITS}")
                 batches.append(batch)
         except CorruptRecord as error:
@@ -287,6 +287,7 @@ class LeaderRules:
         leader_epoch: int,
         now_ms: int,
     ) -> LeaderBatch:
+        """Return the batch to append: patched in place, or rebuilt if codec or format differ."""
         config, first = self._config, batches[0]
         source = first.codec
         target = source if self._codec is None else self._codec
@@ -338,7 +339,7 @@ class LeaderRules:
         """Return all records, each of which keeps the topic's rules."""
         accepted: list[Record] = []
         if self._codec in (None, Codec.NONE):
-            # Kafka works out how large messages will be before it looks at what is in them.
+            # Kafka computes the size of messages before it reads their content.
             for batch in batches:
                 if isinstance(batch, LegacyBatch) and not batch.is_compressed:
                     _as_record(batch)
@@ -348,7 +349,7 @@ class LeaderRules:
             else:
                 is_compressed = batch.codec is not Codec.NONE
                 opened = checked.open(self.limit_bytes) if is_compressed else None
-                # Of two faults the first one counts: records before it, then what is not opened.
+                # Of two faults the first one counts: records before it, then the unopened rest.
                 records = batch.records_for_leader(opened, is_skimmed=False)
                 accepted += self._judged(batch, records, now_ms)
         if not accepted:
@@ -384,7 +385,7 @@ class LeaderRules:
     def _time_problem(self, batch: RecordBatch, time_ms: int, now_ms: int) -> str | None:
         config = self._config
         if config.message_timestamp_type is TimestampType.CREATE_TIME and time_ms != NO_TIMESTAMP:
-            # Far times wrap round, and then have no bounds.
+            # Times out of range wrap around, and then have no bounds.
             past_ms = int64(now_ms - time_ms)
             if past_ms > self._before_max_ms or int64(-past_ms) > self._after_max_ms:
                 return f"time {time_ms} is too far from {now_ms}"
@@ -410,6 +411,7 @@ def _as_record(message: LegacyMessage) -> Record:
 
 
 def _check_header(batch: BatchView, origin: AppendOrigin) -> None:
+    """Raise if the header's size, count, offsets, control flag or sequence is invalid."""
     if batch.size_bytes < HEADER_BYTES:
         raise CorruptMessage(f"a batch of {batch.size_bytes} bytes")
     if origin is not AppendOrigin.CLIENT:

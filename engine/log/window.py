@@ -8,9 +8,9 @@ from engine.limits import SCAN_CHUNK_BYTES
 
 
 class Window:
-    """Gives out parts of a file as views of one reused buffer.
+    """Returns parts of a file as views of one reused buffer.
 
-    A view is valid until the next call. The buffer grows to the largest part asked for,
+    A view is valid until the next call. The buffer grows to the largest requested part,
     so callers check a length against `end` first.
     """
 
@@ -31,7 +31,7 @@ class Window:
         return self._view[offset : min(offset + length, self._filled)]
 
     def ahead(self, position: int) -> memoryview:
-        """Return what is buffered from `position` up to `end`, reading on when that is little."""
+        """Return the bytes buffered from `position` up to `end`, reading on when they are few."""
         offset = position - self._start
         left = self._filled - offset
         if not 0 <= offset <= self._filled or (

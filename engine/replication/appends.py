@@ -7,7 +7,7 @@
  append_in_turns ─ append to some ─ turn ─ append to some … ─ the same
 ```
 
-One partition's failure is an error in its own result and never fails the request (PUR-4).
+One partition's failure is an error in its result and never fails the request (PUR-4).
 
 Source: PART-5, ISR-9, PUR-4, PUR-10; Kafka's ReplicaManager.appendRecords. It appends to the
 partitions of a request one after the other, too, while leaders change and followers fetch.
@@ -32,13 +32,13 @@ from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
 from engine.replication.partition_access import PartitionAccess
 
 VALID_ACKS = (ACKS_ALL, 0, ACKS_LEADER)
-#: Refusals of an append after which Kafka does not tell where the log starts: corrupt, unknown,
+#: Refusals of an append whose response has no log start offset, as in Kafka: corrupt, unknown,
 #: not leader, too large (a batch, an append), no topic to write to, storage.
 _ERRORS_WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 56))
 
 
 class Appended(NamedTuple):
-    """What has become of one request's partitions so far, and the offsets that it waits for."""
+    """The results of one request's partitions so far, and the offsets that it waits for."""
 
     results: ProduceResults
     required: dict[TopicPartition, int]
@@ -56,14 +56,14 @@ class Appends:
         self._refused = hosted.refused_to_clients
         self._perform = performer.perform
         self._watch = delayed.watch_produce
-        # What is watched, for a look before each of the very many appends that nobody waits for.
+        # The watched keys, for a check before each of the many appends without a waiting request.
         self._produce_keys = delayed.produces.watched_keys
         self._delete_keys = delayed.deletes.watched_keys
         self._fetch_keys = delayed.fetches.watched_keys
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Touch no log any more, in what is appended in several turns."""
+        """Append to no log any more, also in an append that takes several turns."""
         self._is_stopped = True
 
     def append_records(
@@ -99,7 +99,7 @@ class Appends:
         appended: Appended,
         origin: AppendOrigin,
     ) -> list[Effect]:
-        """Append to some partitions of a request; returns what is to be performed."""
+        """Append to some partitions of a request; return the effects to perform."""
         results, required, required_acks, must_spare_internal = appended
         effects: list[Effect] = []
         partitions = self._partitions
@@ -125,7 +125,7 @@ class Appends:
         return effects
 
     def _complete_or_await(self, appended: Appended, deadline_ms: int) -> Promise[ProduceResults]:
-        """Let a produce wait, unless all that it would wait for is over by now.
+        """Wait for followers by a DelayedProduce, unless all is complete by now.
 
         A later partition of the request may have failed with the directory of an earlier one.
         """
@@ -141,7 +141,7 @@ class Appends:
     def _await(
         self, results: ProduceResults, required: Mapping[TopicPartition, int], deadline_ms: int
     ) -> Promise[ProduceResults]:
-        """Let a produce wait that has just been looked at, and nothing has happened since."""
+        """Let a produce wait that was checked just now, without an event since."""
         produce = DelayedProduce(deadline_ms, results, required, self._find)
         promise = produce.promise
         self._watch(produce, required)
@@ -156,7 +156,7 @@ class Appends:
         *,
         is_internal_allowed: bool = False,
     ) -> ProduceResult | Promise[ProduceResults] | None:
-        """Append what a client sent to one partition, as `append_records` does.
+        """Append a client's batches to one partition, as `append_records` does.
 
         Returns its result, or a promise of it within `timeout_ms`. None when nothing has been done:
         the partition is not here or not led, too few are in sync, acks are 0, or it is not one
@@ -183,7 +183,7 @@ class Appends:
         result = new_tuple(ProduceResult, (None, first_offset, append_time_ms, log_start_offset))
         awaited: ProduceResult | Promise[ProduceResults] = result
         if required_acks == ACKS_ALL and partition.high_watermark <= last_offset:
-            # Watched before others are told of it: what they do may complete it.
+            # Watched before the effects are performed: they may complete it.
             required = {topic_partition: last_offset + 1}
             deadline_ms = self._clock.monotonic_ms() + timeout_ms
             awaited = self._await({topic_partition: result}, required, deadline_ms)
@@ -200,9 +200,9 @@ class Appends:
         *,
         is_internal_allowed: bool = False,
     ) -> ProduceResults | Promise[ProduceResults]:
-        """Append what a client sent, as `append_records` does, a few in each turn of the loop.
+        """Append a client's batches, as `append_records` does, a few in each turn of the loop.
 
-        Each partition is found at its own turn; what is left after `stop` is refused with
+        Each partition is found at its turn; the partitions left after `stop` are refused with
         NotLeaderOrFollower. The wait for followers is not part of the call.
         """
         if required_acks not in VALID_ACKS:

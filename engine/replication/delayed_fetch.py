@@ -3,10 +3,10 @@
 ```
  complete when                                           Kafka's case
  a partition is not here, not led, offline, fenced       A … E
- the fetch offset is behind the readable end             F  (truncated)
+ the fetch offset is above the readable end              F  (truncated)
  … or on an older segment than it                        F  (rolled)
  bytes up to the readable ends, summed, ≥ min bytes      G
- a follower's log has parted from this one               H
+ a follower's log has diverged from this one             H
  deadline
 ```
 
@@ -34,7 +34,7 @@ from engine.timing.purgatory import DelayedOperation
 class FetchResult(NamedTuple):
     """One partition's result; offsets are −1 where an error left them unknown.
 
-    The sender of `records` releases them. `preferred_replica` is who should be read from instead.
+    The sender of `records` releases them. `preferred_replica` is the replica to read from instead.
     """
 
     error: ApiError | None
@@ -55,7 +55,7 @@ FetchResults: TypeAlias = list[tuple[TopicPartition, FetchResult]]
 
 
 def release_results(results: FetchResults) -> None:
-    """Let the files of results go that are not sent; those that went already stay so."""
+    """Release the files of results that are not sent; released ones stay so."""
     for _, result in results:
         if result.records is not None:
             result.records.release()
@@ -68,7 +68,7 @@ ReadNow: TypeAlias = Callable[
 
 
 class WaitingPartition(NamedTuple):
-    """What is asked of a partition, and the place where its read stopped."""
+    """A partition of a waiting fetch, and the position where its read stopped."""
 
     topic_partition: TopicPartition
     spec: FetchSpec
@@ -76,7 +76,7 @@ class WaitingPartition(NamedTuple):
 
 
 class DelayedFetch(DelayedOperation):
-    """Waits for the bytes of its partitions; `keep` is run by who completes it."""
+    """Waits for the bytes of its partitions; the code that completes it runs `keep`."""
 
     __slots__ = ("_find", "_is_throttled", "params", "promise", "waiting")
 
@@ -98,19 +98,19 @@ class DelayedFetch(DelayedOperation):
         self.promise.source = self
 
     def keep(self, read: ReadNow) -> None:
-        """Keep the promise with what is there now."""
+        """Keep the promise with the records that are there now."""
         promise = self.promise
         specs = [(waiting.topic_partition, waiting.spec) for waiting in self.waiting]
         self.drop()
         promise.keep_with(lambda: read(self.params, specs))
 
     def drop(self) -> None:
-        """Let go of the partitions and the promise."""
+        """Release the partitions and the promise."""
         self.waiting = ()
         del self.promise
 
     def can_complete(self) -> bool:
-        """Return whether there is enough to read, or something that waiting does not mend."""
+        """Return True if a response is due: enough bytes, or an error that waiting cannot end."""
         total_bytes = 0
         for waiting in self.waiting:
             available_bytes = self._bytes_of(waiting)
@@ -120,7 +120,7 @@ class DelayedFetch(DelayedOperation):
         return total_bytes >= self.params.min_bytes
 
     def _bytes_of(self, waiting: WaitingPartition) -> int | None:
-        """Return what there is to read of a partition by now; None if waiting mends nothing."""
+        """Return the readable bytes of a partition; None if waiting cannot resolve its error."""
         topic_partition, spec, start = waiting
         try:
             partition = self._find(topic_partition)
@@ -135,10 +135,10 @@ class DelayedFetch(DelayedOperation):
 
 
 class FastDelayedFetch(DelayedOperation):
-    """Waits for what comes behind the end of one partition, which a consumer has read.
+    """Waits for records after the end of one partition, which a consumer has read.
 
-    `read` is run by who completes it, and its result keeps the promise. The reader does
-    not say which epoch it has read to, so that its log cannot part from this one.
+    The code that completes it runs `read`, and the result keeps the promise. The request has no
+    last fetched epoch, so that its log cannot diverge from this one.
     """
 
     __slots__ = ("_params", "_partitions", "_read", "_waiting", "promise")
@@ -163,13 +163,13 @@ class FastDelayedFetch(DelayedOperation):
         self.promise.source = self
 
     def keep(self, _read: ReadNow) -> None:
-        """Keep the promise with what is there now."""
+        """Keep the promise with the records that are there now."""
         promise, read = self.promise, self._read
         self.drop()
         promise.keep_with(read)
 
     def drop(self) -> None:
-        """Let go of the reader and the promise."""
+        """Release the reader and the promise."""
         del self._read, self.promise
 
     def can_complete(self) -> bool:
@@ -193,10 +193,10 @@ def bytes_behind(
     *,
     is_throttled: bool = False,
 ) -> int | None:
-    """Return how much there is to read by now behind the place where a read stopped.
+    """Return the number of readable bytes after the position where a read stopped.
 
-    None if waiting is over without regard to bytes: cases A, C and F. What a throttle holds back is
-    nothing, on a new segment too. Raises StorageError.
+    None if waiting is over without regard to bytes: cases A, C and F. A throttled replica has 0
+    bytes, on a new segment too. Raises StorageError.
     """
     _, _, _, _, isolation, is_leader_required, _, _ = params
     _, max_bytes, leader_epoch, _, _ = spec

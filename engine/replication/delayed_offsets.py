@@ -1,7 +1,7 @@
 """A request that waits until each of its partitions has reached an offset.
 
-What reaching means is the subclass's: the watermark for a produce, the low watermark for a
-deletion. A partition that is not here any more ends its own wait with its error; at the deadline
+The subclass decides which offset counts: the watermark for a produce, the low watermark for a
+deletion. A partition that is not here any more ends its wait with its error; at the deadline
 those that still wait have timed out. Complete when no partition waits.
 """
 
@@ -29,7 +29,7 @@ A = TypeVar("A", bound=PartitionResult)
 
 
 class DelayedOffsets(DelayedOperation, Generic[A]):
-    """Waits for the offsets of its partitions; `promise` is kept by who completes it."""
+    """Waits for the offsets of its partitions; the code that completes it keeps `promise`."""
 
     __slots__ = ("_find", "_required", "_results", "promise")
 
@@ -60,7 +60,7 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         return result._replace(error=error)
 
     def can_complete(self) -> bool:
-        """Return whether no partition waits; those that are done are not looked at again."""
+        """Return whether no partition waits; those that are done are not checked again."""
         for topic_partition in tuple(self._required):
             self._check(topic_partition)
         return not self._required
@@ -85,11 +85,11 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         promise.keep(results)
 
     def drop(self) -> None:
-        """Let go of the results and the promise."""
+        """Release the results and the promise."""
         del self._results, self._required, self.promise
 
     def results(self) -> dict[TopicPartition, A]:
-        """Return the results of a completed operation; what still waited has timed out."""
+        """Return the results of a completed operation; partitions still waiting have timed out."""
         assert self.is_completed
         for topic_partition, offset in self._required.items():
             timed_out = RequestTimedOut(topic_partition, offset)

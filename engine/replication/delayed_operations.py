@@ -1,8 +1,8 @@
-"""The operations of a broker that wait, in a purgatory for each kind, and what completes them.
+"""The waiting operations of a broker, in a purgatory for each kind, and their completion.
 
 ```
 event of a partition ── check ──┐
-deadline ── advance ────────────┼─ completed ── each promise kept, also behind a fault of another
+deadline ── advance ────────────┼─ completed ── each promise kept, also after a fault of another
 broker stops ── drain ──────────┘
 ```
 
@@ -53,29 +53,29 @@ class DelayedOperations:
             TimingWheel(now_ms),
             purge_interval=config.delete_records_purgatory_purge_interval_requests,
         )
-        # What is watched, for a look before each of the very many events that nobody waits for.
+        # The watched keys, for a check before each of the many events without a waiting operation.
         self._produce_keys = self.produces.watched_keys
         self._delete_keys = self.deletes.watched_keys
         self._fetch_keys = self.fetches.watched_keys
 
     def watch_produce(self, produce: DelayedProduce, keys: Iterable[TopicPartition]) -> None:
-        """Let a produce wait that has just been looked at."""
+        """Watch the keys of a produce that was checked just now."""
         self.produces.watch(produce, keys)
         self._on_waiting(produce.deadline_ms)
 
     def watch_fetch(self, fetch: AnyFetch, keys: Iterable[TopicPartition]) -> None:
-        """Let a fetch wait that has just been looked at."""
+        """Watch the keys of a fetch that was checked just now."""
         self.fetches.watch(fetch, keys)
         self._on_waiting(fetch.deadline_ms)
 
     def watch_delete(self, deletion: DelayedDeleteRecords, keys: Iterable[TopicPartition]) -> None:
-        """Let a deletion of records wait that has just been looked at."""
+        """Watch the keys of a deletion of records that was checked just now."""
         self.deletes.watch(deletion, keys)
         self._on_waiting(deletion.deadline_ms)
 
     def check_all(self, topic_partition: TopicPartition) -> None:
-        """Complete what an event of a partition completes, of each kind."""
-        # Each kind is checked, also after a fault of our own in another.
+        """Complete the operations of each kind that an event of a partition completes."""
+        # Each kind is checked, also after a fault of our code in another.
         try:
             if topic_partition in self._produce_keys:
                 self.check_produces(topic_partition)

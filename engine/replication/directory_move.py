@@ -1,24 +1,24 @@
-"""A replica on its way to another log directory of its broker: its -future log catches up.
+"""A replica that moves to another log directory of its broker: its -future log catches up.
 
 ```
- AlterReplicaLogDirs ─> <topic>-<partition>.<id>-future is made in the other directory
-   each step  1 it ends before the log begins ──────> begun again at the log's start
-              2 it has parted from the log ─────────> cut where they part (REPL-4)
-              3 it is longer, without epochs ───────> cut to the log's end
-              4 it is shorter ──────────────────────> what comes next is copied; its end
+ AlterReplicaLogDirs ─> <topic>-<partition>.<id>-future is created in the other directory
+   each step  1 it ends before the log begins ──────> restarted at the log's start
+              2 it has diverged from the log ───────> truncated where they diverge (REPL-4)
+              3 it is longer, without epochs ───────> truncated to the log's end
+              4 it is shorter ──────────────────────> the next records are copied; its end
                                                       rises where no records come next
-              5 it has all ─────────────────────────> takes the log's place; the old one goes
+              5 it has all ─────────────────────────> takes the log's place; the old one is deleted
 ```
 
-The log is written on meanwhile, by its leader or its producers; the last step is one with nothing
-between the look and the exchange. It takes over what no batch tells: where the log starts, the
-epoch of a leader that has written nothing yet or whose records are all deleted, producers whose
-records are deleted. A broker that dies during the way goes on with what is there.
+The log is still written meanwhile, by its leader or its producers; the last step is one without
+an event between the comparison and the exchange. It copies the state that no batch has: the log
+start, the epoch of a leader that has written nothing yet or without records left, producers
+whose records are deleted. A broker that dies meanwhile continues with the files that it finds.
 
 Source: REPL-14, KIP-113; Kafka's ReplicaAlterLogDirsThread.
-Differs: the logs are compared at each step, so that no truncation has to be told. Kafka's new log
-lacks epochs without records: a leader then answers followers of its epoch with OFFSET_OUT_OF_RANGE,
-again and again, until the next record.
+Differs: the logs are compared at each step, so that no truncation has to be reported. Kafka's new
+log lacks epochs without records: a leader then answers followers of its epoch with
+OFFSET_OUT_OF_RANGE, again and again, until the next record.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ from engine.replication.partition_types import EpochEnd, FetchSpec
 
 
 class CopyFrom(NamedTuple):
-    """Copy what is behind an offset."""
+    """Copy the records from an offset on."""
 
     offset: int
 
 
 class TakePlace(NamedTuple):
-    """Put the future log in the place of the other."""
+    """Replace the log by the future log."""
 
 
 MoveStep: TypeAlias = "CopyFrom | TakePlace | CutWhereParted | CutTo | RestartAt"
 
 
 def move_step(log: OwnLog, future: OwnLog, parted: EpochEnd | None) -> MoveStep:
-    """Return what to do next; `parted` is where the future log left the other. Pure."""
+    """Return the next step; `parted` is where the future log diverged from the other. Pure."""
     if future.log_end_offset < log.log_start_offset:
         return RestartAt(log.log_start_offset)
     if parted is not None:
@@ -108,6 +108,7 @@ class DirectoryMove:
         return move_step(log, future, parted)
 
     def _copy(self, offset: int, max_bytes: int, now_ms: int) -> int:
+        """Copy records from an offset on to the future log; return the copied bytes."""
         log, future = self.partition.log, self.future
         records = log.read(offset, max_bytes, log.log_end_offset, at_least_one_batch=True)
         try:
@@ -115,7 +116,7 @@ class DirectoryMove:
         finally:
             records.release()
         if not content:
-            # They were cleaned away, and what superseded them was truncated.
+            # The records were cleaned away, and those that superseded them were truncated.
             future.raise_end(log.log_end_offset, now_ms)
             future.epochs.take_over(log.epochs)
             return 0
@@ -127,7 +128,7 @@ class DirectoryMove:
         return len(content)
 
     def _close_gaps(self) -> None:
-        """Let epochs whose first batches are cleaned away start where they do in the log."""
+        """Set the starts of epochs whose first batches are cleaned away to those of the log."""
         epochs = self.future.epochs
         while (gap := epochs.gap) is not None:
             end = self.partition.log.end_offset_for_epoch(gap.epoch_before)

@@ -1,6 +1,6 @@
-"""Performs effects: completes the operations that wait for them, and has others do what is theirs.
+"""Performs effects: completes the operations that wait for them, and calls the ports for others.
 
-Effects are performed in the order they came, those of nested calls behind those before.
+Effects are performed in the order they came, those of nested calls after those before.
 
 Source: HW-14, D1, D22.
 """
@@ -44,9 +44,9 @@ class EffectPerformer:
         self._is_performing = False
 
     def perform(self, effects: Iterable[Effect]) -> None:
-        """Perform effects: keep the promises they complete, and have others do what is theirs.
+        """Perform effects: keep the promises they complete, and call the ports for others.
 
-        What watches a promise may call back into the broker: what that leads to is done after it.
+        A watcher of a promise may call back into the broker: effects of that come after it.
 
         Source: HW-14, D22.
         """
@@ -62,6 +62,7 @@ class EffectPerformer:
             self._is_performing = False
 
     def _perform_one(self, effect: Effect) -> None:
+        """Perform one effect: complete delayed operations, or pass it to the port that does it."""
         delayed, ports = self._delayed, self._ports
         match effect:
             case LogEndMoved():

@@ -1,4 +1,4 @@
-"""What a change of a partition asks others to do; the replica manager performs it. Source: D1."""
+"""The effects that a change of a partition requests from the replica manager. Source: D1."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class HighWatermarkMoved(NamedTuple):
 
 
 class LogStartMoved(NamedTuple):
-    """Records below the offset are gone for readers."""
+    """Records below the offset are not readable any more."""
 
     topic_partition: TopicPartition
     log_start_offset: int
@@ -36,10 +36,10 @@ class RoleChanged(NamedTuple):
 
 
 class ProposeIsr(NamedTuple):
-    """Ask the controller to change the in-sync set, fenced by both epochs (ISR-6).
+    """Request a change of the in-sync set from the controller, fenced by both epochs (ISR-6).
 
     `topic_id` is that of the replica, None if it has none: a topic of the same name that came
-    later may stand at the same epochs.
+    later may have the same epochs.
     """
 
     topic_partition: TopicPartition

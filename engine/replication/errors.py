@@ -1,4 +1,4 @@
-"""What a partition refuses, and Kafka's code for it.
+"""The errors of a partition, and Kafka's code for each.
 
 Source: Kafka's Errors.
 """
@@ -36,7 +36,7 @@ class UnknownTopicOrPartition(ApiError):
 
 
 class NotLeaderOrFollower(ApiError):
-    """The broker does not lead the partition, or does not know the replica that asks."""
+    """The broker does not lead the partition, or does not know the requesting replica."""
 
     def __init__(self, topic_partition: TopicPartition, reason: str) -> None:
         super().__init__(NOT_LEADER_OR_FOLLOWER, f"{topic_partition}: {reason}")
@@ -92,7 +92,7 @@ class NotEnoughReplicasAfterAppend(ApiError):
 
 
 class InvalidRequiredAcks(ApiError):
-    """A producer asked for acks that are none of −1, 0 and 1."""
+    """A producer requested acks that are none of −1, 0 and 1."""
 
     def __init__(self, required_acks: int) -> None:
         super().__init__(INVALID_REQUIRED_ACKS, f"acks={required_acks}")
@@ -143,7 +143,7 @@ class InconsistentTopicId(ApiError):
 
 
 class ReplicaRecordsCorrupt(ApiError):
-    """The log has bytes that are no records where the reader asked for some."""
+    """The log has bytes that are no records at the reader's offset."""
 
     def __init__(self, topic_partition: TopicPartition, reason: str) -> None:
         super().__init__(CORRUPT_MESSAGE, f"{topic_partition}: {reason}")
@@ -151,7 +151,7 @@ class ReplicaRecordsCorrupt(ApiError):
 
 
 class FencedLeaderEpoch(ApiError):
-    """Who asks knows an older leader than this broker does."""
+    """The client knows an older leader epoch than this broker does."""
 
     def __init__(self, topic_partition: TopicPartition, requested: int, current: int) -> None:
         super().__init__(
@@ -164,7 +164,7 @@ class FencedLeaderEpoch(ApiError):
 
 
 class UnknownLeaderEpoch(ApiError):
-    """Who asks knows a newer leader than this broker does."""
+    """The client knows a newer leader epoch than this broker does."""
 
     def __init__(
         self, topic_partition: TopicPartition, requested: int | None, current: int
@@ -181,9 +181,9 @@ class UnknownLeaderEpoch(ApiError):
 def not_assigned(
     partition: TopicPartition, replica_id: int, requested_epoch: int | None, leader_epoch: int
 ) -> ApiError:
-    """Return what a replica is told that a leader does not know.
+    """Return the error for a replica that a leader does not know.
 
-    One that names an epoch may know of an assignment that has not come here yet: it asks again.
+    One that names an epoch may know of an assignment that has not come here yet: it retries.
     """
     if requested_epoch is not None:
         return UnknownLeaderEpoch(partition, requested_epoch, leader_epoch)
@@ -206,7 +206,7 @@ class OffsetNotAvailable(ApiError):
 
 
 def answer_to(topic_partition: TopicPartition, error: ApiError | StorageError) -> ApiError:
-    """Return the error that a client is told; failures of storage become one of Kafka's."""
+    """Return the error for the client; failures of storage become one of Kafka's."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, CorruptRecord):

@@ -1,4 +1,4 @@
-"""Appending what a leader sent to a follower's log, also where the log starts inside a batch."""
+"""Append a leader's batches to a follower's log, also where the log starts inside a batch."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ def append_fetched(
 ) -> AppendInfo:
     """Append the batches of a leader of an epoch to a follower's log; errors are those of the log.
 
-    CorruptMessage also where nothing could be appended: a leader gives its first batch whole, so
-    one that reaches behind the records has a damaged length.
+    CorruptMessage also where nothing could be appended: a leader sends its first batch whole, so
+    one that ends after the records has a damaged length.
 
     A deletion of records may have put the leader's start inside a batch, which comes whole to a
     follower that begins there: its empty log then begins with that batch, and keeps its start.
 
     Source: Kafka's Partition.appendRecordsToFollowerOrFutureReplica.
-    Differs: Kafka takes nothing from such records without an error, and asks again at once.
+    Differs: Kafka appends nothing of such records without an error, and fetches again at once.
     """
     end_offset = log.log_end_offset
     info = _append(log, batches, now_ms, leader_epoch)
@@ -30,13 +30,14 @@ def append_fetched(
 
 
 def _append(log: LocalLog, batches: memoryview, now_ms: int, leader_epoch: int) -> AppendInfo:
+    """Append batches; an empty log may restart inside the first batch, at its base offset."""
     try:
         return log.append_as_follower(batches, now_ms, leader_epoch)
     except UnexpectedAppendOffset as error:
         first, start, end = error.first_offset, log.log_start_offset, log.log_end_offset
         if start != end or not 0 <= first < end <= error.last_offset:
             raise
-        # All of it is looked at first: what is refused leaves the log as it is.
+        # All of it is checked first: a refusal leaves the log as it is.
         replica_chunks(
             batches,
             log_end_offset=first,

@@ -84,7 +84,7 @@ class Fetches:
             operation = self._delayed_fetch(params, specs, results, park)
             release_results(results)
             fetched = operation.promise
-            # Looked at a single time: nothing runs beside this, and a look leads to nothing.
+            # Checked a single time: nothing runs meanwhile, and a check leads to nothing.
             if (
                 operation.has_news_of(key for key, _ in results)
                 if isinstance(operation, ParkedFetch)
@@ -96,7 +96,7 @@ class Fetches:
                 self._watch(operation, [topic_partition for topic_partition, _ in specs])
         self._perform(effects)
         if params.is_from_follower and self._deletes.delayed_count:
-            # Its fetch says where its log starts.
+            # Its fetch has its log start offset.
             for topic_partition, _ in specs:
                 self._check_deletes(topic_partition)
         return fetched
@@ -121,10 +121,10 @@ class Fetches:
     def _taken_by(
         self, fetch: ParkedFetch, topic_partition: TopicPartition, spec: FetchSpec
     ) -> None:
-        """Note how far a follower with a parked fetch is."""
+        """Note the offset that a follower with a parked fetch has reached."""
         effects = self._reader.note_position(fetch.params.replica_id, topic_partition, spec)
         if effects is None:
-            # The answer to all says why.
+            # The response to the whole fetch has the reason.
             self._end(fetch)
             return
         self._perform(effects)
@@ -144,7 +144,7 @@ class Fetches:
     ) -> Promise[T]:
         """Let a consumer wait that has just read one partition to its end.
 
-        The promise is kept with what `read` finds when the wait is over.
+        The promise is kept with the result of `read` when the wait is over.
         """
         operation = FastDelayedFetch(deadline_ms, params, waiting, self._partitions, read)
         self._watch(operation, (waiting.topic_partition,))

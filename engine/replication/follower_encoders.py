@@ -3,7 +3,7 @@
 | | local | remote |
 |---|---|---|
 | records come | with each turn, partition by partition | one response to one request |
-| what else is new | at the end of the fetch | with the records, so that alone it ends the fetch |
+| other news | at the end of the fetch | with the records, so that alone it ends the fetch |
 
 Source: D12, D27.
 """
@@ -22,7 +22,7 @@ from engine.replication.parked_fetch import FollowerEncoder, LeaderSide, Park, P
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
 
-#: Takes an answer to a spec, on a turn of its own, and tells the encoder what became of it.
+#: Takes a response for a spec, on a separate turn, and notifies the encoder of its result.
 Give: TypeAlias = "Callable[[LocalEncoder, TopicPartition, FetchSpec, LeaderAnswer], None]"
 #: Answers a session's request with records of one partition; with nothing done, False if the
 #: session is another by now, and a StorageError where the records cannot be read.
@@ -39,7 +39,7 @@ class LocalEncoder(FollowerEncoder):
     def __init__(self, give: Give) -> None:
         self._give = give
         self._fetch: ParkedFetch | None = None
-        # What the follower has not appended yet.
+        # The partitions whose records the follower has not appended yet.
         self._given: set[TopicPartition] = set()
 
     @property
@@ -61,7 +61,7 @@ class LocalEncoder(FollowerEncoder):
         position: SessionPosition,
         records: bytes | FetchSlice,
     ) -> bool:
-        """Give records, with the offsets that come with them."""
+        """Send records, with the offsets that come with them."""
         if not isinstance(records, bytes):
             region, records = records, records.read()
             region.release()
@@ -75,12 +75,12 @@ class LocalEncoder(FollowerEncoder):
         return True
 
     def drop(self) -> None:
-        """Let go of the follower."""
+        """Release the follower."""
         self._given, self._fetch = set(), None
         del self._give
 
     def took(self, key: TopicPartition, following: FetchSpec | None) -> None:
-        """Note that the follower has appended what it was given, and fetches on as it says.
+        """Note that the follower has appended its records, and the next fetch of the partition.
 
         None if it did not: the fetch is over then. One that is over already changes nothing.
         """
@@ -90,7 +90,7 @@ class LocalEncoder(FollowerEncoder):
         self._given.discard(key)
         position, leader = fetch.positions[key], fetch.leader
         if following is None:
-            # What it was told with the records, it may have passed over.
+            # The follower may have passed over the offsets that came with the records.
             position.note_offsets(-1, -1)
             leader.end(fetch)
             return
@@ -102,7 +102,7 @@ class LocalEncoder(FollowerEncoder):
 
 
 def local_park(positions: Mapping[TopicPartition, SessionPosition], give: Give) -> Park:
-    """Return what makes the fetch of a session whose follower takes answers by `give`."""
+    """Return the factory of a fetch whose follower takes responses by `give`."""
 
     def park(
         deadline_ms: int,
@@ -116,15 +116,15 @@ def local_park(positions: Mapping[TopicPartition, SessionPosition], give: Give) 
 
 
 class RemoteEncoder(FollowerEncoder):
-    """That of a follower of another process: answered, and asked again by its session.
+    """The encoder for a follower of another process: responds, and its session requests again.
 
     ```
-     asked ──── look: records of one partition ────> answered ──── ask: that one moved ────> asked
-       └──────── all else, the deadline ────> over <───────────────── (what came meanwhile) ───┘
-                      answered ── the deadline ──> over, and nothing is read: nobody asked
+     waits ─── check: records of one partition ────> answered ─ request: that one moved ───> waits
+       └──────── all else, the deadline ────> over <──────────────── (other news meanwhile) ───┘
+                      answered ── the deadline ──> over, and nothing is read: no request
     ```
 
-    A session is told of all that is new at once: where others have moved too, it is over.
+    A session is sent all news at once: where other partitions have moved too, it is over.
     """
 
     __slots__ = ("_moved", "_respond", "_unseen", "is_requested")
@@ -132,7 +132,7 @@ class RemoteEncoder(FollowerEncoder):
     def __init__(self, respond: Respond) -> None:
         self._respond = respond
         self.is_requested = True
-        # What may have more to tell than records, and what had an event between two requests.
+        # Partitions that may have more news than records, or had an event between two requests.
         self._moved: set[TopicPartition] = set()
         self._unseen: set[TopicPartition] = set()
 
@@ -143,7 +143,7 @@ class RemoteEncoder(FollowerEncoder):
         return self.is_requested
 
     def hold(self, key: TopicPartition) -> None:
-        """Let no other partition be told of before this one."""
+        """Let no other partition be sent before this one."""
         self._moved.add(key)
 
     def send(
@@ -153,7 +153,7 @@ class RemoteEncoder(FollowerEncoder):
         position: SessionPosition,
         records: bytes | FetchSlice,
     ) -> bool:
-        """Answer the request, if that tells all that is new."""
+        """Answer the request, if the response has all news."""
         moved = self._moved
         moved.discard(partition.topic_partition)
         if moved:
@@ -169,7 +169,7 @@ class RemoteEncoder(FollowerEncoder):
         return is_sent
 
     def drop(self) -> None:
-        """Let go of the session."""
+        """Release the session."""
         self._moved, self._unseen = set(), set()
         del self._respond
 
@@ -185,7 +185,7 @@ class RemoteEncoder(FollowerEncoder):
         if following.fetch_offset != leader.partitions[key].log.log_end_offset:
             unseen.add(key)
         self._moved |= unseen
-        # What is there is answered as it was when it was read, before the follower is noted.
+        # The response has the state as it was when it was read, before the follower is noted.
         for changed in unseen:
             if self.is_requested and fetch.can_complete_after(changed):
                 leader.end(fetch)

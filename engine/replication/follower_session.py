@@ -1,14 +1,14 @@
 """A follower's fetch session at its leader: each partition's position, and the values sent last.
 
 ```
- request ─> positions ─┬─ as it was told, at the log's end ─> left out, the follower noted
-                       └─ changed ─────────────────────────> read, answered, told
+ request ─> positions ─┬─ as it was sent, at the log's end ─> left out, the follower noted
+                       └─ changed ─────────────────────────> read, answered, noted as sent
 ```
 
 A follower of another process has a session by KIP-227 (`engine.api.fetch_session`), one of the same
-process a `LocalSession`. Both are read here by the same rules; how requests and responses travel is
-their own. A session is told of what has changed alone, so a partition that has not changed need not
-be read to leave it out. What its fetch says of the follower is noted all the same.
+process a `LocalSession`. Both are read here by the same rules; only their requests and responses
+differ. A session is sent only changes, so a partition that has not changed need not
+be read to leave it out. The follower's offset in its fetch is noted all the same.
 
 Source: REPL-5, FET-7, PUR-5; D27.
 """
@@ -34,7 +34,7 @@ class SessionPosition(Protocol):
     log_start_offset: int
 
     def note_offsets(self, high_watermark: int, log_start_offset: int) -> bool:
-        """Remember what is told of a partition; returns whether that is news."""
+        """Note the offsets that are sent of a partition; return whether they are news."""
         ...
 
 
@@ -49,7 +49,7 @@ class LocalPosition:
         self.log_start_offset = -1
 
     def note_offsets(self, high_watermark: int, log_start_offset: int) -> bool:
-        """Remember what is told of a partition; returns whether that is news."""
+        """Note the offsets that are sent of a partition; return whether they are news."""
         is_news = (self.high_watermark, self.log_start_offset) != (high_watermark, log_start_offset)
         self.high_watermark, self.log_start_offset = high_watermark, log_start_offset
         return is_news
@@ -61,7 +61,7 @@ class LocalSession:
     __slots__ = ("_positions", "owner")
 
     def __init__(self, owner: object) -> None:
-        """`owner` is the leader, in one of its lives: no other knows what was told."""
+        """Begin a session; `owner` is the leader, in one of its lives: no other has its state."""
         self.owner = owner
         self._positions: dict[TopicPartition, LocalPosition] = {}
 
@@ -71,7 +71,7 @@ class LocalSession:
         return self._positions
 
     def ask_for(self, specs: Iterable[tuple[TopicPartition, FetchSpec]]) -> None:
-        """Take what a request asks for; partitions that it does not name are forgotten."""
+        """Update the positions by a request; partitions that it does not name are forgotten."""
         before, positions = self._positions, dict[TopicPartition, LocalPosition]()
         for key, spec in specs:
             position = before.get(key)
@@ -84,14 +84,14 @@ class LocalSession:
 
 
 def is_unchanged(partition: Partition, replica_id: int, position: SessionPosition) -> bool:
-    """Return whether a follower's read would find no bytes, no error, and the offsets it was told.
+    """Return whether a follower's read would find no bytes, no error, and the offsets last sent.
 
     The partition must be the one that is read now. False where that is not known without a read.
     """
     offset, _, leader_epoch, fetched_epoch, _ = position.spec
     log = partition.log
     return (
-        # A log begins nowhere behind its end, so that the offset is in range.
+        # A log begins nowhere above its end, so that the offset is in range.
         offset == log.log_end_offset
         and partition.high_watermark == position.high_watermark
         and log.log_start_offset == position.log_start_offset

@@ -43,12 +43,12 @@ class HostedPartitions:
         return self._partitions
 
     def add(self, partition: Partition) -> None:
-        """Take a partition; one that was offline is back."""
+        """Add a partition; one that was offline is back."""
         self._offline.discard(partition.topic_partition)
         self._partitions[partition.topic_partition] = partition
 
     def remove(self, topic_partition: TopicPartition) -> Partition | None:
-        """Let a partition go."""
+        """Remove a partition."""
         self._offline.discard(topic_partition)
         return self._partitions.pop(topic_partition, None)
 
@@ -64,8 +64,8 @@ class HostedPartitions:
     def find(self, topic_partition: TopicPartition) -> Partition:
         """Return a partition.
 
-        Errors: ReplicaStorageFailed; NotLeaderOrFollower if others have it, so that the client
-        looks for them; UnknownTopicOrPartition.
+        Errors: ReplicaStorageFailed; NotLeaderOrFollower if another broker has it, so that clients
+        refresh their metadata; UnknownTopicOrPartition.
         """
         partition = self._partitions.get(topic_partition)
         if partition is not None:
@@ -79,7 +79,7 @@ class HostedPartitions:
     def answer_to(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError
     ) -> ApiError:
-        """Return what a client is told of a failure; a directory's is told to the broker, too."""
+        """Return a failure's error for the client; a directory's is reported to the broker, too."""
         if isinstance(failure, LogDirOffline):
             self._on_log_dir_offline(failure)
         return answer_to(topic_partition, failure)

@@ -1,4 +1,4 @@
-"""The in-sync set: who is in it, who falls out, who may join; plain values and rules.
+"""The in-sync set: its members, and the rules for leaving and joining it; plain values.
 
 ```
             propose grow {1,2}+3            committed by the controller
@@ -83,7 +83,7 @@ class InSyncSet(NamedTuple):
 
 
 class FollowerProgress(NamedTuple):
-    """What a leader knows of one follower (HW-16); ends are UNKNOWN_OFFSET before its fetch.
+    """A leader's state of one follower (HW-16); ends are UNKNOWN_OFFSET before its fetch.
 
     Source: HW-9.
     """
@@ -100,7 +100,7 @@ class FollowerProgress(NamedTuple):
         """Return the progress after a fetch, whose offset is the follower's end (HW-5).
 
         It was caught up now if it has all, or at its fetch before if it now has all that the
-        leader had then: a follower that is always one small append behind is in sync (HW-17).
+        leader had then: a follower that always lags by one small append is in sync (HW-17).
         """
         caught_up_ms = self.last_caught_up_ms
         if fetch_offset >= leader_log_end_offset:
@@ -116,7 +116,7 @@ class FollowerProgress(NamedTuple):
     def at_new_epoch(
         self, *, knows_nobody: bool, is_in_sync: bool, leader_log_end_offset: int, now_ms: int
     ) -> FollowerProgress:
-        """Return the progress as a new leader epoch starts; only who led the one before keeps ends.
+        """Return the progress as a new leader epoch starts; only the leader before keeps ends.
 
         A member of the set has its full time from now on; another must fetch first.
         Source: Replica.resetReplicaState.
@@ -145,7 +145,7 @@ def followers_of(
     isr: Iterable[int],
     known: Mapping[int, FollowerProgress],
 ) -> dict[int, FollowerProgress]:
-    """Return the followers that a leader takes note of, with what is `known` of them.
+    """Return the followers that a leader tracks, with their `known` progress.
 
     Differs: the members of the set are among them when a move has taken them off the assigned
     replicas. They hold the watermark until they are out of the set, for they may still be elected.
@@ -223,9 +223,9 @@ def may_join(
     high_watermark: int,
     epoch_start_offset: int,
 ) -> bool:
-    """Return whether a follower that fetched belongs into the set; not whether its broker lives.
+    """Return whether a follower that fetched may join the set; its broker's life is not checked.
 
-    The epoch's start counts too: a new leader's watermark may lag behind what is committed.
+    The epoch's start counts too: a new leader's watermark may be below the committed offset.
     Source: R11, ISR-5.
     """
     return (
@@ -236,7 +236,7 @@ def may_join(
 
 
 class AfterRefusal(Enum):
-    """What a leader does whose proposal the controller refused."""
+    """The leader's reaction to a proposal that the controller refused."""
 
     GO_BACK = "nothing was changed: the committed set holds, another may be proposed"
     AWAIT_ORDERS = "the controller knows more: the proposal stands until its next orders"
@@ -256,7 +256,7 @@ _AFTER = {
 
 
 def after_refusal(error_code: int) -> AfterRefusal:
-    """Return what follows an error of the controller.
+    """Return the reaction to an error of the controller.
 
     Source: ISR-10; Partition.handleAlterPartitionError.
     """

@@ -2,13 +2,13 @@
 
 ```
  read some ─ turn ─ read some … ─┬─ enough bytes, an error, no wait ──────────────────> results
-                                 └─ listed under all keys ─ look at some ─ turn ─ … ─> waits
-                                      an event of a partition: a look at that one │
+                                 └─ listed under all keys ─ check some ─ turn ─ … ──> waits
+                                      an event of a partition:     check that one │
  results <── read some ─ turn ─ read some … <─── enough bytes, deadline ──────────┘
 ```
 
-A fetch is listed before the first look, so that no event between two looks is lost. What has
-been read keeps files open: a `Reading` gives them back, once, if nobody takes it over.
+A fetch is listed before the first check, so that no event between two checks is lost. The read
+slices keep files open: a `Reading` releases them, once, unless a response takes them over.
 
 Source: FET-2, FET-3, PUR-2, PUR-5; Kafka reads the partitions of a fetch one after the other, too,
 while others append.
@@ -36,7 +36,7 @@ from engine.replication.partition_types import FetchParams, FetchSpec
 
 
 class LargeDelayedFetch(DelayedFetch):
-    """Waits for the bytes of very many partitions; each event is a look at one of them.
+    """Waits for the bytes of very many partitions; each event is a check of one of them.
 
     The awaiting code reads by itself when the promise is kept.
     """
@@ -53,10 +53,10 @@ class LargeDelayedFetch(DelayedFetch):
     ) -> None:
         super().__init__(deadline_ms, params, waiting, find, is_throttled)
         self._waiting_of = {each.topic_partition: each for each in waiting}
-        # The bytes of those that were looked at.
+        # The bytes of the partitions that were checked.
         self._available: dict[TopicPartition, int] = {}
         self._total_bytes = 0
-        #: Nobody waits for it any more.
+        #: No request waits for it any more.
         self.is_abandoned = False
 
     def keep(self, _read: ReadNow) -> None:
@@ -66,19 +66,19 @@ class LargeDelayedFetch(DelayedFetch):
         promise.keep([])
 
     def drop(self) -> None:
-        """Let go of the partitions and the promise."""
+        """Release the partitions and the promise."""
         super().drop()
         self._waiting_of, self._available = {}, {}
 
     def abandon(self) -> bool:
-        """End the wait without a response; who waits is told."""
+        """End the wait without a response; the waiting code is notified."""
         self.is_abandoned = not self.is_completed
         if self.force_complete():
             self.keep(lambda _params, _specs: [])
         return self.is_abandoned
 
     def can_complete_after(self, key: object) -> bool:
-        """Return whether there is enough by what one partition has now, and the others had."""
+        """Return whether there are enough bytes by one partition now, and the others as checked."""
         waiting = self._waiting_of.get(key)  # type: ignore[call-overload]
         if waiting is None:
             return False
@@ -92,7 +92,7 @@ class LargeDelayedFetch(DelayedFetch):
 
 
 class Reading:
-    """What a fetch of very many partitions has read, until it ends or its response has it."""
+    """The slices that a fetch of very many partitions has read, until its end or its response."""
 
     __slots__ = ("_all", "_is_over", "results")
 
@@ -107,12 +107,12 @@ class Reading:
         return self._is_over
 
     def release(self) -> None:
-        """Let the files of what was read go; more may be read."""
+        """Release the files of the slices; more may be read."""
         results, self.results = self.results, []
         release_results(results)
 
     def end(self) -> None:
-        """Let the files go that nobody has taken over; again, this does nothing."""
+        """Release the files that no response has taken over; again, this does nothing."""
         if not self._is_over:
             self.hand_over()
             release_results(self.results)
@@ -140,14 +140,14 @@ class LargeFetches:
         return len(self._readings)
 
     def begin(self) -> Reading:
-        """Return the holder of what a fetch has read; the caller ends it, or hands it over."""
+        """Return the holder of a fetch's slices; the caller ends it, or hands it over."""
         reading = Reading(self._readings)
         if self._is_stopped:
             reading.end()
         return reading
 
     def stop(self) -> None:
-        """End what is being read."""
+        """End all readings."""
         self._is_stopped = True
         for reading in tuple(self._readings):
             reading.end()
@@ -164,9 +164,9 @@ class LargeFetches:
     ) -> None:
         """Read partitions as `Fetches.fetch` does, and wait where that would.
 
-        `topic_ids` are those that topics are asked for by, none for a topic that goes by its name.
-        `on_read` is called when nothing is left but the wait. The reading is over if the broker has
-        stopped meanwhile, or nobody waits any more.
+        `topic_ids` are those by which topics are requested, none for a topic requested by name.
+        `on_read` is called when only the wait is left. The reading is over if the broker has
+        stopped meanwhile, or the fetch is abandoned.
         """
         deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
         await self._read(params, specs, reading, share, topic_ids, is_noting=True)
@@ -196,6 +196,7 @@ class LargeFetches:
         *,
         is_noting: bool,
     ) -> None:
+        """Read the partitions a few per turn; perform the effects if `is_noting`."""
         left = WhatIsLeft(params, topic_ids)
         for start in range(0, len(specs), ROWS_PER_SHARE):
             if share.is_over():
@@ -208,7 +209,7 @@ class LargeFetches:
             if effects is not None:
                 self._perform(effects)
             if is_noting and params.is_from_follower:
-                # Its fetch says where its log starts.
+                # Its fetch has its log start offset.
                 for topic_partition, _ in some:
                     self._delayed.check_deletes(topic_partition)
 
@@ -221,6 +222,7 @@ class LargeFetches:
         share: Share,
         on_read: Callable[[], None],
     ) -> None:
+        """Wait until a partition can complete the fetch, or until the deadline."""
         operation = LargeDelayedFetch(
             deadline_ms, params, waiting, self._find, self._reader.is_throttled
         )
@@ -243,7 +245,7 @@ class LargeFetches:
 
 
 def _must_wait(params: FetchParams, results: FetchResults) -> bool:
-    """Return whether there is too little, and nothing that waiting does not mend."""
+    """Return whether there are too few bytes, and no error that waiting cannot resolve."""
     if params.max_wait_ms <= 0 or not results:
         return False
     total_bytes = 0

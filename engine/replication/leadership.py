@@ -1,4 +1,4 @@
-"""What the controller orders: lead, follow, stop; applied one order after the other (PART-4).
+"""The controller's orders: lead, follow, stop; applied one order after the other (PART-4).
 
 ```
 LeaderAndIsr   epoch of the controller older than the last one ──> StaleControllerEpoch for all
@@ -7,7 +7,7 @@ StopReplica    each partition: fetching ends, delayed operations fail ── del
 ```
 
 A partition with an older leader epoch than ours is skipped, and only it. A failing directory is an
-error of its own partitions.
+error of its partitions alone.
 
 Source: PART-2 … PART-4, PART-7; Kafka's ReplicaManager.becomeLeaderOrFollower, stopReplicas.
 """
@@ -65,7 +65,7 @@ class StaleLeaderOrder(ApiError):
 
 
 class StopOrder(NamedTuple):
-    """What is to be done with a replica that is not to be used any more."""
+    """The order for a replica that is not to be used any more."""
 
     leader_epoch: int
     is_deleted: bool
@@ -94,7 +94,7 @@ class Leadership:
         self._logs = logs
         self._config_of = config_of
         self._is_alive = is_alive
-        #: The epoch of the latest controller that was heard of.
+        #: The epoch of the latest controller that has sent an order.
         self.controller_epoch = 0
         #: Whether all partitions are known: from then on watermarks may be checkpointed (PART-13).
         self.is_informed = False
@@ -109,7 +109,7 @@ class Leadership:
         self._stop_listeners.append(stopped)
 
     def admit(self, controller_epoch: int) -> None:
-        """Take note of a controller; raises StaleControllerEpoch for one that is past.
+        """Note a controller's epoch; raises StaleControllerEpoch for an older one.
 
         Source: CTL-3, C2.
         """
@@ -127,14 +127,14 @@ class Leadership:
         new: frozenset[TopicPartition] = frozenset(),
         topic_ids: Mapping[str, str] | None = None,
     ) -> dict[TopicPartition, ApiError | None]:
-        """Take the roles that the controller gave; `new` have no log anywhere yet.
+        """Apply the roles that the controller ordered; `new` have no log anywhere yet.
 
         A log that has another id than its topic is of a topic that was deleted: it is set aside
         as stray, and the partition begins with an empty one. While it is in use, the order is
         refused with InconsistentTopicId. A log without an id gets its topic's. StaleLeaderOrder
-        tells that an older epoch changed nothing, or that the latest was given again.
+        means that an older epoch changed nothing, or that the latest was ordered again.
 
-        Differs: of an order that comes again a newer in-sync set is taken; Kafka's passes it over.
+        Differs: a repeated order's newer in-sync set is applied; Kafka passes it over.
         """
         ids = topic_ids or {}
         results = {
@@ -152,7 +152,7 @@ class Leadership:
         is_new: bool,
         topic_id: str | None,
     ) -> ApiError | None:
-        """Take the role in one partition; see `apply`. After the last one `is_informed` is set."""
+        """Apply the role in one partition; see `apply`. After the last one `is_informed` is set."""
         try:
             self._check_online(topic_partition)
             if topic_id is not None and not self.has(topic_partition):
@@ -189,7 +189,7 @@ class Leadership:
         """Put a log of an earlier topic aside, and make an empty one in its place.
 
         Source: LogManager.asyncDelete with isStray; the rule is that of its isStrayKraftReplica.
-        Differs: Kafka 3.9 with ZooKeeper refuses the partition until somebody moves the folder.
+        Differs: Kafka 3.9 with ZooKeeper refuses the partition until an operator moves the folder.
         """
         log = self._logs.get(topic_partition)
         if log is None or log.topic_id is None or log.topic_id == topic_id:
@@ -200,6 +200,7 @@ class Leadership:
         self._logs.get_or_create(topic_partition, is_new=True, directory=directory)
 
     def _become(self, partition: Partition, state: PartitionState) -> None:
+        """Make the replica leader or follower, perform the effects, and notify listeners."""
         former_leader_id, former_leader_epoch = partition.leader_id, partition.leader_epoch
         if state.leader_id == self.broker_id:
             change = partition.become_leader(state)
@@ -236,9 +237,9 @@ class Leadership:
     def stop_one(
         self, topic_partition: TopicPartition, order: StopOrder, deleted: DeletedIn
     ) -> ApiError | None:
-        """Stop using a replica, and delete it if it is to go; returns why that failed.
+        """Stop using a replica, and delete it if ordered; return the error if that failed.
 
-        Behind the last one, and before the next order, come the steps of `note_deletions`.
+        After the last one, and before the next order, come the steps of `note_deletions`.
         """
         try:
             self._stop_one(topic_partition, order)
@@ -253,7 +254,7 @@ class Leadership:
         return self._logs.note_deletions(deleted)
 
     def failed_deletions(self, deleted: DeletedIn) -> dict[TopicPartition, ApiError | None]:
-        """Return what is answered of replicas whose directory failed as they were deleted.
+        """Return the errors of replicas whose directory failed as they were deleted.
 
         Their files may be back with the disk. Source: Utils.atomicMoveWithFallback in
         LocalLog.renameDir, which syncs the directory.
@@ -275,7 +276,7 @@ class Leadership:
             raise FencedLeaderEpoch(topic_partition, order.leader_epoch, partition.leader_epoch)
         self._replicas.remove(topic_partition)
         if partition is not None and not order.is_deleted:
-            # Kafka's goes on to be hosted, and to be written down.
+            # Kafka's replica is still hosted, and checkpointed.
             self._logs.keep_high_watermark(topic_partition, partition.high_watermark)
         for stopped in self._stop_listeners:
             stopped(topic_partition)
@@ -288,7 +289,7 @@ class Leadership:
         return self._replicas.answer_to(topic_partition, failure)
 
     def reconfigure(self, topic: str | None = None) -> None:
-        """Give the partitions of a topic its new settings, or all partitions those of theirs."""
+        """Apply new settings to the partitions of a topic, or to all partitions."""
         config_of = cache(self._config_of)
         for topic_partition, partition in self._replicas.partitions.items():
             if topic is None or topic_partition.topic == topic:

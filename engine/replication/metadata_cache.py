@@ -1,11 +1,11 @@
-"""What one broker knows of the cluster: brokers, topics, leaders; as the controller last said.
+"""One broker's metadata of the cluster: brokers, topics, leaders; from the controller's updates.
 
-The controller tells it by UpdateMetadata (PART-12); responses to clients are built from it. It
-may be behind the metadata store, and every broker has its own. `version` rises with each change, so
+The controller sends it by UpdateMetadata (PART-12); responses to clients are built from it. It
+may be older than the metadata store, and every broker has one. `version` rises with each change, so
 that a response that was built once can be kept until then.
 
 An update of thousands of partitions is put together in several turns of the loop (`StagedUpdate`),
-and put in place in one: who reads sees all of it or nothing.
+and put in place in one: a reader sees all of it or nothing.
 
 Source: PART-12; Kafka's ZkMetadataCache.
 """
@@ -41,14 +41,14 @@ class BrokerNode(NamedTuple):
     rack: str | None = None
 
     def endpoint(self, listener: str) -> Endpoint | None:
-        """Return where it is reached by a listener, None if it has no such one."""
+        """Return its endpoint of a listener, None if it has no such one."""
         return next(
             (endpoint for endpoint in self.endpoints if endpoint.listener == listener), None
         )
 
 
 class PartitionMetadata(NamedTuple):
-    """A partition as the controller last told it; `leader_id` is −1 without a leader."""
+    """A partition as in the controller's last update; `leader_id` is −1 without a leader."""
 
     leader_id: int
     leader_epoch: int
@@ -87,11 +87,11 @@ class MetadataCache:
         return self._brokers
 
     def brokers_to_notify(self) -> Collection[BrokerNode]:
-        """Return the brokers that clients are told of: this one while no controller told of any.
+        """Return the brokers for clients: this one while no controller has sent any.
 
-        Differs: Kafka tells of none then. librdkafka gives up the connection to a broker that is
-        not told of; after a restart of the only one it knows that is the last, and what it has to
-        send waits for minutes (`metadata.recovery.rebootstrap.trigger.ms`).
+        Differs: Kafka returns none then. librdkafka closes the connection to a broker that is
+        not listed; after a restart of the only one it knows that is the last, and its unsent
+        records wait for minutes (`metadata.recovery.rebootstrap.trigger.ms`).
         """
         if self._brokers or self.own is None:
             return self._brokers.values()
@@ -148,13 +148,13 @@ class MetadataCache:
         *,
         is_full: bool = False,
     ) -> list[TopicPartition]:
-        """Take what the controller said, in one turn; None stands for a partition that goes.
+        """Apply the controller's update, in one turn; None means a partition is deleted.
 
-        All brokers that are up are told each time, of partitions and ids only those that changed,
-        unless `is_full`: then what is not told of is gone. Returns the partitions that are gone.
+        An update has all live brokers, and only those partitions and ids that changed,
+        unless `is_full`: then all others are deleted. Returns the deleted partitions.
 
-        Differs: what has an older epoch than is known of the same topic is passed over. A request
-        that was sent again may arrive a second time, behind later ones; Kafka believes it.
+        Differs: a partition with an older epoch than the same topic has is passed over. A request
+        that was sent again may arrive a second time, after later ones; Kafka applies it.
         """
         staged = StagedUpdate(self, topic_ids)
         deque(staged.take_all(partitions, is_full=is_full), maxlen=0)
@@ -163,7 +163,7 @@ class MetadataCache:
     def commit(
         self, controller_id: int | None, brokers: Iterable[BrokerNode], staged: StagedUpdate
     ) -> list[TopicPartition]:
-        """Put all that was staged in the place of what was known; see `update`."""
+        """Replace the metadata by the staged update; see `update`."""
         self.controller_id = controller_id
         by_id = {broker.broker_id: broker for broker in brokers}
         order = numbers_in_long_map_order(by_id, len(self._brokers))
@@ -190,7 +190,7 @@ class MetadataCache:
 
 
 class StagedUpdate:
-    """What one update makes of the topics, put together beside what readers see.
+    """The topics after one update, built without a change of the readers' metadata.
 
     It is made of the cache as it is: no other update may be committed before this one is.
     """
@@ -198,7 +198,7 @@ class StagedUpdate:
     def __init__(self, cache: MetadataCache, topic_ids: Mapping[str, bytes]) -> None:
         self._cache = cache
         self.topic_ids = topic_ids
-        #: All partitions of each topic that was told of; none: it is gone.
+        #: All partitions of each topic in the update; none: it is deleted.
         self.topics: dict[str, dict[int, PartitionMetadata]] = {}
         #: The partitions that were known, and are not any more.
         self.gone: list[TopicPartition] = []
@@ -206,7 +206,7 @@ class StagedUpdate:
     def take_all(
         self, partitions: Mapping[TopicPartition, PartitionMetadata | None], *, is_full: bool
     ) -> Iterator[None]:
-        """Take one partition in each step; with `is_full` those that are left out go."""
+        """Add one partition in each step; with `is_full` those that are left out are deleted."""
         if is_full:
             for topic, known in list(self._cache.topics.items()):
                 for index in known:

@@ -1,17 +1,17 @@
-"""Which replica a consumer should read from: the leader, or a follower in its own rack.
+"""Choose the replica that a consumer should read from: the leader, or a follower in its rack.
 
 ```
- client's rack ─ none said ──────────────────────────> the leader
+ client's rack ─ none given ─────────────────────────> the leader
               └─ replicas there ─ none ──────────────> the leader
                                ├─ the leader is one ─> the leader
                                └─ the one that has most; of these the one caught up last
 ```
 
-Only replicas in sync count that have the offset which is asked for. The leader answers with the
+Only in-sync replicas count that have the requested offset. The leader answers with the
 follower's id and no records; the consumer goes there until its metadata is renewed.
 
 Source: REPL-9, KIP-392; ReplicaManager.findPreferredReadReplica, RackAwareReplicaSelector.
-Differs: classes of the operator's own cannot be loaded; a broker does not start with them.
+Differs: an operator's classes cannot be loaded; a broker does not start with them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def nearest_replica(
 
 
 class NearestReplica:
-    """The rule of replica.selector.class, where it is one that looks at racks."""
+    """The rule of replica.selector.class, where it is the rack-aware one."""
 
     def __init__(self, metadata_cache: MetadataCache, clock: Clock) -> None:
         self._metadata_cache = metadata_cache

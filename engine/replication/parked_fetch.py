@@ -39,7 +39,7 @@ Park: TypeAlias = "Callable[[int, FetchParams, Iterable[TopicPartition], LeaderS
 
 
 class LeaderSide(NamedTuple):
-    """What a parked fetch needs of the replica manager that it waits at."""
+    """The parts of the replica manager that a parked fetch needs."""
 
     partitions: Mapping[TopicPartition, Partition]
     is_throttled: Callable[[Partition, int], bool]
@@ -53,16 +53,16 @@ class FollowerEncoder(ABC):
 
     __slots__ = ()
 
-    #: Somebody waits for an answer: what is read for nobody would be released by nobody.
+    #: A request waits for a response: without one, the slices of a read would not be released.
     is_requested: bool
 
     @abstractmethod
     def may_send(self, key: TopicPartition) -> bool:
-        """Return whether records of a partition can be sent now; else they are looked at later."""
+        """Return whether records of a partition can be sent now; else they are checked later."""
 
     @abstractmethod
     def hold(self, key: TopicPartition) -> None:
-        """Note that a partition may have something to tell that cannot be sent now."""
+        """Note that a partition may have news that cannot be sent now."""
 
     @abstractmethod
     def send(
@@ -79,11 +79,11 @@ class FollowerEncoder(ABC):
 
     @abstractmethod
     def drop(self) -> None:
-        """Let go of the follower."""
+        """Release the follower."""
 
 
 class ParkedFetch(DelayedOperation):
-    """Waits for records of the partitions of a session; `keep` is run by who completes it."""
+    """Waits for records of the partitions of a session; the code that completes it runs `keep`."""
 
     __slots__ = ("_encoder", "_here", "leader", "params", "positions", "promise")
 
@@ -96,7 +96,7 @@ class ParkedFetch(DelayedOperation):
         positions: Mapping[TopicPartition, SessionPosition],
         encoder: FollowerEncoder,
     ) -> None:
-        """`positions` are the session's: where it fetches from, and what it was told last."""
+        """Begin; `positions` are the session's: its fetch offsets, and the offsets last sent."""
         super().__init__(deadline_ms)
         self.params = params
         partitions = leader.partitions
@@ -115,11 +115,11 @@ class ParkedFetch(DelayedOperation):
                 encoder.hold(key)
 
     def keep(self, read: ReadNow) -> None:
-        """Keep the promise with what is there now and was not told; the others are not read."""
+        """Keep the promise with the news of now; unchanged partitions are not read."""
         self.promise.keep_with(lambda: self._news(read))
 
     def _news(self, read: ReadNow) -> FetchResults:
-        """Return what was not told, and let go of the partitions."""
+        """Return the news, and release the partitions."""
         try:
             specs = self._unsent() if self._encoder.is_requested else []
         finally:
@@ -136,7 +136,7 @@ class ParkedFetch(DelayedOperation):
         ]
 
     def drop(self) -> None:
-        """Let go of the partitions, the promise and the follower."""
+        """Release the partitions, the promise and the follower."""
         self._here, self.positions = {}, {}
         self._encoder.drop()
         del self.promise
@@ -150,6 +150,7 @@ class ParkedFetch(DelayedOperation):
         return any(map(self._is_news, keys))
 
     def _is_news(self, key: TopicPartition) -> bool:
+        """Return True if a partition has records, a divergence or an error to respond with."""
         partition, spec = self._here[key], self.positions[key].spec
         if self._is_changed(key, partition, spec):
             return True
@@ -245,7 +246,7 @@ class ParkedFetch(DelayedOperation):
 def _has_records_behind(partition: Partition, offset: int) -> bool:
     """Return whether a read at an offset below the log's end would find a batch, or fail.
 
-    A log whose last records were cut off may have none behind an offset that a cleaning has passed.
+    A log whose last records were truncated may have none after an offset passed by a cleaning.
     """
     log = partition.log
     return offset < log.log_start_offset or log.locate(offset).offset < log.log_end_offset

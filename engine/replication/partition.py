@@ -8,7 +8,7 @@
 ```
 
 A state with an older partition or leader epoch changes nothing. Nothing here waits, writes to
-sockets or asks the controller: what others have to do is returned as effects.
+sockets or requests the controller: the work for others is returned as effects.
 
 Source: HW-1 … HW-18, ISR-1 … ISR-10, PART-1 … PART-6, REPL-3, REPL-4; Kafka's Partition.
 Differs: lag is measured on the monotonic clock.
@@ -84,7 +84,7 @@ from engine.replication.watermark import (
     readable_end,
 )
 
-#: What DeleteRecords asks for in place of an offset: all that is committed.
+#: DeleteRecords' offset for all committed records.
 DELETE_TO_HIGH_WATERMARK = -1
 ACKS_ALL = -1
 ACKS_LEADER = 1
@@ -129,7 +129,7 @@ class Partition:
         self.followers: dict[int, FollowerProgress] = {}
         #: The log's end when this leader epoch began, None on a follower.
         self.epoch_start_offset: int | None = None
-        #: What was appended last, for the followers that read it next.
+        #: The newest batch, for the followers that read it next.
         self.newest: NewestBatch | None = None
         self.high_watermark = follower_high_watermark(
             log.log_end_offset, high_watermark, log.log_start_offset
@@ -142,7 +142,7 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """Return where readers of committed records stop (exclusive)."""
+        """Return the last stable offset (exclusive end)."""
         return self.log.last_stable_offset(self.high_watermark)
 
     @property
@@ -168,8 +168,8 @@ class Partition:
 
         The epoch is noted in the log even before it has a record: followers with entries of an
         epoch between must find where to truncate to. Source: PART-3, REPL-1.
-        Differs: an order that comes again leaves a set in flight, whose answer tells the new epoch.
-        Who missed an epoch knows nothing of followers: another may have had them truncate.
+        Differs: a repeated order leaves a set in flight, whose response has the new epoch.
+        A leader that missed an epoch knows nothing of followers: another may have truncated them.
         """
         assert state.leader_id == self.broker_id
         if self._is_stale(state):
@@ -265,7 +265,7 @@ class Partition:
         required_acks: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> LeaderAppend:
-        """Append what a producer sent and move the watermark if the leader is alone in the set.
+        """Append a producer's batches and move the watermark if the leader is alone in the set.
 
         Errors: NotLeaderOrFollower, ReadOnlyLog, NotEnoughReplicas for acks=-1, those of the log;
         nothing is written then. Source: PART-5, ISR-9, PUR-12.
@@ -289,9 +289,9 @@ class Partition:
     def begin_verification(
         self, producer_id: int, epoch: int, base_sequence: int
     ) -> Verification | None:
-        """Return what a coordinator is asked before a batch of a transaction is written.
+        """Return the verification to request before a transactional batch is written.
 
-        None if the transaction is open here, so that nobody is asked. Errors:
+        None if the transaction is open here, so that none is needed. Errors:
         NotLeaderOrFollower. Source: TXN-8; Partition.maybeStartTransactionVerification.
         """
         self.require(None, is_leader_required=True)
@@ -305,7 +305,7 @@ class Partition:
     def append_fast(self, batches: memoryview) -> AppendInfo | None:
         """Append as `append` would for acks=1 of a client; the caller completes delayed operations.
 
-        None with nothing done on a broker that does not lead, and for what a header says not to be
+        None with nothing done on a broker that does not lead, and for a header that is not of
         one batch in no transaction. Errors: those of the log; nothing is written then.
         """
         if self.leader_id != self.broker_id or self.config.is_read_only:
@@ -329,7 +329,7 @@ class Partition:
     def append_as_follower(
         self, batches: memoryview, leader_watermark: int, leader_log_start_offset: int
     ) -> tuple[AppendInfo, tuple[Effect, ...]]:
-        """Append what the leader sent; follow its watermark and its log's start (HW-6, HW-8)."""
+        """Append the leader's batches; follow its watermark and its log's start (HW-6, HW-8)."""
         assert not self.is_leader
         log = self.log
         info = append_fetched(log, batches, self._clock.wall_ms(), self.leader_epoch)
@@ -347,7 +347,7 @@ class Partition:
         return info, tuple(effects)
 
     def truncate_to(self, offset: int) -> None:
-        """Remove all at and behind `offset`; the watermark stays within the log."""
+        """Remove all records from an offset on; the watermark stays within the log."""
         self.log.truncate_to(offset, self._clock.wall_ms())
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
 
@@ -369,10 +369,10 @@ class Partition:
     def read(
         self, params: FetchParams, spec: FetchSpec, max_bytes: int, *, at_least_one_batch: bool
     ) -> PartitionRead:
-        """Return batches as far as the reader sees; nothing of them is noted.
+        """Return batches up to the reader's bound; the follower's progress is not noted.
 
         Errors: those of `require`, OffsetOutOfRange, CorruptRecord; for a follower that is not
-        assigned UnknownLeaderEpoch, or NotLeaderOrFollower if it said no epoch.
+        assigned UnknownLeaderEpoch, or NotLeaderOrFollower if it sent no epoch.
         Source: HW-13, FET-3, FET-5, FET-6, REPL-4, REPL-9.
         """
         self.require(spec.current_leader_epoch, is_leader_required=params.is_leader_required)
@@ -396,9 +396,9 @@ class Partition:
         return new_tuple(PartitionRead, found)
 
     def read_fast(self, spec: FetchSpec, max_bytes: int, isolation: Isolation) -> FastRead | None:
-        """Return what `read` finds for a consumer, at least one batch, if that is on the fast path.
+        """Return the result of `read` for a consumer, at least one batch, if on the fast path.
 
-        None where there is more to it than records below the reader's bound: an error, a diverging
+        None where more is involved than records below the reader's bound: an error, a diverging
         log, aborted transactions. Raises CorruptRecord at damage.
         """
         offset, partition_max_bytes, leader_epoch, fetched_epoch, _ = spec
@@ -420,7 +420,7 @@ class Partition:
         return new_tuple(FastRead, (records, watermark, stable, log.log_start_offset))
 
     def find_divergence(self, spec: FetchSpec) -> EpochEnd | None:
-        """Return where the reader's log parted from this one, None if it did not or did not say.
+        """Return where the reader's log diverges from this one, None if it does not or is unknown.
 
         Raises OffsetOutOfRange if this log does not know the epoch. Source: REPL-4, KIP-595.
         """
@@ -456,7 +456,7 @@ class Partition:
     ) -> OffsetAndTimestamp | None:
         """Return the first visible record with this time or a later one, None without one.
 
-        Negative times ask for ends, see `log_reader.offset_for_timestamp`. Raises
+        Negative times request ends, see `log_reader.offset_for_timestamp`. Raises
         OffsetNotAvailable to consumers while a new leader's watermark is below the start of its
         epoch, for a result could go backwards. Source: HW-15, KIP-207.
         """
@@ -485,7 +485,7 @@ class Partition:
     def record_follower_fetch(
         self, replica_id: int, spec: FetchSpec, leader_log_end_offset: int
     ) -> tuple[Effect, ...]:
-        """Note how far a follower is: its fetch offset is its log's end (HW-5, ISR-5, R6).
+        """Note a follower's end: its fetch offset is its log's end (HW-5, ISR-5, R6).
 
         `leader_log_end_offset` is the end when the fetch was read.
         """
@@ -518,7 +518,7 @@ class Partition:
         return tuple(effects)
 
     def maybe_shrink_isr(self) -> tuple[Effect, ...]:
-        """Propose to drop who lags or is not assigned; called every half of the lag (ISR-3)."""
+        """Propose to remove replicas that lag or are not assigned; called each half lag (ISR-3)."""
         if not self.is_leader:
             return ()
         gone = out_of_sync_replicas(
@@ -544,7 +544,7 @@ class Partition:
         )
 
     def on_isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> tuple[Effect, ...]:
-        """Take the controller's response to a proposal; one that is out of date changes nothing.
+        """Apply the controller's response to a proposal; one that is out of date changes nothing.
 
         A smaller set may raise the watermark at once (ISR-8). For refusals see `after_refusal`.
         """
@@ -576,7 +576,7 @@ class Partition:
         return self._maybe_move_high_watermark()
 
     def _maybe_move_high_watermark(self) -> tuple[Effect, ...]:
-        """Raise the watermark to what all replicas that count have.
+        """Raise the watermark to the lowest end of the replicas that count.
 
         A live follower out of the set that is caught up counts too: without it the watermark
         would run away from one that is about to join. With fewer than min.insync.replicas in
@@ -594,7 +594,7 @@ class Partition:
             )
             moved = leader_high_watermark(current, end, ends)
         else:
-            # The only replica: it is in sync, that is enough, and nobody holds the watermark.
+            # The only replica: it is in sync, that is enough, and no other holds the watermark.
             moved = max(current, end)
         if moved == current:
             return ()

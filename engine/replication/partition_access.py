@@ -1,4 +1,4 @@
-"""What appends, fetches and deletions of one broker share: its partitions, and what waits for them.
+"""The parts that appends, fetches and deletions of one broker share: its partitions, its waits.
 
 Source: LOG-10; Kafka's ReplicaManager, of which they are parts.
 """
@@ -14,7 +14,7 @@ from engine.replication.hosted_partitions import HostedPartitions
 
 
 class PartitionAccess(NamedTuple):
-    """The partitions of a broker, where operations on them wait, and who performs the effects."""
+    """The partitions of a broker, its purgatories, and the performer of the effects."""
 
     clock: Clock
     hosted: HostedPartitions

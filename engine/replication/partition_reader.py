@@ -1,14 +1,14 @@
 """Reads partitions for a fetch, one after the other, within the bounds of all.
 
 ```
- partition ─┬─ its consumer has a nearer replica ─> no records, and where to go (REPL-9)
-            ├─ read ─┬─ a follower that a throttle holds back ─> no records (REPL-17)
-            │        ├─ the first batch is cut ───────────────> no records
+ partition ─┬─ its consumer has a nearer replica ─> no records, and that replica (REPL-9)
+            ├─ read ─┬─ a throttled follower ──────────────────> no records (REPL-17)
+            │        ├─ the first batch is incomplete ────────> no records
             │        └─ records, a diverging epoch
-            └─ refused ─> an error of its own
+            └─ refused ─> an error of the partition
 ```
 
-What a follower asks for is noted here alone, as progress, and only where it was not refused.
+A follower's fetch offset is noted here alone, as progress, and only where it was not refused.
 
 Source: FET-2, FET-3, REPL-9, REPL-17; ReplicaManager.readFromLog.
 """
@@ -32,15 +32,15 @@ from engine.replication.ports import ReplicaManagerPorts
 
 
 class WhatIsLeft:
-    """What a fetch may read yet, of which some partitions have been read."""
+    """The bytes that a fetch may still read, after some of its partitions were read."""
 
     __slots__ = ("at_least_one_batch", "left_bytes", "topic_ids")
 
     def __init__(self, params: FetchParams, topic_ids: Mapping[str, str]) -> None:
-        #: Those that topics are asked for by: another may take a name between two calls.
+        #: The ids in the request: another topic may take a name between two calls.
         self.topic_ids = topic_ids
         self.left_bytes = params.max_bytes
-        #: Nothing was there so far: the first batch may be above the limits.
+        #: No records so far: the first batch may be above the limits.
         self.at_least_one_batch = not params.is_max_bytes_hard
 
 
@@ -67,8 +67,8 @@ class PartitionReader:
         """Read partitions until the bytes are used up; followers are noted if `effects` is there.
 
         Only the first partition that has something yields a batch above the limits (FET-3). `left`
-        is that of a fetch that is read in several calls. What is as a follower's `session` was told
-        is left out.
+        is that of a fetch that is read in several calls. Partitions without news for a follower's
+        `session` are left out.
         """
         if left is None:
             left_bytes, at_least_one_batch = params.max_bytes, not params.is_max_bytes_hard
@@ -105,7 +105,7 @@ class PartitionReader:
                 and records.is_first_batch_incomplete
                 and not params.is_max_bytes_hard
             ):
-                # A cut batch would tell the client nothing; it comes with a later fetch.
+                # An incomplete batch would be useless to the client; it comes with a later fetch.
                 records.release()
                 records = FetchSlice(records.start)
             if params.replica_id >= 0 and records is not None:
@@ -173,7 +173,7 @@ class PartitionReader:
     def _within_quota(
         self, partition: Partition, replica_id: int, records: FetchSlice
     ) -> FetchSlice:
-        """Return what a follower gets: nothing, while a throttle holds it back (REPL-17)."""
+        """Return a follower's records: none, while it is throttled (REPL-17)."""
         if self.is_throttled(partition, replica_id):
             records.release()
             return FetchSlice(records.start)
@@ -195,7 +195,7 @@ def _is_left_out(
     position: SessionPosition,
     effects: list[Effect] | None,
 ) -> bool:
-    """Return whether a partition is as it was told; the follower is noted then, if `effects` is."""
+    """Return whether a partition has no news; the follower is noted then, if `effects` is."""
     if not is_unchanged(partition, replica_id, position):
         return False
     if effects is not None:

@@ -1,4 +1,4 @@
-"""What crosses the wall of a partition: states in, reads and appends out."""
+"""The arguments and results of a partition: states, reads and appends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONSUMER_ID = -1
 
 
 class PartitionState(NamedTuple):
-    """What the controller decided. `leader_id` is −1 without a leader."""
+    """The state that the controller decided. `leader_id` is −1 without a leader."""
 
     leader_id: int
     leader_epoch: int
@@ -23,9 +23,9 @@ class PartitionState(NamedTuple):
 
 
 class ReplicationConfig(NamedTuple):
-    """The settings that in-sync sets go by, with the defaults of Kafka 3.9.
+    """The settings of in-sync sets, with the defaults of Kafka 3.9.
 
-    `is_read_only` refuses what producers send.
+    `is_read_only` refuses producers' appends.
     """
 
     replica_lag_time_max_ms: int = 30_000
@@ -34,7 +34,7 @@ class ReplicationConfig(NamedTuple):
 
 
 class RoleChange(NamedTuple):
-    """What a new state did; one with older epochs is not applied."""
+    """The result of a new state; one with older epochs is not applied."""
 
     is_applied: bool
     is_new_leader_epoch: bool = False
@@ -42,7 +42,7 @@ class RoleChange(NamedTuple):
 
 
 class IsrDecision(NamedTuple):
-    """What the controller says to a proposal: an error code of Kafka's, or what holds now."""
+    """The controller's response to a proposal: an error code of Kafka's, or the new state."""
 
     error_code: int
     isr: tuple[int, ...] = ()
@@ -51,7 +51,7 @@ class IsrDecision(NamedTuple):
 
 
 class LeaderAppend(NamedTuple):
-    """What an append did, and what the watermark must reach for acks=-1 (exclusive offset)."""
+    """An append's result, and the offset that the watermark must reach for acks=-1 (exclusive)."""
 
     info: AppendInfo
     required_offset: int
@@ -59,7 +59,7 @@ class LeaderAppend(NamedTuple):
 
 
 class FetchSpec(NamedTuple):
-    """What one partition is asked for; None and −1 where the request does not say."""
+    """The request for one partition; None and −1 where it does not set a value."""
 
     fetch_offset: int
     max_bytes: int
@@ -79,8 +79,8 @@ class FetchParams(NamedTuple):
     """How a whole fetch reads. `replica_id` below 0 is a consumer.
 
     `is_leader_required` is False for consumers that may read from followers (KIP-392).
-    `is_max_bytes_hard` is how fetches below version 3 are: a first batch that is larger is cut.
-    `client` is None for who cannot be sent to another replica.
+    `is_max_bytes_hard` is set below version 3: a first batch that is larger is truncated.
+    `client` is None for one that cannot be sent to another replica.
     """
 
     replica_id: int = CONSUMER_ID
@@ -94,19 +94,19 @@ class FetchParams(NamedTuple):
 
     @property
     def is_from_follower(self) -> bool:
-        """Return whether a replica asks."""
+        """Return whether the client is a replica."""
         return self.replica_id >= 0
 
 
 class EpochEnd(NamedTuple):
-    """The largest known epoch ≤ the one asked for, and its end offset (exclusive)."""
+    """The largest known epoch ≤ the requested one, and its end offset (exclusive)."""
 
     leader_epoch: int
     end_offset: int
 
 
 class PartitionRead(NamedTuple):
-    """What a read found; `records` is None where `diverging_epoch` says to truncate first."""
+    """A read's result; `records` is None where `diverging_epoch` requires a truncation first."""
 
     records: FetchSlice | None
     high_watermark: int
@@ -117,7 +117,7 @@ class PartitionRead(NamedTuple):
 
 
 class FastRead(NamedTuple):
-    """What a fast-path read found: bytes, or a region of a file that is to be released."""
+    """The result of a fast-path read: bytes, or a region of a file that is to be released."""
 
     records: bytes | FetchSlice
     high_watermark: int
@@ -128,7 +128,7 @@ class FastRead(NamedTuple):
 class NewestBatch(NamedTuple):
     """A batch of a leader as its log has it, in the epoch that it was appended in.
 
-    A leader's log is never cut in its own epoch: offsets and epoch say what bytes there are.
+    A leader's log is never truncated in its epoch: offsets and epoch identify the bytes.
     """
 
     first_offset: int

@@ -1,4 +1,4 @@
-"""What the replica manager tells others and asks them; none of it has a default that is silent.
+"""The functions of others that the replica manager calls; none of them has a silent default.
 
 Source: D22.
 """
@@ -16,7 +16,7 @@ from engine.replication.replication_quota import ReplicationQuota
 
 
 class ReplicaFetching(Protocol):
-    """Fetches what this broker's followers lack from their leaders (PART-3, REPL-2)."""
+    """Fetches the records that this broker's followers lack from their leaders (PART-3, REPL-2)."""
 
     def fetch_from(self, order: FetchFrom) -> None:
         """Fetch a partition from its leader from now on, in place of an earlier one."""
@@ -31,22 +31,22 @@ class DirectoryMoving(Protocol):
     """Moves this broker's replicas between its log directories (REPL-14)."""
 
     def resume(self, topic_partition: TopicPartition) -> None:
-        """Go on with a move that an earlier life began; there may be none."""
+        """Continue a move that an earlier life began; there may be none."""
         ...
 
     def stop(self, topic_partition: TopicPartition) -> None:
-        """Leave a move where it is; there may be none."""
+        """Stop a move, which keeps its files; there may be none."""
         ...
 
 
 class ReplicaManagerPorts(NamedTuple):
-    """Who is there for what is not the manager's own.
+    """The other parts of the broker that the manager calls.
 
-    `is_known` returns whether some broker has the partition. `propose_isr` asks the controller, and
-    brings its response to `ReplicaManager.isr_decided` on a later turn. `on_waiting` is told the
-    deadline (monotonic) of each operation that starts to wait. `nearest` knows which replica a
-    consumer should read from, None where that is always the leader. `leader_quota` bounds what
-    followers that are behind get.
+    `is_known` returns whether some broker has the partition. `propose_isr` sends a proposal to the
+    controller; the response goes to `ReplicaManager.isr_decided` on a later turn. `on_waiting` gets
+    the deadline (monotonic) of each operation that starts to wait. `nearest` knows which replica a
+    consumer should read from, None where that is always the leader. `leader_quota` bounds the
+    bytes for followers that lag.
     """
 
     is_known: Callable[[TopicPartition], bool]

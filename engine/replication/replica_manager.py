@@ -1,4 +1,4 @@
-"""The replicas of one broker: its partitions, what is done to them, what waits for them.
+"""The replicas of one broker: its partitions, the operations on them, and their waits.
 
 ```
  Appends ──────────┐                      ┌─> HostedPartitions ─> Partition
@@ -6,9 +6,9 @@
  RecordDeletions ──┘                      └─> EffectPerformer ─> DelayedOperations, ports
 ```
 
-What is there at once is returned as it is, what is not as a promise. One is kept on the thread of
-the loop, possibly before the call returns; what watches it must not raise, for it runs during what
-others asked.
+A result that is there at once is returned as it is, any other as a promise. It is kept on the
+thread of the loop, possibly before the call returns; its watchers must not raise, for they run
+during other requests.
 
 Source: LOG-10, PUR-4 … PUR-12, REPL-17; Kafka's ReplicaManager.
 Differs: nothing is read from tiered storage.
@@ -60,7 +60,7 @@ class ReplicaManager:
         self.appends = Appends(access)
         self.fetches = Fetches(access, reader, ports.leader_quota)
         deletions = RecordDeletions(access)
-        # What the parts do is asked of the manager, without a further call.
+        # The parts' methods are methods of the manager, without a further call.
         self.is_offline, self.find, self.answer_to = (
             hosted.is_offline,
             hosted.find,
@@ -100,11 +100,11 @@ class ReplicaManager:
         return self._ports.nearest is not None
 
     def add(self, partition: Partition) -> None:
-        """Take a partition; one that was offline is back."""
+        """Add a partition; one that was offline is back."""
         self._hosted.add(partition)
 
     def remove(self, topic_partition: TopicPartition) -> Partition | None:
-        """Let a partition go; its delayed operations complete."""
+        """Remove a partition; its delayed operations complete."""
         partition = self._hosted.remove(topic_partition)
         self._ports.fetching.stop(topic_partition)
         self._ports.moving.stop(topic_partition)
@@ -127,7 +127,7 @@ class ReplicaManager:
     # In-sync sets and time
 
     def isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> None:
-        """Bring the controller's response to its partition, if that is still here.
+        """Pass the controller's response to its partition, if that is still here.
 
         Source: Partition.submitAlterPartition.
         """
@@ -154,7 +154,7 @@ class ReplicaManager:
             self.perform(partition.maybe_shrink_isr())
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        """Return what the watermark checkpoint is written from (PART-13)."""
+        """Return the values for the watermark checkpoint (PART-13)."""
         return {key: partition.high_watermark for key, partition in self._partitions.items()}
 
     def stop(self) -> None:

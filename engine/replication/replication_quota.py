@@ -1,13 +1,13 @@
-"""Throttled replication: how many bytes a second replicas that are behind may cost.
+"""Throttled replication: the bytes per second for replicas that lag.
 
 ```
- leader    a follower out of sync asks for a throttled partition, and the rate is above its
+ leader    a follower out of sync fetches a throttled partition, and the rate is above its
            bound: the answer has no records of it
  follower  a throttled partition that lags is left out of the fetch while the rate is above
 ```
 
-What is in sync goes on as ever, and is counted: the bound is on all throttled partitions together.
-A bound is passed by what one answer brings, then nothing comes until the rate is below it again.
+In-sync replicas continue as ever, and count: the bound is on all throttled partitions together.
+One response may exceed a bound, then nothing is sent until the rate is below it again.
 
 Source: REPL-17, KIP-73; Kafka's ReplicationQuotaManager.
 Differs: records are counted, Kafka's leader counts the rest of the response too.
@@ -56,7 +56,7 @@ class ReplicationQuota:
             self._rate.record(self._clock.monotonic_ms(), size_bytes)
 
     def holds_back(self, topic_partition: TopicPartition) -> bool:
-        """Return whether a replica that is behind gets nothing now."""
+        """Return whether a replica that lags is throttled now."""
         return self.is_throttled(topic_partition) and self.is_exceeded
 
 

@@ -1,4 +1,4 @@
-"""What operators look for in a broker's log about roles and in-sync sets, at INFO.
+"""The log lines about roles and in-sync sets that operators search for, at INFO.
 
 ```
 state.change.logger        Leader t-0 with topic id … starts at leader epoch 3 from offset 90 …
@@ -8,7 +8,7 @@ kafka.cluster.Partition    Shrinking ISR from 1,2,3 to 1,2. Leader: (highWaterma
                            ISR updated to 1,2,3 and version updated to 7
 ```
 
-The loggers and the first words are Kafka's, which tools look for. Source: kafka.cluster.Partition.
+The loggers and first words are Kafka's, which tools search for. Source: kafka.cluster.Partition.
 """
 
 from __future__ import annotations

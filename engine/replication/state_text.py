@@ -1,4 +1,4 @@
-"""What a broker that cannot go on writes of its partitions into the log."""
+"""The log line of a partition's state, from a broker that cannot continue."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from engine.replication.partition import Partition
 
 
 def state_text(partition: Partition) -> str:
-    """Return all that decides what a partition does, on one line."""
+    """Return all values that decide a partition's behaviour, on one line."""
     log, in_sync = partition.log, partition.in_sync
     return (
         f"{partition.topic_partition} leader={partition.leader_id} epoch={partition.leader_epoch} "

@@ -1,4 +1,4 @@
-"""Watermarks: how far records are committed, and how far each kind of reader sees.
+"""Watermarks: the end of the committed records, and the end for each kind of reader.
 
 ```
 log start ≤ last stable offset ≤ high watermark ≤ log end offset      all but the first exclusive
@@ -20,14 +20,14 @@ READ_COMMITTED: Final = 1
 
 
 class Isolation(Enum):
-    """How far a reader sees."""
+    """The end of the records that a reader may have."""
 
     LOG_END = "log end"
     HIGH_WATERMARK = "read_uncommitted"
     COMMITTED = "read_committed"
 
 
-# Members of an Enum are looked up slowly.
+# A member of an Enum takes long to look up.
 _LOG_END, _HIGH_WATERMARK = Isolation.LOG_END, Isolation.HIGH_WATERMARK
 
 

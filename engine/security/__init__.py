@@ -1,1 +1,1 @@
-"""Who may do what, and how much of it: rules without I/O."""
+"""Authentication, access rules and quotas: rules without I/O."""

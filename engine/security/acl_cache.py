@@ -1,4 +1,4 @@
-"""The access rules that a broker knows, and what they say.
+"""The access rules of a broker, and its decisions by them.
 
 An operation on a resource is decided by the entries of these patterns together:
 
@@ -10,15 +10,15 @@ An operation on a resource is decided by the entries of these patterns together:
 |---|---|
 | none at all | `allow.everyone.if.no.acl.found` |
 | one denies it | no |
-| one allows it, or allows what implies it | yes |
+| one allows it, or allows an operation that implies it | yes |
 | else | no |
 
-| asked for | is implied by |
+| requested | is implied by |
 |---|---|
 | DESCRIBE | READ, WRITE, DELETE, ALTER |
 | DESCRIBE_CONFIGS | ALTER_CONFIGS |
 
-An entry of ALL is one of every operation. A denial implies nothing: who may not READ may DESCRIBE.
+An entry of ALL is one of every operation. A denial implies nothing: DESCRIBE works without READ.
 
 Source: AclAuthorizer of 3.9.1; KIP-11, KIP-290, KIP-679.
 """
@@ -54,7 +54,7 @@ _IMPLIED_BY = {
 
 
 class Requester(NamedTuple):
-    """Who wants something, and from where."""
+    """A principal, and the host of its requests."""
 
     principal: str
     host: str
@@ -139,7 +139,7 @@ class AclCache:
         *,
         if_none: bool,
     ) -> bool:
-        """Return whether somebody may do something to a resource, `if_none` without rules."""
+        """Return whether a requester may do an operation on a resource, `if_none` without rules."""
         entries = self._about(kind, name)
         if not entries:
             return if_none
@@ -162,9 +162,9 @@ class AclCache:
     def allows_some(
         self, requester: Requester, operation: AclOperation, kind: AclResource, *, if_none: bool
     ) -> bool:
-        """Return whether there may be a resource of a kind that somebody may do something to.
+        """Return whether a requester may do an operation on some possible resource of a kind.
 
-        Nothing implies an operation here: only its own entries and those of ALL count.
+        Nothing implies an operation here: only its entries and those of ALL count.
         """
 
         def names(permission: AclPermission, pattern_type: PatternType) -> list[set[str]]:
@@ -220,14 +220,14 @@ def entry_applies(
 
 
 def operations_that_allow(operation: AclOperation) -> tuple[AclOperation, ...]:
-    """Return the operations whose ALLOW allows an operation: it first, then what implies it."""
+    """Return the operations whose ALLOW allows an operation: it first, then those that imply it."""
     return (operation, *_IMPLIED_BY.get(operation, ()))
 
 
 def _entries_of(
     requester: Requester, operation: AclOperation, permission: AclPermission
 ) -> Iterator[AccessEntry]:
-    """Yield every entry that is about somebody's operation."""
+    """Yield every entry that is about the requester's operation."""
     for principal in dict.fromkeys((requester.principal, WILDCARD_PRINCIPAL)):
         for host in dict.fromkeys((requester.host, WILDCARD_HOST)):
             for each in dict.fromkeys((operation, AclOperation.ALL)):

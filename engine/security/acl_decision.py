@@ -1,4 +1,4 @@
-"""Which access rules decide whether a principal may do something, and what they decide.
+"""Find the access rules that decide about an operation of a principal, and their decision.
 
 ```
 rules about the resource ──none──────────────▶ allow.everyone.if.no.acl.found
@@ -42,7 +42,7 @@ class AclResult(Enum):
 
 
 class AclReason(Enum):
-    """Why a decision is what it is."""
+    """The reason of a decision."""
 
     SUPER_USER = "super-user"
     DENYING_RULE = "denying-rule"
@@ -67,7 +67,7 @@ class AclDecision(NamedTuple):
 
 
 class AuthorizerSettings(NamedTuple):
-    """What an authorizer goes by besides its rules; `allows_without_rules` of None is not known."""
+    """An authorizer's settings besides its rules; `allows_without_rules` of None is unknown."""
 
     super_users: frozenset[str] = frozenset()
     allows_without_rules: bool | None = False
@@ -80,7 +80,7 @@ def decide(
     resource: AclPattern,
     settings: AuthorizerSettings,
 ) -> AclDecision:
-    """Return what rules decide for an operation on a resource, or on all names of a prefix."""
+    """Return the decision on an operation on a resource, or on all names of a prefix."""
     if requester.principal in settings.super_users:
         return AclDecision(AclResult.ALLOWED, AclReason.SUPER_USER)
     about = [rule for rule in rules if _concerns(rule.pattern, resource)]

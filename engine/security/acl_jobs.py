@@ -5,7 +5,7 @@
 | consumer | READ | | READ | | |
 | producer | | WRITE | | | |
 | transactional | READ | WRITE | READ | WRITE | the group is that of the records read |
-| streams | READ | WRITE | READ: the application | WRITE, prefixed | its own topics, prefixed: |
+| streams | READ | WRITE | READ: the application | WRITE, prefixed | its topics, prefixed: |
 | | | | | | READ, WRITE, CREATE, DELETE |
 
 READ and WRITE imply DESCRIBE. An idempotent producer needs no right on the cluster since 2.8: WRITE
@@ -26,7 +26,7 @@ from engine.security.acls import AclOperation, AclPattern, AclResource, PatternT
 
 
 class Job(Enum):
-    """What a client does."""
+    """The job of a client."""
 
     CONSUMER = "consumer"
     PRODUCER = "producer"
@@ -52,12 +52,12 @@ class NeededRule(NamedTuple):
 
 
 _Op: Final = AclOperation
-#: What Streams does with its own topics.
+#: The operations of Streams on its internal topics.
 _INTERNAL_TOPICS: Final = (_Op.READ, _Op.WRITE, _Op.CREATE, _Op.DELETE)
 
 
 def needed_rules(names: JobNames, *, pattern_type: PatternType) -> list[NeededRule]:
-    """Return what has to be allowed for a job; the names are literal, or prefixes."""
+    """Return the rules that a job needs; the names are literal, or prefixes."""
     parts = (
         (AclResource.TOPIC, names.read_topics, _Op.READ),
         (AclResource.TOPIC, names.written_topics, _Op.WRITE),

@@ -1,12 +1,12 @@
 """Access rules and filters of them, by Kafka's numbers.
 
 ```
-pattern   TOPIC  LITERAL  payments   one resource; the name * stands for all
+pattern   TOPIC  LITERAL  payments   one resource; the name * means all
           TOPIC  PREFIXED pay        all whose names begin so
-entry     User:bob  *  READ  ALLOW   who, from which host, what, and whether
+entry     User:bob  *  READ  ALLOW   principal, host, operation, permission
 ```
 
-A filter's fields are None or ANY where it does not care. A number without a meaning is UNKNOWN and
+A filter's fields are None or ANY where they match all. A number without a meaning is UNKNOWN and
 matches nothing.
 
 Source: KIP-11, KIP-290; org.apache.kafka.common.acl, org.apache.kafka.common.resource.
@@ -18,16 +18,16 @@ from enum import IntEnum
 from typing import Final, NamedTuple, TypeVar
 
 CLUSTER_NAME: Final = "kafka-cluster"
-#: A literal name that stands for every resource of its kind.
+#: A literal name that means every resource of its kind.
 WILDCARD_NAME: Final = "*"
-#: A host that stands for all.
+#: A host that means all.
 WILDCARD_HOST: Final = "*"
-#: A principal that stands for every user.
+#: A principal that means every user.
 WILDCARD_PRINCIPAL: Final = "User:*"
 
 
 class AclOperation(IntEnum):
-    """What is done to a resource."""
+    """The operation on a resource."""
 
     UNKNOWN = 0
     ANY = 1
@@ -49,7 +49,7 @@ class AclOperation(IntEnum):
 
 
 class AclResource(IntEnum):
-    """What kind of thing it is done to."""
+    """The kind of the resource."""
 
     UNKNOWN = 0
     ANY = 1
@@ -114,7 +114,7 @@ class AclPattern(NamedTuple):
 
 
 class AccessEntry(NamedTuple):
-    """Who may or may not do what, from where."""
+    """The principal, host, operation and permission of one rule."""
 
     principal: str
     host: str
@@ -162,7 +162,7 @@ class PatternFilter(NamedTuple):
         return pattern.name in (self.name, WILDCARD_NAME)
 
     def exact_patterns(self) -> list[AclPattern]:
-        """Return the patterns that can be meant, if kind and name say so; else none."""
+        """Return the patterns that can match, if kind and name determine them; else none."""
         if self.kind <= AclResource.ANY or self.name is None:
             return []
         if self.pattern_type is PatternType.ANY:

@@ -1,4 +1,4 @@
-"""Lines of an authorizer in a broker's log: who tried what, and whether it was let.
+"""Lines of an authorizer in a broker's log: the principal, its operation, and the decision.
 
 ```
 [2026-01-31 12:00:00,000] INFO Principal = User:bob is Denied Operation = Read from host = 10.0.0.9
@@ -7,8 +7,8 @@ on resource = Topic:LITERAL:orders for request = Fetch with resourceRefCount = 2
 
 All in one line. Kafka's brokers since 2.4 write it, with znodes and with KRaft; the time and the level
 come before it as a broker's logging has them. Names may have any characters. Clients choose those of
-resources, also the words of a line: the first place where the words behind it fit ends a principal, and
-the last one the name of a resource, so that no name changes who was denied.
+resources, also the words of a line: the first place where the words after it fit ends a principal, and
+the last one the name of a resource, so that no name changes the denied principal.
 
 Source: AclAuthorizer.logAuditMessage, StandardAuthorizerData.logAuditMessage, config/log4j.properties.
 """  # noqa: E501 - a line of a log

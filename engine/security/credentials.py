@@ -15,7 +15,7 @@ SALT_BYTES: Final = 16
 
 
 class ScramCredentials:
-    """What brokers keep of passwords, by user and mechanism."""
+    """The SCRAM credentials that brokers keep, by user and mechanism."""
 
     def __init__(self) -> None:
         self._by_user: dict[str, dict[ScramMechanism, ScramCredential]] = {}
@@ -25,7 +25,7 @@ class ScramCredentials:
         return self._by_user.get(user, {}).get(mechanism)
 
     def update(self, user: str, settings: Mapping[str, str]) -> list[ScramMechanism]:
-        """Take what is set for a user now; returns the mechanisms whose text is no credential."""
+        """Set a user's credentials; return the mechanisms whose text is no credential."""
         unreadable, usable = [], {}
         for mechanism in ScramMechanism:
             text = settings.get(mechanism.key)
@@ -41,6 +41,6 @@ class ScramCredentials:
         return unreadable
 
     def keep(self, users: Iterable[str]) -> None:
-        """Forget all other users: they are gone."""
+        """Forget all other users: they are deleted."""
         for user in self._by_user.keys() - set(users):
             del self._by_user[user]

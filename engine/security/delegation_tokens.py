@@ -1,18 +1,18 @@
-"""Delegation tokens as a broker keeps them, and who may do what to one; pure.
+"""Delegation tokens of a broker, and the operations that principals may do on them; pure.
 
 ```
 HMAC = HMAC-SHA-512(delegation.token.secret.key, token id)
 ```
 
 The HMAC is the secret of a token: in base64 it is the password with which its holder logs in by
-SCRAM, under the token's id, and is the owner then. A token says only of itself how long it holds:
+SCRAM, under the token's id, and is the owner then. Only the token itself has its lifetime:
 one that has expired stays, and opens sessions of no length, until the controller removes it.
 
-| who | may |
+| principal | may |
 |---|---|
 | owner, renewers | renew it and have it expire |
 | owner, requester, renewers | see it |
-| who may DESCRIBE the token, or DESCRIBE_TOKENS of its owner | see it |
+| with DESCRIBE of the token, or DESCRIBE_TOKENS of its owner | see it |
 
 Source: KIP-48, KIP-373; DelegationTokenManager, DelegationTokenCache, TokenInformation of 3.9.1.
 """
@@ -57,7 +57,7 @@ class DelegationToken(NamedTuple):
         return principal == self.owner or principal in self.renewers
 
     def concerns(self, principal: str) -> bool:
-        """Return whether a principal owns it, asked for it or may renew it."""
+        """Return whether a principal owns it, requested it or may renew it."""
         return principal == self.requester or self.may_be_changed_by(principal)
 
 
@@ -72,14 +72,14 @@ def is_shown(
     owners: Collection[str] | None,
     may_describe: Callable[[DelegationToken], bool],
 ) -> bool:
-    """Return whether a principal sees a token who asks for those of owners; None asks for all."""
+    """Return whether a principal that requests the tokens of owners sees it; None requests all."""
     if owners is not None and not any(token.concerns(owner) for owner in owners):
         return False
     return token.concerns(principal) or may_describe(token)
 
 
 class TokenCache:
-    """The tokens of a cluster as one broker knows them, and the credentials that they stand for."""
+    """The tokens of a cluster in one broker, and their credentials."""
 
     def __init__(self, secret: str, salt: Callable[[], bytes]) -> None:
         """`salt` returns random bytes."""
@@ -116,7 +116,7 @@ class TokenCache:
         return token_hmac(self._secret, token_id)
 
     def put(self, token: DelegationToken) -> None:
-        """Take a token, or what it is now."""
+        """Add or replace a token."""
         self._tokens[token.token_id] = token
 
     def remove(self, token_id: str) -> None:
@@ -126,14 +126,14 @@ class TokenCache:
             self._credentials.pop((token_id, mechanism), None)
 
     def keep(self, token_ids: Iterable[str]) -> None:
-        """Forget all others: they are gone."""
+        """Forget all others: they are deleted."""
         for token_id in self._tokens.keys() - set(token_ids):
             self.remove(token_id)
 
     def credential(self, token_id: str, mechanism: ScramMechanism) -> ScramCredential:
-        """Return the credential of a token that there is.
+        """Return the credential of an existing token.
 
-        Differs: made when it is first asked for; Kafka makes those of all mechanisms at once.
+        Differs: computed when it is first needed; Kafka computes those of all mechanisms at once.
         """
         key = token_id, mechanism
         credential = self._credentials.get(key)

@@ -38,12 +38,12 @@ _KEYWORDS: Final = {
 #: takes the bytes of all of them for UTF-8.
 _STRINGS: Final = frozenset((0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E))
 _ESCAPED: Final = frozenset(',=+<>#;"\\')
-#: What a certificate's head has before the name of its subject, if it tells its version.
+#: The tag of a certificate's version, before the name of its subject, if it has one.
 _VERSION_TAG: Final = 0xA0
 _BEFORE_SUBJECT: Final = 4
 _EXTENSIONS_TAG: Final = 0xA3
 _ALTERNATIVE_NAMES: Final = "2.5.29.17"
-#: Of a name of an alternative: what kind it is; an address is one of them.
+#: The bits of an alternative name's tag that are its kind; an address is one of them.
 _KIND_MASK: Final = 0x1F
 _ADDRESS: Final = 7
 

@@ -1,4 +1,4 @@
-"""JAAS: who logs in how, as `sasl.jaas.config` has it.
+"""Parse JAAS configurations, the logins of `sasl.jaas.config`.
 
 ```
 org.apache.kafka.common.security.plain.PlainLoginModule required
@@ -6,7 +6,7 @@ org.apache.kafka.common.security.plain.PlainLoginModule required
 ```
 
 Words are letters, digits, `.`, `-`, `_`, `$` and all beyond ASCII, and do not begin like a number;
-values stand in quotes or are words. Comments are Java's.
+values are quoted or words. Comments are Java's.
 
 Source: JaasConfig, java.io.StreamTokenizer.
 """
@@ -63,6 +63,7 @@ class _Token(NamedTuple):
 
 
 def _tokens(text: str) -> Iterator[_Token]:
+    """Yield the tokens of a JAAS text, up to its end or the first invalid character."""
     position = 0
     while match := _TOKEN.match(text, position):
         position = match.end()

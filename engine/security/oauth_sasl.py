@@ -32,7 +32,7 @@ class OAuthBearerServer:
     """One authentication."""
 
     def __init__(self, token_of: Callable[[str], AccessToken], wall_ms: Callable[[], int]) -> None:
-        """`token_of` returns a token that is believed, or raises TokenRefused."""
+        """Begin; `token_of` returns a verified token, or raises TokenRefused."""
         self.user: str | None = None
         self.is_token = False
         self.lifetime_ms: int | None = None
@@ -41,7 +41,7 @@ class OAuthBearerServer:
         self._failure: str | None = None
 
     def response_to(self, token: bytes) -> bytes:
-        """Return nothing to a token that is believed, else why it is not."""
+        """Return nothing for a verified token, else the reason of the refusal."""
         if self._failure is not None and token == _SEPARATOR.encode():
             raise SaslFailed(self._failure)
         self._failure = None
@@ -55,7 +55,7 @@ class OAuthBearerServer:
         if auth is None:
             raise CredentialsWrong(f"{_WRONG_FIRST}: invalid 'auth' format")
         if auth["scheme"].lower() != "bearer":
-            # Kafka fails at its own message for it.
+            # Kafka fails at its message for it.
             raise TokenBroken("Invalid scheme in OAUTHBEARER client first message")
         try:
             access = self._token_of(auth["token"])

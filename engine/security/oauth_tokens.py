@@ -1,4 +1,4 @@
-"""Access tokens of OAUTHBEARER: who they are for, how long they hold, and what is wrong with others.
+"""Access tokens of OAUTHBEARER: their principals, their lifetimes, and the faults of invalid ones.
 
 | validator | signature | claims that must be there |
 |---|---|---|
@@ -33,7 +33,7 @@ _ALGORITHMS: Final = {
 
 
 class TokenRefused(EngineError):
-    """A token is not believed; the message is for the log, `status` and `scope` for the client."""
+    """A token is refused; the message is for the log, `status` and `scope` for the client."""
 
     def __init__(self, reason: str, *, status: str = _INVALID, scope: str | None = None) -> None:
         super().__init__(reason)
@@ -42,14 +42,14 @@ class TokenRefused(EngineError):
 
 
 class AccessToken(NamedTuple):
-    """A token that is believed."""
+    """A verified token."""
 
     principal: str
     expires_ms: int
 
 
 class UnsecuredRules(NamedTuple):
-    """What an unsecured token must have."""
+    """The claims that an unsecured token must have."""
 
     principal_claim: str = "sub"
     scope_claim: str = "scope"
@@ -58,7 +58,7 @@ class UnsecuredRules(NamedTuple):
 
 
 class SignedRules(NamedTuple):
-    """What a signed token must have."""
+    """The claims that a signed token must have."""
 
     audiences: tuple[str, ...] = ()
     issuer: str | None = None
@@ -121,13 +121,13 @@ def signed_token(
 
 
 def key_id(text: str) -> str | None:
-    """Return the id of the key that a token says it was signed by; raises TokenRefused."""
+    """Return the id of the key in a token's header; raises TokenRefused."""
     found = _header(text).get("kid")
     return found if isinstance(found, str) else None
 
 
 def jwks_keys(document: bytes) -> list[JsonKey]:
-    """Return the keys of a JWKS document; raises TokenRefused for what is none."""
+    """Return the keys of a JWKS document; raises TokenRefused for an invalid one."""
     try:
         found = read_json(document)
     except ValueError as error:
@@ -144,7 +144,7 @@ def _verified(text: str, keys: Sequence[JsonKey]) -> Mapping[str, Any]:
 
     wanted = key_id(text)
     if "crit" in _header(text):
-        # What it names must be understood, and nothing is here (RFC 7515 §4.1.11).
+        # Critical parameters must be understood, and none is here (RFC 7515 §4.1.11).
         raise TokenRefused("its header names critical parameters")
     unchecked: Any = {
         f"verify_{name}": False for name in ("exp", "iat", "nbf", "aud", "iss", "sub", "jti")
@@ -165,7 +165,7 @@ def _verified(text: str, keys: Sequence[JsonKey]) -> Mapping[str, Any]:
                 options=unchecked,
             )
         except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
-            # A key that cannot be read keeps nobody from the others.
+            # A key that cannot be read does not affect the others.
             continue
         return _object(text.split(".")[1])
     raise TokenRefused("no key of the JWKS has signed it")
@@ -217,7 +217,7 @@ def _ms(value: object, claim: str) -> int:
         time_ms = round(value * 1000)
     except (OverflowError, ValueError) as error:
         raise TokenRefused(f"the claim {claim} is no time") from error
-    # As Java rounds to a long: a response says for how long a session holds.
+    # As Java rounds to a long: a response has the lifetime of a session.
     return max(-_MS_MAX, min(time_ms, _MS_MAX))
 
 

@@ -1,4 +1,4 @@
-"""Passwords encrypted as they lie in the znode of a broker's settings.
+"""Encrypt and decrypt passwords as in the znode of a broker's settings.
 
 ```
 initializationVector:<base64>,keyLength:128,salt:<base64 of 256 bytes>,
@@ -6,8 +6,8 @@ keyFactoryAlgorithm:PBKDF2WithHmacSHA512,cipherAlgorithm:AES/CBC/PKCS5Padding,it
 passwordLength:6,encryptedPassword:<base64>
 ```
 
-In one line. The key is PBKDF2 of `password.encoder.secret` and the salt; a text says by which algorithms
-it was made, so that they may change. A text that does not come out as long as it says was made with
+In one line. The key is PBKDF2 of `password.encoder.secret` and the salt; a text names the algorithms
+by which it was made, so that they may change. A text whose password has another length was made with
 another secret.
 
 Source: org.apache.kafka.security.EncryptingPasswordEncoder, CbcParamsEncoder of 3.9.1; texts that a
@@ -154,7 +154,7 @@ def _encrypted(key: bytes, vector: bytes, raw: bytes) -> bytes:
 
 
 def _decrypted(key: bytes, vector: bytes, encrypted: bytes) -> bytes:
-    """Return what was encrypted; raises ValueError where the padding is none."""
+    """Return the decrypted bytes; raises ValueError for an invalid padding."""
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Passwords that nobody has to think of."""
+"""Generate random passwords."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from engine.host.ports import Entropy
 
 _ALPHABET: Final = string.ascii_letters + string.digits
-#: 62^32 are 190 bits: more than the hash of SCRAM-SHA-256 can be asked for in any time.
+#: 62^32 are 190 bits: more than a search through hashes of SCRAM-SHA-256 can ever try.
 _LENGTH: Final = 32
 
 

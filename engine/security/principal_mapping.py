@@ -65,7 +65,7 @@ class PrincipalMapping:
         ]
 
     def user_of(self, distinguished_name: str) -> str:
-        """Return the user behind a name; raises NoMappingRule, BadReplacement."""
+        """Return the user of a distinguished name; raises NoMappingRule, BadReplacement."""
         for rule in self._rules:
             if rule.pattern is None:
                 return distinguished_name
@@ -75,6 +75,7 @@ class PrincipalMapping:
 
 
 def _rule_of(text: str) -> _Rule | None:
+    """Return the rule of a text, None for empty text; raise MappingRefused if invalid."""
     match = _PARSER.match(text)
     if match is None or match.end() != len(text):
         # A text that is no rule is matched by the last alternative, up to nothing.

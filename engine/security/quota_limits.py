@@ -1,4 +1,4 @@
-"""The quotas of clients as they are set, and which one counts for a client.
+"""The quotas of clients, and the one that applies to a client.
 
 | | node | counted together |
 |---|---|---|
@@ -12,7 +12,7 @@
 | 8 | `/config/clients/<default>` | one client id |
 
 The first that is set counts. A client without an id has the quotas of its user alone. Names are
-sanitized, so that none looks like the default.
+sanitized, so that none equals the default.
 
 Source: ClientQuotaManager.DefaultQuotaCallback of 3.9.1; KIP-55, KIP-124, KIP-599.
 """
@@ -24,12 +24,12 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 DEFAULT: Final = "<default>"
-#: Stands for a user or a client id that a quota is not about.
+#: Means no user or no client id in a quota's entity.
 NONE: Final = ""
 
 
 class QuotaKind(Enum):
-    """What is bounded, by the name of its setting."""
+    """The bounded quantity, by the name of its setting."""
 
     PRODUCE = "producer_byte_rate"
     FETCH = "consumer_byte_rate"
@@ -38,14 +38,14 @@ class QuotaKind(Enum):
 
 
 class QuotaOwner(NamedTuple):
-    """A user and a client id, sanitized; NONE for what is not named."""
+    """A user and a client id, sanitized; NONE for one that is not named."""
 
     user: str
     client: str
 
 
 class Limit(NamedTuple):
-    """A bound, a second, and who is counted for it."""
+    """A bound per second, and the clients that are counted together."""
 
     counted: QuotaOwner
     per_s: float
@@ -59,11 +59,11 @@ class QuotaLimits:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nobody has a bound."""
+        """Return whether no client has a bound."""
         return not any(self._by_kind.values())
 
     def take(self, owner: QuotaOwner, config: Mapping[str, str]) -> None:
-        """Take what is set for a user, a client id or both; raises ValueError, nothing taken."""
+        """Set the quotas of a user, a client id or both; raises ValueError, nothing is set then."""
         bounds = {kind: float(config[kind.value]) for kind in QuotaKind if kind.value in config}
         for kind, of_kind in self._by_kind.items():
             if kind in bounds:

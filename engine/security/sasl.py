@@ -1,4 +1,4 @@
-"""The server's side of SASL mechanisms: what is answered to a client's token, and who it is then.
+"""The server's side of SASL mechanisms: the responses to a client's tokens, and its principal.
 
 | mechanism | client | server |
 |---|---|---|
@@ -8,10 +8,10 @@
 
 A delegation token logs in by SCRAM: `n,,n=<token id>,r=<nonce>,tokenauth=true`.
 
-| failure | the client hears |
+| failure | the client gets |
 |---|---|
 | SaslFailed | the reason, after a delay |
-| CredentialsWrong | that they are, after a delay: not whether there is such a user |
+| CredentialsWrong | a failure, after a delay: not whether the user exists |
 | TokenBroken | nothing: the connection ends |
 
 Source: RFC 4616, RFC 5802; PlainSaslServer, ScramSaslServer, ScramMessages, SaslServerAuthenticator
@@ -58,11 +58,11 @@ _CLIENT_FINAL: Final = re.compile(
 
 
 class SaslFailed(EngineError):
-    """A client is not believed, and is told why."""
+    """Authentication fails, and the client gets the reason."""
 
 
 class CredentialsWrong(EngineError):
-    """A client is not believed, and is told no more than that; the message is for the log."""
+    """Authentication fails, and the client gets no reason; the message is for the log."""
 
 
 class TokenBroken(EngineError):
@@ -70,7 +70,7 @@ class TokenBroken(EngineError):
 
 
 class TokenLogin(NamedTuple):
-    """Who logs in by a delegation token: the name of its owner, and for how long."""
+    """The login by a delegation token: its owner's name, and its lifetime."""
 
     owner: str
     credential: ScramCredential
@@ -84,11 +84,11 @@ def _no_token(_token_id: str) -> TokenLogin | None:
 class SaslServer(Protocol):
     """One authentication."""
 
-    #: Who the client is, None until that is sure.
+    #: The authenticated user, None until the authentication is complete.
     user: str | None
     #: Whether it has shown a delegation token, which is good for less.
     is_token: bool
-    #: How long what it has shown holds, None for any time; 0 is not at all.
+    #: The lifetime of the credential, None without a limit; 0 is expired.
     lifetime_ms: int | None
 
     def response_to(self, token: bytes) -> bytes:
@@ -103,7 +103,7 @@ class PlainServer:
     """PLAIN: the client sends its password."""
 
     def __init__(self, password_of: Callable[[str], str | None]) -> None:
-        """`password_of` gives a user's password, None for nobody."""
+        """Begin; `password_of` returns a user's password, None for an unknown user."""
         self.user: str | None = None
         self.is_token = False
         self.lifetime_ms: int | None = None
@@ -120,7 +120,7 @@ class PlainServer:
         if not password:
             raise SaslFailed("Authentication failed: password not specified")
         expected = self._password_of(user)
-        # Somebody who is not there takes as long.
+        # An unknown user takes as long.
         is_right = hmac.compare_digest(password.encode(), (expected or "").encode())
         if expected is None or not is_right:
             raise SaslFailed("Authentication failed: Invalid username or password")
@@ -144,7 +144,7 @@ class ScramServer:
         nonce: str,
         token_of: Callable[[str], TokenLogin | None] = _no_token,
     ) -> None:
-        """`credential_of` gives what is kept of a user, `token_of` who logs in by a token.
+        """Begin; `credential_of` returns a user's credential, `token_of` the login of a token.
 
         `nonce` is random and used once.
         """
@@ -169,6 +169,7 @@ class ScramServer:
         return self._verify(text, self._credential)
 
     def _begin(self, text: str) -> bytes:
+        """Return the challenge to the client's first message; raise if the user is refused."""
         match = _CLIENT_FIRST.fullmatch(text)
         if match is None:
             raise CredentialsWrong("Invalid SCRAM client first message format")
@@ -200,6 +201,7 @@ class ScramServer:
         return challenge.encode()
 
     def _verify(self, text: str, credential: ScramCredential) -> bytes:
+        """Verify the client's proof and return the server's signature."""
         match = _CLIENT_FINAL.fullmatch(text)
         if match is None:
             raise CredentialsWrong("Invalid SCRAM client final message format")

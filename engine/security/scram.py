@@ -47,7 +47,7 @@ _HASHES: Final = {ScramMechanism.SCRAM_SHA_256: "sha256", ScramMechanism.SCRAM_S
 
 
 class SaltedPassword(NamedTuple):
-    """What a client makes of a password."""
+    """A salted password, as a client computes it."""
 
     salt: bytes
     password: bytes
@@ -55,7 +55,7 @@ class SaltedPassword(NamedTuple):
 
 
 class ScramCredential(NamedTuple):
-    """What a broker keeps of a password; its keys never show in a repr."""
+    """A broker's credential of a user; its keys never show in a repr."""
 
     salt: bytes
     stored_key: bytes

@@ -1,1 +1,1 @@
-"""What lets a producer write exactly once: its ids."""
+"""The coordinator of transactions and the ids of producers, for exactly-once writes."""

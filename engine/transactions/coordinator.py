@@ -45,7 +45,7 @@ class TransactionCoordinator:
         self._clock = clock
 
     def stop(self) -> None:
-        """Coordinate nothing any more; who waits is not answered, as their connections end."""
+        """Coordinate nothing any more; waiting requests get no response, as connections end."""
         self.registry.stop()
         self.markers.stop()
 

@@ -7,20 +7,20 @@
               leader of that time     └─── failed, lost, no leader     none left: completion
 ```
 
-1. Partitions are grouped by their leaders; one that is gone needs no marker.
-2. A leader is sent what waits for it in one request, and nothing more until that is answered.
+1. Partitions are grouped by their leaders; one that is deleted needs no marker.
+2. A leader is sent all queued markers in one request, and nothing more until that is answered.
 3. A partition whose marker is written is taken out of its transaction. A marker that failed with a
    retriable error is sent again after a pause, to the leader of that time. If producer or
-   coordinator have a later epoch, the sending ends: another instance has gone on.
-   All that waits is looked at together: once for each partition, however many transactions wait for
-   it. It waits on without a leader, and while the leader was not reached just now.
+   coordinator have a later epoch, the sending ends: another instance has taken over.
+   All waiting markers are checked together: once for each partition, however many transactions wait
+   for it. It waits on without a leader, and while the leader was not reached just now.
 4. When no partition is left, the completion is written, again and again while too few replicas of
    the log are there.
 
 Source: TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler of 3.9.1;
 TXN-5, T3.
-Differs: a request has markers for at most MARKERS_PER_REQUEST_MAX partitions; Kafka's has all that
-wait.
+Differs: a request has markers for at most MARKERS_PER_REQUEST_MAX partitions; Kafka's has all
+waiting ones.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _NOT_NEEDED = frozenset((UNSUPPORTED_FOR_MESSAGE_FORMAT, UNSUPPORTED_VERSION))
 
 
 class _Ending(NamedTuple):
-    """A transaction whose end is decided; `completion` is what is written in the end."""
+    """A transaction whose end is decided; `completion` is written once all markers are."""
 
     coordinator_epoch: int
     is_commit: bool
@@ -164,6 +164,7 @@ class TransactionMarkers:
 
     # 1
     def _enqueue(self, ending: _Ending, partitions: Iterable[TopicPartition]) -> None:
+        """Queue a marker for the leader of each partition; deleted partitions need none."""
         by_leader: dict[int, list[TopicPartition]] = {}
         for partition in partitions:
             leader_id = self._reachable_leader_of(partition)
@@ -195,7 +196,7 @@ class TransactionMarkers:
         answered.watch(lambda: self._answered(broker_id, entries, answered))
 
     def _next_entries(self, broker_id: int) -> list[_Entry]:
-        """Take the markers of the next request out of a leader's queue."""
+        """Remove the markers of the next request from a leader's queue."""
         queue, entries, count = self._queues.get(broker_id, deque()), list[_Entry](), 0
         while queue and count + len(queue[0].marker.partitions) <= MARKERS_PER_REQUEST_MAX:
             entry = queue.popleft()
@@ -209,6 +210,7 @@ class TransactionMarkers:
     def _answered(
         self, broker_id: int, entries: list[_Entry], answered: Promise[list[MarkerCodes]]
     ) -> None:
+        """Apply the responses of a broker; its markers wait for a retry after an error."""
         self._busy.discard(broker_id)
         if self._is_stopped:
             return
@@ -222,11 +224,12 @@ class TransactionMarkers:
             for (ending, marker), codes in zip(entries, answered.result(), strict=True):
                 self._take(ending, marker, codes)
         if broker_id in self._queues:
-            # In a turn of its own: a leader in this process answers within the call.
+            # In a separate turn: a leader in this process answers within the call.
             self._timers.call_soon(partial(self._send_next, broker_id))
 
     # 3
     def _take(self, ending: _Ending, marker: Marker, codes: MarkerCodes) -> None:
+        """Remove the partitions that have the marker; retry failed ones; complete the ending."""
         if not self._is_current(ending):
             return
         failed = []
@@ -248,14 +251,14 @@ class TransactionMarkers:
         self._complete_if_done(ending)
 
     def _leave_alone(self, broker_id: int) -> None:
-        """Ask a broker nothing for a while, each time in a row for twice as long."""
+        """Send a broker nothing for a while, each time in a row for twice as long."""
         before = self._unreached.get(broker_id)
         pause_ms = MARKER_RETRY_MS if before is None else _longer(before.pause_ms)
         until_ms = self._clock.monotonic_ms() + pause_ms
         self._unreached[broker_id] = _Unreached(pause_ms, until_ms)
 
     def _reachable_leader_of(self, partition: TopicPartition) -> int | None:
-        """Return the leader, −1 where there is none that may be asked now; None if it is gone."""
+        """Return the leader, −1 if none can be reached now; None if the partition is deleted."""
         leader_id = self._links.leader_of(partition)
         unreached = None if leader_id is None else self._unreached.get(leader_id)
         if unreached is not None and self._clock.monotonic_ms() < unreached.until_ms:
@@ -274,6 +277,7 @@ class TransactionMarkers:
             self._later(self._retry, MARKER_RETRY_MS)
 
     def _retry(self) -> None:
+        """Queue the waiting markers again, of partitions that have a reachable leader now."""
         self._is_retry_due = False
         waiting, self._waiting = self._waiting, {}
         ready: dict[str, tuple[_Ending, list[TopicPartition]]] = {}
@@ -308,6 +312,7 @@ class TransactionMarkers:
             drive(self._complete(ending))
 
     async def _complete(self, ending: _Ending) -> None:
+        """Write the completed state; retry with a growing pause while replicas are missing."""
         transactional_id, pause_ms = ending.transaction.transactional_id, MARKER_RETRY_MS
         while True:
             code = await self._store.write(

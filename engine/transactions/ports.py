@@ -1,4 +1,4 @@
-"""What the coordinator of transactions needs from outside.
+"""The functions of the broker that the coordinator of transactions calls.
 
 Source: D22.
 """
@@ -53,11 +53,11 @@ class MarkerLinks(Protocol):
     """The way to the leaders of partitions."""
 
     def leader_of(self, partition: TopicPartition) -> int | None:
-        """Return the broker that leads, −1 if no broker does now; None if the partition is gone."""
+        """Return the leader, −1 if no broker leads now; None if the partition is deleted."""
         ...
 
     def write(self, broker_id: int, markers: Sequence[Marker]) -> Promise[list[MarkerCodes]]:
-        """Have a leader append markers; fails with an EngineError if it was not reached or lost."""
+        """Send markers to a leader; fails with an EngineError if it was not reached or lost."""
         ...
 
 
@@ -76,5 +76,5 @@ class TransactionPorts(NamedTuple):
     timers: Timers
     log: TransactionLog
     links: MarkerLinks
-    #: Returns a producer id that nobody has; raises ApiError while there is none.
+    #: Returns an unused producer id; raises ApiError while there is none.
     new_producer_id: Callable[[], int]

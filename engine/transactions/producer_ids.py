@@ -1,15 +1,15 @@
 """Producer ids: every one is given out once in the life of a cluster.
 
 ```
-block   first id … first id + 999        from the controller, which writes down how far it is
-        |---------- 90 % ---------|--|   at the mark the next block is asked for
+block   first id … first id + 999        from the controller, which stores its end
+        |---------- 90 % ---------|--|   at the mark the next block is requested
 ```
 
-While no id is there the response is COORDINATOR_LOAD_IN_PROGRESS, which clients of any age try
-again. What is left of a block when the broker stops is never used.
+While no id is there the response is COORDINATOR_LOAD_IN_PROGRESS, which clients of any age
+retry. The ids left of a block when the broker stops are never used.
 
 Source: REPL-12; Kafka's RPCProducerIdManager; KIP-360, KIP-730.
-Differs: a block that the controller gives at once, being in the same process, is used at once.
+Differs: a block that the controller returns at once, being in the same process, is used at once.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class ProducerIdBlock(NamedTuple):
 
     @property
     def end_id(self) -> int:
-        """Return the id behind the last one."""
+        """Return the id after the last one."""
         return self.first_id + self.size
 
 
-#: Asks the controller for a block and promises it, None if it is refused.
+#: Requests a block from the controller and promises it, None if it is refused.
 AllocateBlock: TypeAlias = Callable[[], Promise[ProducerIdBlock | None]]
 
 
@@ -78,7 +78,7 @@ class ProducerIds:
         return given
 
     def prefetch(self) -> None:
-        """Ask for the next block, unless it is there, asked for, or was refused just now."""
+        """Request the next block, unless it is there, requested, or was refused just now."""
         if self._next_block is not None or self._is_asking:
             return
         if self._retry_at_ms is not None and self._clock.monotonic_ms() < self._retry_at_ms:

@@ -1,13 +1,13 @@
 """InitProducerId of a transactional id: a producer begins, and all earlier ones are fenced.
 
-| state | what happens |
+| state | result |
 |---|---|
-| nobody has used the id | a new producer id, epoch 0 |
+| the id is unused | a new producer id, epoch 0 |
 | Empty, CompleteCommit, CompleteAbort | the epoch rises; used up, a new producer id with epoch 0 |
-| Ongoing | the epoch rises, the transaction is aborted; CONCURRENT_TRANSACTIONS: ask again |
+| Ongoing | the epoch rises, the transaction is aborted; CONCURRENT_TRANSACTIONS: retry |
 | PrepareCommit, PrepareAbort | CONCURRENT_TRANSACTIONS |
 
-A producer that names its own id and epoch (KIP-360) is fenced unless they are the latest ones, or
+A producer that names its id and epoch (KIP-360) is fenced unless they are the latest ones, or
 those of a request that it repeats.
 
 Source: TransactionCoordinator.handleInitProducerId of 3.9.1; TXN-6; KIP-360.
@@ -81,7 +81,7 @@ class Producers:
     def init(
         self, transactional_id: str, timeout_ms: int, expected: ProducerOfEpoch | None
     ) -> Promise[InitResult]:
-        """Begin a producer; `expected` is what the client says that it is.
+        """Begin a producer; `expected` is the producer id and epoch that the client sent.
 
         Differs: an id that cannot be written is refused before it is known; Kafka fails at the
         write, with the same error, and keeps the id for ever.
@@ -97,6 +97,7 @@ class Producers:
     async def _init(
         self, transactional_id: str, timeout_ms: int, expected: ProducerOfEpoch | None
     ) -> InitResult:
+        """Initialize a producer: abort its open transaction, or write the new epoch."""
         code, coordinator_epoch, transaction = self._registry.find(transactional_id)
         if code:
             return InitResult(code)
@@ -133,7 +134,7 @@ class Producers:
     def _transition(
         self, transaction: Transaction, timeout_ms: int, expected: ProducerOfEpoch | None
     ) -> Transition | int:
-        """Return what the id is going to be, or an error code."""
+        """Return the transition of the id, or an error code."""
         if transaction.pending_state is not None:
             return CONCURRENT_TRANSACTIONS
         if expected is not None and not _is_known(transaction, expected):

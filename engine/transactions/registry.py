@@ -10,7 +10,7 @@
 2. Own the partition in its leader epoch, unless it was lost or is read for a later epoch meanwhile.
 3. Markers of ends that were decided are sent again.
 
-The leader epoch of the partition is the coordinator epoch of what is written from now on; a
+The leader epoch of the partition is the coordinator epoch of all later writes; a
 partition that is led on in a later epoch is loaded again, as in Kafka.
 
 Source: TransactionStateManager.loadTransactionsForTxnTopicPartition of 3.9.1; D14, G3.
@@ -48,7 +48,7 @@ _log = logging.getLogger("kafka.coordinator.transaction.TransactionStateManager"
 
 
 class Found(NamedTuple):
-    """What is known of a transactional id: an error code, or the epoch of its coordinator."""
+    """The result of a look-up of a transactional id: an error code, or its coordinator epoch."""
 
     error_code: int
     coordinator_epoch: int = -1
@@ -98,7 +98,7 @@ class TransactionRegistry:
         return self._is_stopped
 
     def find(self, transactional_id: str) -> Found:
-        """Return what is known of an id; its transaction is None if nobody used it yet."""
+        """Return the state of an id; its transaction is None if the id is unused."""
         if self._is_stopped:
             return Found(COORDINATOR_NOT_AVAILABLE)
         partition = self.partition_of(transactional_id)
@@ -110,12 +110,12 @@ class TransactionRegistry:
         return Found(0, owned.coordinator_epoch, owned.transactions.get(transactional_id))
 
     def add(self, transaction: Transaction) -> None:
-        """Take an id that begins; its partition must be owned."""
+        """Add a new id; its partition must be owned."""
         partition = self.partition_of(transaction.transactional_id)
         self._owned[partition].transactions[transaction.transactional_id] = transaction
 
     def remove(self, transaction: Transaction) -> None:
-        """Forget an id that has expired, unless it was loaded again meanwhile."""
+        """Remove an id that has expired, unless it was loaded again meanwhile."""
         if self.is_current(transaction):
             partition = self.partition_of(transaction.transactional_id)
             del self._owned[partition].transactions[transaction.transactional_id]
@@ -143,7 +143,7 @@ class TransactionRegistry:
         drive(self._load(partition, leader_epoch))
 
     def resigned(self, partition: int) -> None:
-        """Let go of the ids of a partition that this broker leads no more."""
+        """Unload the ids of a partition that this broker leads no more."""
         self._loading.pop(partition, None)
         owned = self._owned.pop(partition, None)
         if owned is not None:

@@ -26,7 +26,7 @@ _EPOCH_MAX = (1 << 15) - 1
 
 
 class Transition(NamedTuple):
-    """What a transactional id is going to be, and what of it is written."""
+    """The next state of a transactional id, and the fields that are written."""
 
     state: TransactionState
     producer_id: int
@@ -69,7 +69,7 @@ class Transaction:
         self.producer_id = producer_id
         self.previous_producer_id = NO_PRODUCER_ID
         self.producer_epoch = NO_EPOCH
-        #: The epoch before this one, if its producer itself asked for the new one.
+        #: The epoch before this one, if its producer itself requested the new one.
         self.last_producer_epoch = NO_EPOCH
         self.timeout_ms = timeout_ms
         self.state = TransactionState.EMPTY
@@ -156,7 +156,7 @@ class Transaction:
         return self._prepare(self._like(state, now_ms))
 
     def fence(self) -> Transition:
-        """Prepare an epoch that no producer has, for an abort that no producer asked for.
+        """Prepare an epoch that no producer has, for an abort that no producer requested.
 
         Differs: the last epoch of all fences again, for no client ever gets it; Kafka fails then,
         and the transaction stays open.
@@ -168,7 +168,7 @@ class Transaction:
         )
 
     def take_fencing_epoch(self, epoch: int) -> None:
-        """Have the epoch of `fence` at once, and go on to the abort."""
+        """Set the epoch of `fence` at once, before the abort."""
         assert self.pending_state is TransactionState.PREPARE_EPOCH_FENCE
         self.pending_state = None
         self.producer_epoch, self.last_producer_epoch = epoch, NO_EPOCH
@@ -186,7 +186,7 @@ class Transaction:
         return self._prepare(dead._replace(partitions=()))
 
     def complete(self, transition: Transition) -> None:
-        """Be what was written; a transition that was not prepared is a broken invariant."""
+        """Apply a written transition; one that was not prepared is a broken invariant."""
         assert self.pending_state is transition.state, f"{self.transactional_id}: {transition}"
         assert transition.producer_epoch >= self.producer_epoch or (
             transition.state is TransactionState.EMPTY

@@ -1,4 +1,4 @@
-"""Transactional ids for those who look after them: listed, described, forgotten in time.
+"""The administration of transactional ids: list, describe, expire.
 
 Source: TransactionStateManager.listTransactionStates, removeExpiredTransactionalIds,
 TransactionCoordinator.handleDescribeTransactions of 3.9.1; KIP-664.
@@ -38,7 +38,7 @@ class ListedTransaction(NamedTuple):
 
 
 class TransactionFilter(NamedTuple):
-    """Which ids are listed: all that an empty part says nothing against.
+    """The filter of listed ids; an empty part allows all.
 
     `longer_than_ms` is the least time since the transaction began, exclusive; −1 for any.
     """
@@ -102,7 +102,7 @@ class TransactionAdmin:
         )
 
     def describe(self, transactional_id: str) -> DescribedTransaction:
-        """Return what is known of an id."""
+        """Return the description of an id."""
         if self._registry.is_stopped:
             return DescribedTransaction(COORDINATOR_NOT_AVAILABLE)
         if not transactional_id:

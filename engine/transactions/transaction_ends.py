@@ -1,6 +1,6 @@
-"""Transactions end: as their producer says, by their timeout, or as another producer begins.
+"""Ends of transactions: by their producer's request, by timeout, or as another producer begins.
 
-| state | EndTxn as the state has it | the other way round |
+| state | EndTxn as the state has it | the opposite |
 |---|---|---|
 | Ongoing | decided, written | decided, written |
 | PrepareCommit, PrepareAbort | CONCURRENT_TRANSACTIONS | INVALID_TXN_STATE |
@@ -11,7 +11,7 @@
 2. The client is answered, and markers go to all partitions.
 3. The completion is written (`TransactionMarkers`).
 
-An end that no producer asked for takes an epoch first that no producer has.
+An end that no producer requested first takes an epoch that no producer has.
 
 Source: TransactionCoordinator.endTransaction, abortTimedOutTransactions of 3.9.1; TXN-5, TXN-7.
 """
@@ -79,7 +79,7 @@ class TransactionEnds:
         return drive(self._decide(coordinator_epoch, transaction, decision))
 
     async def abort_fenced(self, transaction: Transaction, fence: Transition) -> int:
-        """Abort a transaction behind its producer's back; returns an error code.
+        """Abort a transaction without its producer's request; return an error code.
 
         `fence` is the transition that `Transaction.fence` prepared.
         """
@@ -114,7 +114,7 @@ class TransactionEnds:
             yield
 
     def resume(self, coordinator_epoch: int, transaction: Transaction) -> None:
-        """Go on with an end that was decided before this broker coordinated the id."""
+        """Continue an end that was decided before this broker coordinated the id."""
         assert transaction.state in PREPARED, transaction.state
         self._send_markers(coordinator_epoch, transaction)
 

@@ -1,4 +1,4 @@
-"""Partitions are added to a transaction, and leaders ask whether one is in it.
+"""Partitions are added to a transaction, and leaders verify that one is in it.
 
 | state | AddPartitionsToTxn |
 |---|---|
@@ -78,6 +78,7 @@ class TransactionPartitions:
         }
 
     def _found(self, transactional_id: str, producer_id: int, producer_epoch: int) -> Found:
+        """Return the transaction, or Kafka's error if the producer's id or epoch differs."""
         if not transactional_id:
             return Found(INVALID_REQUEST)
         found = self._registry.find(transactional_id)

@@ -78,6 +78,7 @@ class TransactionStore:
         )
 
         def applied(code: int) -> int:
+            """Apply the transition if it was written; return the code of the request."""
             code = _CODES.get(code, code)
             if code:
                 _log.warning("%s was not written: error %d", transactional_id, code)

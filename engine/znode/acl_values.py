@@ -1,4 +1,4 @@
-"""What the nodes of ACLs hold.
+"""The values in the nodes of ACLs.
 
 ```
 /kafka-acl/Topic/t                  {"acls":[{"principal":"User:bob","permissionType":"Allow",
@@ -23,7 +23,7 @@ _VERSION = 1
 
 
 class AclEntry(NamedTuple):
-    """Who may or may not do what, from where, to the resource of the node."""
+    """The principal, host, operation and permission of one ACL of the node's resource."""
 
     principal: str
     #: `Allow` or `Deny`.

@@ -1,4 +1,4 @@
-"""What the engine asks of a metadata store, be it embedded or a real ZooKeeper.
+"""The engine's interface to a metadata store, be it embedded or a real ZooKeeper.
 
 All calls are of one session. A watch is set before the read that it guards, so that no change
 is missed between the two:
@@ -9,7 +9,7 @@ names, _ = await client.children("/brokers/ids")      # later changes call on_ch
 ```
 
 Watchers and session listeners are called in the order in which things happened, before a read
-that follows can show it (Z3). They only take note: they neither call the client nor raise.
+that follows can show it (Z3). They only note the event: they neither call the client nor raise.
 
 | error | meaning |
 |---|---|
@@ -37,7 +37,7 @@ from engine.znode.model import (
 class ZnodeClient(Protocol):
     """A session with a metadata store."""
 
-    #: Told of each change of the session; set it before `connect`.
+    #: Called at each change of the session; set it before `connect`.
     on_session: Callable[[SessionEvent], None]
 
     @property
@@ -50,7 +50,7 @@ class ZnodeClient(Protocol):
         ...
 
     async def close(self) -> None:
-        """End the session and what it owns; closing twice is allowed."""
+        """End the session, its ephemeral nodes and watches; closing twice is allowed."""
         ...
 
     async def create(

@@ -1,4 +1,4 @@
-"""A client of the store in its own process: every call answers at once."""
+"""A client of the store in the same process: every call answers at once."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from engine.znode.store import ZnodeStore
 
 
 def _ignore(event: SessionEvent) -> None:
-    """Stand for a listener where nobody listens."""
+    """Stand for a listener that is not set."""
 
 
 def _do_nothing() -> None:
-    """The same, where nothing is told."""
+    """Stand for a callback that is not set."""
 
 
 def _never() -> bool:
-    """Stand for a link that is never cut."""
+    """Stand for a link that is never interrupted."""
     return False
 
 
@@ -41,9 +41,9 @@ class EmbeddedZnodeClient:
         self._session_timeout_ms = session_timeout_ms
         self._session_id = 0
         self._is_open = False
-        #: Told of each change of the session.
+        #: Called at each change of the session.
         self.on_session: Callable[[SessionEvent], None] = _ignore
-        #: Told by `close`: nobody has to keep the session alive any more.
+        #: Called by `close`: the session need not be kept alive any more.
         self.on_closed: Callable[[], None] = _do_nothing
         #: Whether no sign of life reaches the store now.
         self.is_silent: Callable[[], bool] = _never
@@ -59,7 +59,7 @@ class EmbeddedZnodeClient:
         return self._is_open
 
     async def connect(self) -> None:
-        """Begin a session; a session that lives goes on."""
+        """Begin a session; a live session continues."""
         if self._is_open:
             return
         self._session_id = self._store.open_session(
@@ -69,7 +69,7 @@ class EmbeddedZnodeClient:
         self.on_session(SessionEvent.CONNECTED)
 
     async def close(self) -> None:
-        """End the session and what it owns; closing twice is allowed."""
+        """End the session, its ephemeral nodes and watches; closing twice is allowed."""
         self.on_closed()
         if self._is_open:
             self._is_open = False

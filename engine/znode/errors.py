@@ -1,4 +1,4 @@
-"""Why a store refuses an operation, with ZooKeeper's code for each reason.
+"""The errors of a store that refuses an operation, with ZooKeeper's code for each.
 
 ```
 ZnodeError
@@ -13,7 +13,7 @@ ZnodeError
 └─ ConnectionLost              -4
 StorageError
 └─ ZnodeStoreFailed            -1   SYSTEMERROR: the journal cannot be written or read
-   └─ ZnodeStoreDamaged             its file is not what it should be
+   └─ ZnodeStoreDamaged             its file is corrupt
 ```
 
 Source: org.apache.zookeeper.KeeperException.Code.
@@ -25,7 +25,7 @@ from typing import ClassVar
 
 from engine.errors import StorageError, ZnodeError
 
-#: What commands exit with when they are told something that cannot be, and when nobody answers.
+#: The exit codes of commands for an impossible argument, and for a store that does not answer.
 _USAGE_EXIT = 2
 _UNREACHABLE_EXIT = 3
 
@@ -53,7 +53,7 @@ class NoNode(NodeError):
 
 
 class BadVersion(NodeError):
-    """The node was changed since the expected version; `got` is negative where nobody tells it."""
+    """The node was changed since the expected version; `got` is negative if it is unknown."""
 
     code = -103
 
@@ -110,7 +110,7 @@ class ZnodeLimitExceeded(NodeError):
 
 
 class SessionExpired(ZnodeError):
-    """The session is over: its ephemeral nodes and watches are gone."""
+    """The session is over: its ephemeral nodes and watches are removed."""
 
     code: ClassVar[int] = -112
 

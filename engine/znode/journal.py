@@ -1,4 +1,4 @@
-"""What a store asks of its durable side, and what of it came back after a stop."""
+"""The interface of a store to its durable side, and the state that it loads from it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Stored(NamedTuple):
     sessions: dict[int, int]
     #: The last transaction, 0 before the first.
     zxid: int
-    #: What the passwords of sessions are made of; empty before `keep_secret`.
+    #: The secret that passwords of sessions are derived from; empty before `keep_secret`.
     secret: bytes = b""
 
 
@@ -24,7 +24,7 @@ class Journal(Protocol):
     """Keeps the results of transactions. Raises ZnodeStoreFailed, and is not used after that."""
 
     def load(self) -> Stored:
-        """Return what the transactions up to the last durable one left."""
+        """Return the state after the last durable transaction."""
         ...
 
     def commit(

@@ -30,12 +30,12 @@ _SHOWN_CHARS = 80
 
 
 class InvalidZnodeValue(ZnodeError):
-    """The data of a node is not what belongs there."""
+    """The data of a node is not valid for its path."""
 
     def __init__(self, path: str, expected: str, got: object) -> None:
         self.path = path
         self.expected = expected
-        # A node may hold a megabyte, and a message nobody could read.
+        # A node may hold a megabyte, too long for a message.
         self.got = str(got)[:_SHOWN_CHARS]
         super().__init__(f"{path}: expected {expected}, got {self.got}")
 
@@ -60,7 +60,7 @@ def scala_map_order(keys: Iterable[str], *, buckets: int = _BUCKETS_MIN) -> list
 
 
 class JsonObject:
-    """A decoded object that is asked for its fields by type; raises InvalidZnodeValue."""
+    """A decoded object whose fields are read by type; raises InvalidZnodeValue."""
 
     __slots__ = ("_fields", "path")
 
@@ -102,7 +102,7 @@ class JsonObject:
         for value in values:
             if isinstance(value, bool) or not isinstance(value, int):
                 raise InvalidZnodeValue(self.path, f"integers in {name}", repr(value))
-        return tuple(values)  # type: ignore[arg-type]  # each was looked at
+        return tuple(values)  # type: ignore[arg-type]  # each was checked
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return a list of texts."""
@@ -110,7 +110,7 @@ class JsonObject:
         for value in values:
             if not isinstance(value, str):
                 raise InvalidZnodeValue(self.path, f"texts in {name}", repr(value))
-        return tuple(values)  # type: ignore[arg-type]  # each was looked at
+        return tuple(values)  # type: ignore[arg-type]  # each was checked
 
     def names(self) -> list[str]:
         """Return the names of the fields in the text's order."""

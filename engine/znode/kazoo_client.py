@@ -78,7 +78,7 @@ _EVENTS = {
 
 
 class _Inline:
-    """Runs at once what kazoo would hand to one of two more threads, and so keep no order."""
+    """Runs at once the work that kazoo would give to one of two more threads, without an order."""
 
     def put(self, work: Callable[[], None]) -> None:
         work()
@@ -104,7 +104,7 @@ class ZookeeperAddress:
     """Where an ensemble is: `host:port,…`, and the node that is the root for us."""
 
     def __init__(self, connect: str) -> None:
-        """Take a `zookeeper.connect`; raises ConfigError."""
+        """Parse a `zookeeper.connect`; raises ConfigError."""
         servers, separator, chroot = connect.partition("/")
         try:
             collect_hosts(servers)
@@ -120,7 +120,7 @@ class ZookeeperAddress:
 
 
 def _ignore(event: SessionEvent) -> None:
-    """Stand for a listener where nobody listens."""
+    """Stand for a listener that is not set."""
 
 
 class KazooZnodeClient:
@@ -146,7 +146,7 @@ class KazooZnodeClient:
         self._closing: list[Promise[None]] = []
         self._session_id = 0
         self._watches = KeptWatches(self._arm)
-        #: Told of each change of the session.
+        #: Called at each change of the session.
         self.on_session: Callable[[SessionEvent], None] = _ignore
 
     @property
@@ -199,6 +199,7 @@ class KazooZnodeClient:
             connecting.fail(ZnodeConnectionLost(waited))
 
     def _state_changed(self, kazoo: KazooClient, state: str) -> None:
+        """Pass a change of kazoo's connection state to the watches and the session listener."""
         if kazoo is not self._kazoo:
             return
         if state == KazooState.CONNECTED:
@@ -223,7 +224,7 @@ class KazooZnodeClient:
             drive(self._reconnected())
 
     async def close(self) -> None:
-        """End the session and what it owns; closing twice is allowed."""
+        """End the session, its ephemeral nodes and watches; closing twice is allowed."""
         self._let_go()
         self._watches.end()
         for closing in list(self._closing):
@@ -321,6 +322,7 @@ class KazooZnodeClient:
     async def _ask(
         self, send: Callable[[KazooClient], IAsyncResult], path: str, version: int = ANY_VERSION
     ) -> Any:
+        """Send a request by kazoo and wait for it on the loop; raise the engine's error."""
         kazoo = self._kazoo
         if kazoo is None:
             raise SessionExpired(self._session_id)
@@ -379,13 +381,13 @@ def _check(operation: Operation) -> None:
     is_sequential = isinstance(operation, Create) and operation.sequential
     check_path(path + "0" if is_sequential else path)
     data = operation.data if isinstance(operation, Create | SetData) else None
-    # A server cuts the connection at what is too large.
+    # A server closes the connection at too large a request.
     if data is not None and len(data) > ZNODE_DATA_BYTES_MAX:
         raise ZnodeLimitExceeded(path, "bytes of data", ZNODE_DATA_BYTES_MAX)
 
 
 def _message(chroot: str, operation: Operation) -> Any:
-    """Return an operation of a multi; kazoo's own calls would not take a node without data."""
+    """Return an operation of a multi; kazoo's calls would not accept a node without data."""
     path = f"{chroot}{operation.path}" if operation.path != "/" else chroot or "/"
     if isinstance(operation, Create):
         flags = operation.ephemeral | operation.sequential << 1

@@ -36,6 +36,7 @@ class ZnodeEditor(ZnodeReader):
         return str(self._wait(request, path))
 
     def _make_parents(self, path: str) -> None:
+        """Create the missing parents of a path, the highest first."""
         missing = []
         parent = parent_of(path)
         while parent != ROOT and self._wait(self._kazoo.exists_async(parent), parent) is None:
@@ -45,7 +46,7 @@ class ZnodeEditor(ZnodeReader):
             try:
                 self._wait(self._kazoo.create_async(made, b""), made)
             except NodeExists:
-                # Somebody else made it meanwhile.
+                # Another client created it meanwhile.
                 continue
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> Stat:
@@ -63,7 +64,7 @@ class ZnodeEditor(ZnodeReader):
     def delete_tree(self, path: str) -> int:
         """Remove a node with all below it, children first; returns how many were removed.
 
-        What comes meanwhile is removed too, what goes is fine. A failure leaves the rest.
+        Nodes that are added meanwhile are removed too. A failure leaves the rest.
         """
         check_path(path)
         removed = 0
@@ -77,6 +78,6 @@ class ZnodeEditor(ZnodeReader):
 
 
 def _check_size(path: str, data: bytes) -> None:
-    # A server cuts the connection at what is too large.
+    # A server closes the connection at too large a request.
     if len(data) > ZNODE_DATA_BYTES_MAX:
         raise ZnodeLimitExceeded(path, "bytes of data", ZNODE_DATA_BYTES_MAX)

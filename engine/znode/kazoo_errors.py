@@ -47,7 +47,7 @@ _LOST = (
 
 
 def engine_error(error: Exception, path: str, version: int, session_id: int) -> ZnodeError:
-    """Return what an exception means for an operation on a path."""
+    """Return the engine's error for an exception of an operation on a path."""
     of_path = _OF_PATHS.get(type(error))
     if of_path is not None:
         return of_path(path)

@@ -1,11 +1,11 @@
 """Reads the nodes of any ZooKeeper, waiting for each response: for tools.
 
-Changes are found by comparing: each event makes a new picture of the node and its children, with
+Changes are found by comparison: each event reads the node and its children again, with
 every watch set again before. Two changes of a node that come close together are one then.
 
-All that is asked within a `with` is answered by one deadline, that of the time-out. A look-up of
-a name, a server that accepts and says nothing and a process that was stopped may hang before it.
-Kazoo's threads are left to themselves then. A watch has a deadline for each of its pictures alone:
+All requests within a `with` share one deadline, that of the time-out. A look-up of
+a name, a server that accepts and does not answer and a process that was stopped may hang before it.
+Kazoo's threads are left running then. A watch has a deadline for each of its readings alone:
 when the connection is lost, or the session with it, another is waited for so long.
 """
 
@@ -44,14 +44,14 @@ _NO_NODE_HINT = "`kctl znode tree` shows what is there"
 
 
 def _ignore() -> None:
-    """Stand for a listener where nobody listens."""
+    """Stand for a listener that is not set."""
 
 
 class _QuietHandler(SequentialThreadingHandler):  # type: ignore[misc]
     """Kazoo's threads, which end without a traceback when they were left to themselves."""
 
     def spawn(self, func: Callable[..., object], *args: Any, **kwargs: Any) -> Any:
-        """Start a thread; what it fails with is seen by who waits for its work."""
+        """Start a thread; its error is raised to the caller that waits for its work."""
 
         def run(*own: Any, **named: Any) -> None:
             with suppress(Exception):
@@ -79,7 +79,7 @@ class NodeView(NamedTuple):
 
 
 class TreeNode(NamedTuple):
-    """A node below another; `depth` is 0 for the one that was asked for."""
+    """A node below another; `depth` is 0 for the requested one."""
 
     path: str
     depth: int
@@ -87,7 +87,7 @@ class TreeNode(NamedTuple):
 
 
 class NodeChange(NamedTuple):
-    """What happened to a node: `created`, `changed` or `deleted`, the last without a stat."""
+    """A change of a node: `created`, `changed` or `deleted`, the last without a stat."""
 
     event: str
     path: str
@@ -95,10 +95,10 @@ class NodeChange(NamedTuple):
 
 
 class ZnodeReader:
-    """A session for looking, closed by leaving its `with`."""
+    """A read-only session, closed by leaving its `with`."""
 
     def __init__(self, connect: str, timeout_s: float, clock: Clock) -> None:
-        """Take `host:port,…/chroot`; raises ConfigError."""
+        """Parse `host:port,…/chroot`; raises ConfigError."""
         try:
             self._address = ZookeeperAddress(connect)
         except ConfigError as error:
@@ -111,13 +111,13 @@ class ZnodeReader:
             self._address.servers,
             timeout=ZOOKEEPER_TOOL_SESSION_MS / 1000,
             handler=_QuietHandler(),
-            # What goes wrong is an error of ours; nothing else is for the user.
+            # A fault is an error of this engine; kazoo's lines are not for the user.
             logger=Logger("zookeeper", CRITICAL + 1),
         )
 
     @property
     def address(self) -> str:
-        """Return where the ensemble is, with the chroot."""
+        """Return the address of the ensemble, with the chroot."""
         return str(self._address)
 
     def __enter__(self) -> ZnodeReader:
@@ -134,7 +134,7 @@ class ZnodeReader:
             raise ZookeeperUnreachable(str(self._address), self._timeout_s)
 
     def begin(self) -> None:
-        """Have the time-out count from now on."""
+        """Restart the time-out now."""
         self._deadline_ms = self._clock.monotonic_ms() + round(self._timeout_s * 1000)
 
     def _left_s(self) -> float:
@@ -153,7 +153,7 @@ class ZnodeReader:
         """Begin to close kazoo's client, on a thread: it waits for a server that may hang."""
 
         def stop() -> None:
-            # What is wrong with a session that nobody needs any more is nothing to tell.
+            # A fault of a session that is not needed any more is not reported.
             with suppress(Exception):
                 self._kazoo.stop()
                 self._kazoo.close()
@@ -195,7 +195,7 @@ class ZnodeReader:
         try:
             children = self.children(node.path)
         except NoNode:
-            # It went while we looked.
+            # It was deleted before this read.
             return
         for child in children:
             yield from self._below(TreeNode(child.path, node.depth + 1, child.stat), depth_max)
@@ -206,10 +206,10 @@ class ZnodeReader:
         on_lost: Callable[[], None] = _ignore,
         on_new_session: Callable[[], None] = _ignore,
     ) -> Iterator[NodeChange]:
-        """Return what happens to a node and its children from now on, as it comes.
+        """Yield the changes of a node and its children from now on, as they come.
 
-        When the connection is lost, `on_lost` is told; when it comes back, what is different since
-        the last picture is returned as if it had just come. `on_new_session` is told first if the
+        When the connection is lost, `on_lost` is called; when it comes back, the differences to
+        the last reading are yielded as if just come. `on_new_session` is called first if the
         session was lost too. Raises ZookeeperUnreachable if it does not come back in time.
         """
         check_path(path)
@@ -251,7 +251,7 @@ class ZnodeReader:
                 self._kazoo.remove_listener(note)
 
     def _picture(self, path: str, on_event: Callable[[object], None]) -> dict[str, Stat]:
-        """Return the node and its children, and have what changes from here on told."""
+        """Return the stats of the node and its children, and watch them for changes."""
         views = self._views([path], on_event)
         if not views:
             return {}
@@ -266,7 +266,7 @@ class ZnodeReader:
     def _views(
         self, paths: Sequence[str], on_event: Callable[[object], None] | None
     ) -> list[NodeView]:
-        """Return those of the nodes that are there; all are asked for before the first response."""
+        """Return the nodes that exist; all requests are sent before the first response."""
         requests = [(path, self._kazoo.exists_async(path, watch=on_event)) for path in paths]
         stats = [(path, self._wait(request, path)) for path, request in requests]
         return [NodeView(path, stat_of(stat)) for path, stat in stats if stat is not None]
@@ -289,7 +289,7 @@ def child_path(parent: str, name: str) -> str:
 
 
 def changes_between(before: dict[str, Stat], after: dict[str, Stat]) -> list[NodeChange]:
-    """Return what made one picture of nodes into another: removals, then by transaction."""
+    """Return the changes between two readings of nodes: removals, then by transaction."""
     gone = [NodeChange("deleted", path, None) for path in before if path not in after]
     changed = []
     for path, stat in after.items():

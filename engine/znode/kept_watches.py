@@ -1,28 +1,28 @@
 """The watches of a session, kept over lost connections: a server forgets them with a connection.
 
 ```
-        watch ── request to the server ──> ARMED ── event ──> gone, its watcher called
+        watch ── request to the server ──> ARMED ── event ──> fired, its watcher called
                                              │ ^
-                         connection lost     v │ set again: what was missed is an event
+                         connection lost     v │ set again: a missed change is an event
                                             LOST
 ```
 
-After a lost connection nothing may be read before all watches are requested again; ZooKeeper's own
+After a lost connection nothing may be read before all watches are requested again; ZooKeeper's
 client sends them first on a new connection, for the same reason:
 
 1. `/controller` is absent and watched; the connection is lost.
 2. Another broker creates the node. A read that was sent first on the new connection returns it.
 3. The node is deleted, and only then the watch is set again: absent before, absent now, no event.
 
-The reader would wait for a deletion that nobody reports any more. So reads wait while the
+The reader would wait for a deletion that is never reported. So reads wait while the
 connection is lost (`read`), and the result of one that was sent before the loss was noticed here,
 but after the client had reconnected, counts as lost.
 
 | set on | event when it is set again |
 |---|---|
-| a node that was there | DELETED if it is gone, DATA_CHANGED if its mzxid differs |
+| a node that was there | DELETED if it is absent, DATA_CHANGED if its mzxid differs |
 | a node that was not | CREATED if it is there |
-| children | DELETED if the node is gone, CHILDREN_CHANGED if its pzxid differs |
+| children | DELETED if the node is absent, CHILDREN_CHANGED if its pzxid differs |
 
 Source: Z3; ZooKeeper's ClientCnxn, which primes a connection with SetWatches.
 """
@@ -84,7 +84,7 @@ class KeptWatches:
     def __init__(self, arm: Arm) -> None:
         self._arm = arm
         self._watches: dict[_Key, _Watch] = {}
-        #: What reads wait for while the connection is lost.
+        #: The promise that reads wait for while the connection is lost.
         self._until_set_again: Promise[None] | None = None
         self._loss_count = 0
 
@@ -97,7 +97,7 @@ class KeptWatches:
             self._until_set_again = Promise()
 
     async def reconnected(self) -> bool:
-        """Set all watches again and report what was missed; False if the connection was lost again.
+        """Set all watches again and report missed events; False if the connection was lost again.
 
         All requests are on their way when this first waits, and reads go after them.
         """
@@ -166,7 +166,7 @@ class KeptWatches:
         return self._arm(watch.path, watch.kind, partial(self._fired, watch))
 
     async def _set_again(self, watch: _Watch, is_set: Promise[bool]) -> None:
-        """Set a watch again, and keep the promise once what was missed is told."""
+        """Set a watch again, and keep the promise once missed events are reported."""
         watch.is_lost = False
         try:
             missed = await self._missed(watch)

@@ -1,14 +1,14 @@
-"""A client of the store of its own process, over a link that may be cut or slow.
+"""A client of the store in the same process, over a link that may be interrupted or slow.
 
 ```
 call ── channel to the store ──> store ── channel back ──> result, watches, the session's end
 ```
 
-Without a fault every call answers at once. Over a cut link calls wait until it is healed, as those
+Without a fault every call answers at once. Over a broken link calls wait for its end, as those
 of Kafka's ZooKeeperClient do; no sign of life arrives meanwhile, so that the session ends when its
 timeout is over, and the client learns of it when the link is healed.
 
-Differs: the client is not told that it is disconnected; nothing that brokers do depends on it.
+Differs: the client is not notified that it is disconnected; nothing in brokers depends on it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LinkedZnodeClient:
         self._client = client
         self._out = links.channel(place, store_place)
         self._in = links.channel(store_place, place)
-        #: Told of each change of the session.
+        #: Called at each change of the session.
         self.on_session: Callable[[SessionEvent], None] = _ignore
         client.on_session = self._session_changed
         client.is_silent = lambda: self._out.is_cut
@@ -55,19 +55,19 @@ class LinkedZnodeClient:
         return self._client.session_id
 
     async def connect(self) -> None:
-        """Begin a session; a session that lives goes on."""
+        """Begin a session; a live session continues."""
         await self._over(self._client.connect)
 
     async def close(self) -> None:
-        """End the session and what it owns; closing twice is allowed.
+        """End the session, its ephemeral nodes and watches; closing twice is allowed.
 
-        Over a cut link the store is not told: the session ends by its timeout.
+        Over a broken link the store is not notified: the session ends by its timeout.
         """
         if self._out.is_cut:
             self._client.leave()
         else:
             await self._client.close()
-        # What waits for the store fails now: the session is over for it.
+        # Calls that wait for the store fail now: the session is over for it.
         self._out.release()
         self._in.release()
 
@@ -118,7 +118,7 @@ class LinkedZnodeClient:
         await self._over(partial(self._client.watch, path, kind, fired))
 
     async def _over(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Carry a call to the store, and what comes of it back."""
+        """Send a call to the store, and its result back."""
         if self._out.is_clear and self._in.is_clear:
             return await call()
         await _passage(self._out)
@@ -139,4 +139,4 @@ async def _passage(channel: LinkChannel) -> None:
 
 
 def _ignore(event: SessionEvent) -> None:
-    """Stand for a listener where nobody listens."""
+    """Stand for a listener that is not set."""

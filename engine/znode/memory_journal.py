@@ -1,7 +1,7 @@
 """A journal that ends with its process: the twin of `sqlite_journal.py` for tests and simulations.
 
-It outlives the store above it, so that a test can stop a store and start another on it. What was
-committed is there at once, whole.
+It outlives the store above it, so that a test can stop a store and start another on it. Committed
+transactions are there at once, whole.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ class MemoryJournal:
     """Keeps the results of transactions in this process."""
 
     def __init__(self, stored: Stored = _NOTHING) -> None:
-        """Begin with what is stored already."""
+        """Begin with a stored state."""
         self._nodes: dict[str, Node] = dict(stored.nodes)
         self._sessions: dict[int, int] = dict(stored.sessions)
         self._zxid = stored.zxid
         self._secret = stored.secret
 
     def load(self) -> Stored:
-        """Return what the transactions left."""
+        """Return the state after all transactions."""
         return Stored(list(self._nodes.items()), dict(self._sessions), self._zxid, self._secret)
 
     def commit(
         self, zxid: int, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
     ) -> None:
-        """Take one transaction; None removes."""
+        """Store one transaction; None removes."""
         for path, node in nodes.items():
             if node is None:
                 self._nodes.pop(path, None)

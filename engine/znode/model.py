@@ -1,4 +1,4 @@
-"""What goes into a store and comes out of it."""
+"""The values that go into a store and come out of it: stats, operations, events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ANY_VERSION = -1
 
 
 class Stat(NamedTuple):
-    """A node without its data, as ZooKeeper tells it.
+    """A node's ZooKeeper stat, without its data.
 
     `cversion` counts creations and removals of children, `pzxid` is the last of them;
     `ephemeral_owner` is a session's id, or 0.
@@ -30,7 +30,7 @@ class Stat(NamedTuple):
 
 
 class Create(NamedTuple):
-    """Create a node; a sequential one gets ten digits behind its path."""
+    """Create a node; a sequential one gets ten digits after its path."""
 
     path: str
     data: bytes | None = None
@@ -67,7 +67,7 @@ OperationResult: TypeAlias = str | Stat | None
 
 
 class WatchKind(Enum):
-    """What a one-shot watch waits for."""
+    """The kind of event that a one-shot watch waits for."""
 
     #: Creation, new data or removal of a node, which need not be there yet.
     DATA = "data"
@@ -76,7 +76,7 @@ class WatchKind(Enum):
 
 
 class EventType(Enum):
-    """What happened to a node; the values are ZooKeeper's."""
+    """The kind of change of a node; the values are ZooKeeper's."""
 
     CREATED = 1
     DELETED = 2
@@ -100,7 +100,7 @@ class SessionEvent(Enum):
     SUSPENDED = "suspended"
     #: The store answers again, and the session survived.
     RECONNECTED = "reconnected"
-    #: Ephemeral nodes and watches are gone.
+    #: Ephemeral nodes and watches are removed.
     EXPIRED = "expired"
 
 

@@ -47,10 +47,10 @@ CLIENT_CONFIGS = "clients"
 USER_CONFIGS = "users"
 IP_CONFIGS = "ips"
 
-#: The name of the entity that stands for all without configs of their own.
+#: The name of the entity that means all without separate configs.
 DEFAULT_ENTITY = "<default>"
 
-#: What the first broker creates before it registers, in this order (`znodes.md` §2).
+#: The nodes that the first broker creates before it registers, in this order (`znodes.md` §2).
 PERSISTENT_PATHS = (
     CONSUMERS,
     BROKERS,
@@ -139,7 +139,7 @@ def broker_config_path(broker_id: int | None) -> str:
 def quota_entity_path(
     *, user: str | None = None, client_id: str | None = None, ip: str | None = None
 ) -> str:
-    """Return the entity of quotas (and SCRAM credentials); DEFAULT_ENTITY stands for itself."""
+    """Return the entity of quotas (and SCRAM credentials); DEFAULT_ENTITY is not sanitized."""
     if ip is not None:
         return f"{IP_CONFIGS}/{_entity_name(ip)}"
     if user is None:
@@ -163,9 +163,9 @@ def delegation_token_path(token_id: str) -> str:
 
 
 def sequence_of(name: str) -> int:
-    """Return the number behind the name or path of a sequential node; raises NotSequential.
+    """Return the number after the name or path of a sequential node; raises NotSequential.
 
-    A counter beyond 32 bits would go on below zero, with a sign among the ten digits.
+    A counter beyond 32 bits would continue below zero, with a sign among the ten digits.
     """
     digits = name[-_SEQUENCE_DIGITS:]
     if len(digits) < _SEQUENCE_DIGITS or not (digits.isascii() and digits.isdigit()):
@@ -174,7 +174,7 @@ def sequence_of(name: str) -> int:
 
 
 def sanitized(name: str) -> str:
-    """Return a user's, client's or address's name as it stands in a path.
+    """Return a user's, client's or address's name as it is in a path.
 
     Source: org.apache.kafka.common.utils.Sanitizer: URL encoding, with %20 for a space and %2A
     for a star.
@@ -183,7 +183,7 @@ def sanitized(name: str) -> str:
 
 
 def unsanitized(name: str) -> str:
-    """Return the name behind a sanitized one."""
+    """Return the original of a sanitized name."""
     return unquote(name)
 
 

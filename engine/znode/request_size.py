@@ -1,4 +1,4 @@
-"""How many bytes a write takes on the wire to a ZooKeeper, which cuts connections at too many.
+"""The size of a write on the wire to a ZooKeeper, which closes connections at too large a one.
 
 ```
 multi = header per operation, path, data, ACL, flags ... ; length prefixes of four bytes

@@ -1,13 +1,13 @@
-"""A client that asks again what was lost with its connection, until the session is over.
+"""A client that repeats requests lost with their connection, until the session is over.
 
 | lost | again |
 |---|---|
-| a read, a watch | is asked again |
-| a write | is asked again; refused then, it counts as done if what it wrote stands |
-| a write larger than jute.maxbuffer | is asked again twice: the server may cut for its size |
+| a read, a watch | is repeated |
+| a write | is repeated; refused then, it counts as done if the store has its result |
+| a write larger than jute.maxbuffer | is repeated twice: the server may close for its size |
 
-A controller that gave up its work at every lost connection would never come back to it: what told
-it of a broker's end, or of a topic, is told once. The requests wait in the client below until it
+A controller that gave up its work at every lost connection would never resume it: the event
+of a broker's end, or of a topic, comes once. The requests wait in the client below until it
 is connected again, so nothing here waits by itself.
 
 Source: KafkaZkClient.retryRequestsUntilConnected.
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class _NotDone(Exception):
-    """What stands in the store is not what was to be written."""
+    """The store does not have the result of the write."""
 
 
 class RetryingZnodeClient:
@@ -65,20 +65,20 @@ class RetryingZnodeClient:
 
     @property
     def on_session(self) -> Callable[[SessionEvent], None]:
-        """Told of each change of the session."""
+        """Return the listener of the session's changes."""
         return self._client.on_session
 
     @on_session.setter
     def on_session(self, listener: Callable[[SessionEvent], None]) -> None:
-        """Have the session's changes told to another; set it before `connect`."""
+        """Set the listener of the session's changes; before `connect`."""
         self._client.on_session = listener
 
     async def connect(self) -> None:
-        """Begin a session; raises ConnectionLost if nobody answers in time."""
+        """Begin a session; raises ConnectionLost if no server answers in time."""
         await self._client.connect()
 
     async def close(self) -> None:
-        """End the session and what it owns."""
+        """End the session, its ephemeral nodes and watches."""
         await self._client.close()
 
     # -- reads ---------------------------------------------------------------------------------
@@ -142,6 +142,7 @@ class RetryingZnodeClient:
         operations: Sequence[Operation],
         write: Callable[[], Awaitable[list[OperationResult]]],
     ) -> list[OperationResult]:
+        """Repeat a write after a lost connection; if it was done the first time, it succeeds."""
         was_lost, tries = False, 0
         while True:
             try:
@@ -159,7 +160,7 @@ class RetryingZnodeClient:
                 raise
 
     async def _results_if_done(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Return what a write had for results if all of it stands; raises _NotDone.
+        """Return the results of a write if the store has all of them; raises _NotDone.
 
         Of several operations on one node the last one counts.
         """

@@ -1,4 +1,4 @@
-"""Who is connected, and until when. Pure: told the time."""
+"""The open sessions and their deadlines. Pure: the time is an argument."""
 
 from __future__ import annotations
 

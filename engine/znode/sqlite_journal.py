@@ -4,14 +4,14 @@
 nodes      path, data, czxid, mzxid, pzxid, ctime_ms, mtime_ms, version, created_count, owner
 sessions   id, timeout_ms
 progress   the last zxid
-secret     what the passwords of sessions are made of
+secret     the secret of the passwords of sessions
 ```
 
 A commit returns when the write-ahead log is synced (synchronous=FULL); a crash at any point
 leaves a prefix of the transactions (Z4). The file is locked while it is open, so that no second
-store writes beside it.
+store writes to it.
 
-After a failure nothing more is accepted: what a failed sync left is unknown (L9, D20).
+After a failure nothing more is accepted: the state after a failed sync is unknown (L9, D20).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SECRET_SCHEMA = (
 _PUT_NODE = "INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-#: What SQLite says of a file that is damaged, or is no database of ours.
+#: SQLite's codes for a file that is damaged, or is no database of ours.
 _DAMAGED = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR))
 _HINTS = {
     sqlite3.SQLITE_READONLY: "make the file and its folder writable for the user that runs this",
@@ -53,7 +53,7 @@ _PRIMARY_CODE = 0xFF
 
 
 def failure(path: str, operation: str, error: sqlite3.Error) -> ZnodeStoreFailed:
-    """Return what an error of SQLite's means, with what to do about it."""
+    """Return the engine's error for one of SQLite's, with its remedy."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & _PRIMARY_CODE
     if code in _DAMAGED:
         damaged = ZnodeStoreDamaged(path, operation, str(error))
@@ -85,7 +85,7 @@ class SqliteJournal:
             raise
 
     def load(self) -> Stored:
-        """Return what the committed transactions left."""
+        """Return the state after the committed transactions."""
         try:
             execute = self._database.execute
             nodes = [(path, Node(*fields)) for path, *fields in execute("SELECT * FROM nodes")]
@@ -130,6 +130,7 @@ class SqliteJournal:
         self._database.close()
 
     def _prepare(self) -> None:
+        """Lock the file and create its tables, or raise if it has another schema version."""
         execute = self._database.execute
         # No other process may open the file, and no shared memory is needed for the WAL.
         execute("PRAGMA locking_mode = EXCLUSIVE")

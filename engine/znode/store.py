@@ -1,4 +1,4 @@
-"""The embedded metadata store: transactions over the tree, made durable, then told to watchers.
+"""The embedded metadata store: transactions over the tree, made durable, then sent to watchers.
 
 One write goes
 
@@ -9,11 +9,11 @@ One write goes
 4 fire the watches, in the order of the changes
 ```
 
-so that watchers only ever hear what is durable, and the one who wrote gets the response after all
-watchers were told. A crash before 3 loses a write nobody was told of; after it the write is
-there when the store opens again, although nobody may have got the response.
+so that watchers only get durable changes, and the writer gets the response after all
+watchers are notified. A crash before 3 loses a write that was not reported; after it the write is
+there when the store opens again, although no client may have got the response.
 
-Sessions are durable as in ZooKeeper, with what their passwords are made of: after a start each has
+Sessions are durable as in ZooKeeper, with the secret of their passwords: after a start each has
 its whole timeout to come back, but those of clients in the process that ended.
 Beginning and ending a session take a zxid each; ending removes its nodes in that one (Z2).
 
@@ -45,7 +45,7 @@ from engine.znode.tree import ZnodeTree
 from engine.znode.watches import WatchTable
 
 # The top byte is the server's number in ZooKeeper; so an id is never 0 and never a zxid. Sessions
-# of clients in the store's own process have another: they end with the process.
+# of clients in the store's process have another: they end with the process.
 _SESSION_ID_BASE = 1 << 56
 _LOCAL_SESSION_ID_BASE = 2 << 56
 _SECRET_BYTES = 32
@@ -102,10 +102,10 @@ class ZnodeStore:
         return self._sessions.ids()
 
     def session_secret(self, entropy: Entropy) -> bytes:
-        """Return what the passwords of sessions are made of, made and kept at the first call.
+        """Return the secret that sessions' passwords are derived from; created at the first call.
 
         It is as durable as the sessions: a client that comes back after a restart of the store's
-        process goes on with its session. Errors: ZnodeStoreFailed.
+        process continues its session. Errors: ZnodeStoreFailed.
         """
         if not self._secret:
             secret = entropy.random_bytes(_SECRET_BYTES)
@@ -139,7 +139,7 @@ class ZnodeStore:
         return session_id
 
     def resume_session(self, session_id: int, on_expired: OnExpired | None = None) -> int:
-        """Go on with a session after a lost connection or a restart; returns its timeout in ms."""
+        """Continue a session after a lost connection or a restart; return its timeout in ms."""
         return self._sessions.take_over(session_id, self._clock.monotonic_ms(), on_expired)
 
     def heartbeat(self, session_id: int) -> None:
@@ -147,7 +147,7 @@ class ZnodeStore:
         self._sessions.touch(session_id, self._clock.monotonic_ms())
 
     def close_session(self, session_id: int) -> None:
-        """End a session at its own wish: its nodes and watches go; raises SessionExpired."""
+        """End a session at its client's request, with nodes and watches; raises SessionExpired."""
         self._sessions.touch(session_id, self._clock.monotonic_ms())
         self._end_session(session_id)
         self._deliver()
@@ -191,7 +191,7 @@ class ZnodeStore:
         self._watches.add(session_id, path, kind, watcher)
 
     def drop_watches(self, session_id: int) -> None:
-        """Take off a session's watches: nobody is there to be told, though the session lives."""
+        """Remove a session's watches: its connection is closed, though the session lives."""
         self._watches.drop_session(session_id)
 
     def ephemerals(self, session_id: int) -> list[str]:
@@ -226,7 +226,7 @@ class ZnodeStore:
         return results
 
     def apply(self, session_id: int, operation: Operation) -> OperationResult:
-        """Do one operation in a transaction of its own."""
+        """Do one operation in a separate transaction."""
         try:
             return self.multi(session_id, (operation,))[0]
         except NodeError as error:
@@ -255,19 +255,19 @@ class ZnodeStore:
         self._tree.begin(self._zxid + 1, self._clock.wall_ms())
         for path in self._tree.ephemerals(session_id):
             self._tree.apply(Delete(path), session_id)
-        # Its own watches would only tell it what it can no longer read.
+        # Its watches would only report nodes that it can no longer read.
         self._watches.drop_session(session_id)
         self._commit({session_id: None})
         return self._sessions.remove(session_id)
 
     def _commit(self, sessions: dict[int, int | None]) -> None:
-        """Make the tree's open transaction durable and queue what its watchers are to hear."""
+        """Make the tree's open transaction durable and queue the events for its watchers."""
         self._check_usable()
         changes = self._tree.finish()
         try:
             self._journal.commit(self._zxid + 1, changes.nodes, sessions)
         except ZnodeStoreFailed as error:
-            # Whether the transaction is durable is unknown: only a new start can tell.
+            # Whether the transaction is durable is unknown until a new start.
             self._failure = error
             raise
         self._zxid += 1

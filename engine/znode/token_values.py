@@ -1,4 +1,4 @@
-"""What the nodes of delegation tokens hold.
+"""The values in the nodes of delegation tokens.
 
 ```
 /delegation_token/tokens/<id>                   {"issueTimestamp":…,"renewers":["User%3Abob"],
@@ -8,7 +8,7 @@
 /delegation_token/token_changes/token_change_S  <id>
 ```
 
-Principals are sanitized. Versions 1 and 2 have no requester: the owner asked for it. The HMAC is in
+Principals are sanitized. Versions 1 and 2 have no requester: it is the owner. The HMAC is in
 no node: each broker computes it from the id.
 
 Source: DelegationTokenManager.toJsonCompatibleMap and fromBytes, DelegationTokenInfoZNode; nodes

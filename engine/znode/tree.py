@@ -1,9 +1,9 @@
-"""The tree of nodes and what an operation does to it: pure, one transaction at a time.
+"""The tree of nodes and the operations on it: pure, one transaction at a time.
 
-A transaction changes the tree in place and notes what was there, so that it can be undone:
+A transaction changes the tree in place and notes the former nodes, so that it can be undone:
 
 ```
-begin(zxid, now) ── create, set_data, delete, check ──> finish() → what changed
+begin(zxid, now) ── create, set_data, delete, check ──> finish() → the changes
                                       │
                                       └── an error ───> undo()
 ```
@@ -68,7 +68,7 @@ class Node(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What a transaction did: nodes by path (None for removed ones), and events in order."""
+    """The result of a transaction: nodes by path (None for removed ones), and events in order."""
 
     nodes: dict[str, Node | None]
     events: list[WatchEvent]
@@ -90,7 +90,7 @@ class ZnodeTree:
         self._now_ms = 0
 
     def load(self, path: str, node: Node) -> None:
-        """Put a stored node in its place; parents may come later."""
+        """Add a stored node; parents may come later."""
         self._put(path, node)
 
     # -- reads ---------------------------------------------------------------------------------
@@ -141,13 +141,13 @@ class ZnodeTree:
     # -- transactions --------------------------------------------------------------------------
 
     def begin(self, zxid: int, now_ms: int) -> None:
-        """Start a transaction; what it creates and changes carries this zxid and time."""
+        """Start a transaction; created and changed nodes carry this zxid and time."""
         assert not self._before
         self._zxid = zxid
         self._now_ms = now_ms
 
     def finish(self) -> Changes:
-        """End the transaction and tell what it did."""
+        """End the transaction and return its changes."""
         changes = Changes({path: self._nodes.get(path) for path in self._before}, self._events)
         self._before = {}
         self._events = []
@@ -174,6 +174,7 @@ class ZnodeTree:
         return None
 
     def _create(self, operation: Create, session_id: int) -> str:
+        """Create a node, with a sequence number if requested, and note its watch events."""
         path = operation.path
         # A sequential node may have nothing but its digits for a name.
         check_path(path + "0" if operation.sequential else path)
@@ -202,6 +203,7 @@ class ZnodeTree:
         return path
 
     def _set_data(self, operation: SetData) -> Stat:
+        """Set a node's data at the expected version, and note its watch event."""
         path = operation.path
         _check_data(path, operation.data)
         node = self._node_of_version(path, operation.version)
@@ -218,6 +220,7 @@ class ZnodeTree:
         return self.stat(path)
 
     def _delete(self, operation: Delete) -> None:
+        """Delete a node without children at the expected version, and note its watch events."""
         path = operation.path
         if path == ROOT:
             raise InvalidZnodePath(path, "the root cannot be removed")
@@ -250,7 +253,7 @@ class ZnodeTree:
         self._put(path, node)
 
     def _put(self, path: str, node: Node | None) -> None:
-        """Set or remove a node, and keep the two look-ups beside it."""
+        """Set or remove a node, and update the two look-ups of children and owners."""
         old = self._nodes.get(path)
         if old is not None and old.ephemeral_owner:
             _discard(self._ephemerals, old.ephemeral_owner, path)

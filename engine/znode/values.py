@@ -1,4 +1,4 @@
-"""What the nodes of brokers, topics, the controller and configs hold: Kafka's JSON, to the byte.
+"""The values in the nodes of brokers, topics, controller and configs: Kafka's JSON, to the byte.
 
 ```
 /cluster/id                 {"version":"1","id":"..."}
@@ -94,7 +94,7 @@ class PartitionStateNode(NamedTuple):
 
 
 class ControllerRegistration(NamedTuple):
-    """Who is the controller."""
+    """The broker that is the controller, and its epoch in KRaft."""
 
     broker_id: int
     timestamp_ms: int
@@ -102,7 +102,7 @@ class ControllerRegistration(NamedTuple):
 
 
 class ProducerIdBlockNode(NamedTuple):
-    """Producer ids given to a broker, both ends inclusive."""
+    """Producer ids of a broker, both ends inclusive."""
 
     broker_id: int
     first_producer_id: int
@@ -139,7 +139,7 @@ def encode_broker(registration: BrokerRegistration) -> bytes:
 
 
 def decode_broker(data: bytes | None, path: str) -> BrokerRegistration:
-    """Return a broker's registration of version 1 to 5 (and later ones that look alike)."""
+    """Return a broker's registration of version 1 to 5 (and later ones of the same form)."""
     fields = decode_object(data, path)
     version = fields.integer("version")
     if version < 1:
@@ -239,7 +239,7 @@ def encode_controller(registration: ControllerRegistration) -> bytes:
 
 
 def decode_controller(data: bytes | None, path: str) -> ControllerRegistration:
-    """Return what `/controller` of version 1 or 2 says."""
+    """Return the content of `/controller` of version 1 or 2."""
     fields = decode_object(data, path)
     kraft_epoch = "kraftControllerEpoch"
     return ControllerRegistration(
@@ -292,7 +292,7 @@ def encode_producer_id_block(block: ProducerIdBlockNode) -> bytes:
 
 
 def decode_producer_id_block(data: bytes | None, path: str) -> ProducerIdBlockNode | None:
-    """Return the last block that was given out, or None before the first."""
+    """Return the last allocated block, or None before the first."""
     if data is None:
         return None
     fields = decode_object(data, path)
@@ -365,7 +365,7 @@ def decode_partitions(data: bytes | None, path: str) -> list[TopicPartition]:
 
 
 def encode_log_dir_event(broker_id: int) -> bytes:
-    """Return the text that says that a log directory of a broker failed."""
+    """Return the value of the node that reports a failed log directory of a broker."""
     return encode_json({"version": 1, "broker": broker_id, "event": _LOG_DIR_FAILURE})
 
 

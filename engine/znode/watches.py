@@ -1,4 +1,4 @@
-"""One-shot watches: who waits for what, and whom an event sets off. Pure.
+"""One-shot watches: the watchers of each node, and the watches that an event fires. Pure.
 
 ```
 event             data watches of the node   child watches of the node   ... of the parent
@@ -31,7 +31,7 @@ class WatchTable:
         return self._count
 
     def add(self, session_id: int, path: str, kind: WatchKind, watcher: Watcher) -> None:
-        """Set a watch; the same one twice goes off once."""
+        """Set a watch; the same one twice fires once."""
         watchers = self._watchers.setdefault((kind, path), {})
         if (session_id, watcher) in watchers:
             return
@@ -44,7 +44,7 @@ class WatchTable:
         self._count += 1
 
     def fire(self, event: WatchEvent) -> list[Watcher]:
-        """Take off the watches that an event sets off; returns their watchers in order."""
+        """Remove the watches that an event fires; return their watchers in order."""
         path = event.path
         if event.type is EventType.CHILDREN_CHANGED:
             return [watcher for _, watcher in self._take(WatchKind.CHILDREN, path)]
@@ -54,7 +54,7 @@ class WatchTable:
         return [watcher for _, watcher in taken]
 
     def drop_session(self, session_id: int) -> None:
-        """Take off all watches of a session."""
+        """Remove all watches of a session."""
         for key in self._paths.pop(session_id, ()):
             watchers = self._watchers[key]
             for owner, watcher in list(watchers):

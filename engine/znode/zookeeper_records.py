@@ -1,4 +1,4 @@
-"""ZooKeeper's own encoding (jute): numbers are big-endian, lengths and counts are int32.
+"""ZooKeeper's encoding (jute): numbers are big-endian, lengths and counts are int32.
 
 ```
 int, long    4, 8 bytes             bool     1 byte, 0 is false
@@ -10,7 +10,7 @@ ACL          perms i, scheme ustring, id ustring
 ```
 
 Source: zookeeper.jute; BinaryInputArchive.
-Differs: aversion is always 0, for no node has an ACL of its own.
+Differs: aversion is always 0, for no node has a separate ACL.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class BadZookeeperFrame(WireError):
 
 
 class Acl(NamedTuple):
-    """Who may do what with a node; `permissions` are bits (read 1 ... admin 16)."""
+    """The permissions of one identity on a node; they are bits (read 1 ... admin 16)."""
 
     permissions: int
     scheme: str

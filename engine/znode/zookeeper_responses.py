@@ -1,20 +1,20 @@
-"""How the store responds to ZooKeeper's requests: one function a type.
+"""The store's responses to ZooKeeper's requests: one function for each type.
 
 ```
-refused operation of a multi     the ones before it 0, itself its code, those behind it −2
+refused operation of a multi     the ones before it 0, itself its code, those after it −2
 exists, getData with a watch     set before the read; of a node that is not there by exists alone
-setWatches                       what happened since is told at once, for the rest watches are set
+setWatches                       changes since then are reported at once, other watches are set
 ```
 
 | watch set again for | node is there | it is not |
 |---|---|---|
-| data | told if its mzxid is newer than what was seen | told: deleted |
-| existence | told: created | set |
-| children | told if its pzxid is newer | told: deleted |
+| data | reported if its mzxid is newer than the client's | reported: deleted |
+| existence | reported: created | set |
+| children | reported if its pzxid is newer | reported: deleted |
 
 Source: FinalRequestProcessor, DataTree.setWatches and processTxn of ZooKeeper 3.8.
-Differs: a watch for existence that was set while the node was there tells of nothing missed but
-its removal; so does ZooKeeper's.
+Differs: a watch for existence that was set while the node was there reports, of missed changes,
+only its removal; so does ZooKeeper's.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from engine.znode.zookeeper_wire import (
 
 _AUTH_FAILED = -115
 _SYSTEM_ERROR = -1
-#: Schemes that clients name themselves by; with open ACLs it makes no difference who they are.
+#: Schemes of clients' identities; with open ACLs they make no difference.
 _SCHEMES = ("digest", "ip", "world")
 
 
@@ -167,6 +167,7 @@ class ZookeeperResponses:
         return packed_texts(path for path in paths if path.startswith(body.path))
 
     def _multi(self, body: MultiRequest) -> bytes:
+        """Run the operations as one transaction; return all results, or the error of each."""
         if not body.operations:
             self._store.heartbeat(self._session_id)
             return multi_response([])
@@ -189,6 +190,7 @@ class ZookeeperResponses:
         return multi_response(packed)
 
     def _multi_read(self, body: MultiReadRequest) -> bytes:
+        """Read each path; a failed read has its code in the response."""
         results: list[tuple[OpCode, bytes] | int] = []
         size_bytes = 0
         for type_, path in body.reads:
@@ -210,6 +212,7 @@ class ZookeeperResponses:
         self._store.watch(self._session_id, path, kind, self._watcher)
 
     def _set_watches(self, body: SetWatchesRequest) -> bytes:
+        """Restore the watches of a reconnected client; changes since `seen_zxid` fire at once."""
         if body.persistent:
             raise RequestRefused(-6, "watches that stay are not served")
         for path in body.data:

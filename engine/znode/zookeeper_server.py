@@ -4,16 +4,16 @@
 connected ── first frame ──> new session, or an old one with its password ──> requests in order
     │                              │ over, or a wrong password                     │
     │ not ZooKeeper's bytes        v                                               │ closeSession
-    v                         told so, closed                                      v
-  closed <── connection lost: watches go, the session waits for its timeout ── answered, closed
+    v                         refused, closed                                      v
+  closed <── connection lost: watches end, the session waits for its timeout ── answered, closed
 ```
 
 Events are sent when they happen, so before the response to any request that comes after (Z3). A
 session that comes back on another connection closes the first.
 
 Source: ZooKeeperServer, NIOServerCnxn and SessionTrackerImpl of ZooKeeper 3.8.
-Differs: passwords are made of a secret of this store; ZooKeeper's of a number that all servers
-know. No four-letter words: what is no frame is refused. A session that comes back keeps the timeout
+Differs: passwords are derived from a secret of this store; ZooKeeper's from a number that all
+servers know. No four-letter words: other bytes are refused. A resumed session keeps the timeout
 it began with.
 """
 
@@ -53,7 +53,7 @@ _log = logging.getLogger("zookeeper.server")
 
 
 class ZookeeperServer:
-    """Serves one store to all who connect."""
+    """Serves one store to all clients."""
 
     def __init__(self, store: ZnodeStore, entropy: Entropy) -> None:
         """Serve a store; raises ZnodeStoreFailed if its secret cannot be kept."""
@@ -84,7 +84,7 @@ class ZookeeperServer:
             peer.close("the server stops")
 
     def password_of(self, session_id: int) -> bytes:
-        """Return what only the client of a session knows."""
+        """Return the password of a session, which only its client has."""
         # Loaded with the first client, not with every cluster.
         import hmac
 
@@ -122,11 +122,11 @@ class ZookeeperServer:
             earlier.close("its session moved to another connection")
 
     def connected(self, peer: _Peer) -> None:
-        """Take note of a connection."""
+        """Add a connection."""
         self._connected[peer] = None
 
     def forget(self, session_id: int, peer: _Peer) -> None:
-        """Take note that a connection is gone: its session's watches go, the session stays."""
+        """Note the end of a connection: its session's watches are removed, the session stays."""
         self._connected.pop(peer, None)
         if self._peers.get(session_id) is peer:
             del self._peers[session_id]
@@ -159,7 +159,7 @@ class _Peer:
         self._is_ending = False
 
     def start(self) -> None:
-        """Take frames."""
+        """Serve the frames of the connection."""
         self._server.connected(self)
         self._connection.on_frame = self._take
         self._connection.on_close = self._closed
@@ -170,6 +170,7 @@ class _Peer:
         self._connection.close(reason)
 
     def _take(self, frame: memoryview) -> None:
+        """Serve one frame: a connect request first, then requests; close on invalid bytes."""
         if self._is_ending:
             return
         try:
@@ -190,6 +191,7 @@ class _Peer:
     # Beginning
 
     def _begin(self, request: ConnectRequest) -> None:
+        """Begin or resume a session; refuse a client that has seen later transactions."""
         if request.last_zxid > self._store.zxid:
             # It was a client of another store at this address, and would see time go back.
             self.close(f"it has seen transaction {request.last_zxid}, ahead of this store")
@@ -210,6 +212,7 @@ class _Peer:
     # Serving
 
     def _serve(self, responses: ZookeeperResponses, request: Request) -> None:
+        """Respond to one request; close the connection at the end of its session."""
         code, body, is_last = 0, b"", request.type == OpCode.CLOSE_SESSION
         try:
             body = responses.respond(request)
@@ -232,6 +235,6 @@ class _Peer:
         self._connection.send([part for part in parts if part], on_sent)
 
     def _end(self, head: bytes, reason: str, body: bytes = b"") -> None:
-        """Send a last frame and close behind it."""
+        """Send a last frame and close after it."""
         self._is_ending = True
         self._send(head, body, on_sent=lambda: self._connection.close(reason))

@@ -1,6 +1,6 @@
-"""What ZooKeeper's clients and servers say to each other, as frames. Pure.
+"""The frames between ZooKeeper's clients and servers. Pure.
 
-Each frame stands behind its length (int32), which never crosses the network's port.
+Each frame follows its length (int32), which never crosses the network's port.
 
 ```
 first request   protocolVersion i, lastZxidSeen q, timeOut i, sessionId q, passwd buffer
@@ -19,7 +19,7 @@ The types that are served, with their bodies, are the table at the end.
 Source: zookeeper.jute, ZooDefs.OpCode, MultiOperationRecord and MultiResponse of ZooKeeper 3.8.
 Differs: containers, nodes that live for a time, persistent watches, watches taken off, SASL and
 reconfiguration are answered UNIMPLEMENTED (−6). An ACL other than all to everyone is refused
-(INVALIDACL) and not forgotten: nothing would hold to it.
+(INVALIDACL) and not dropped: no check would apply it.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def invalid_acl(path: str) -> RequestRefused:
 
 
 class ConnectRequest(NamedTuple):
-    """What a client says first."""
+    """The first request of a client."""
 
     last_zxid: int
     timeout_ms: int
@@ -154,7 +154,7 @@ class MultiReadRequest(NamedTuple):
 
 
 class SetWatchesRequest(NamedTuple):
-    """Watches of a client that came back, and what it had seen."""
+    """The watches of a client that came back, and the last zxid that it had seen."""
 
     seen_zxid: int
     data: list[str]
@@ -165,7 +165,7 @@ class SetWatchesRequest(NamedTuple):
 
 
 class AuthRequest(NamedTuple):
-    """Who the client says it is."""
+    """The identity of a client, by a scheme."""
 
     scheme: str
 
@@ -335,7 +335,7 @@ _BODIES: dict[int, Callable[[RecordReader], Body]] = {
 
 
 def operation_of(body: CreateRequest | Delete | SetData | Check) -> Operation:
-    """Return what the store is to do; raises the RequestRefused of a creation."""
+    """Return the store's operation; raises the RequestRefused of a creation."""
     if not isinstance(body, CreateRequest):
         return body
     if body.refusal is not None:
@@ -369,12 +369,12 @@ def session_over_response(request: ConnectRequest) -> bytes:
 
 
 def response_head(xid: int, zxid: int, error_code: int = 0) -> bytes:
-    """Return what stands before the body of a response."""
+    """Return the bytes before the body of a response."""
     return _RESPONSE.pack(xid, zxid, error_code)
 
 
 def notification(event: WatchEvent) -> bytes:
-    """Return the frame that tells of an event."""
+    """Return the frame that notifies of an event."""
     head = _RESPONSE.pack(_NOTIFICATION_XID, -1, 0)
     return head + struct.pack(">ii", event.type.value, _CONNECTED) + packed_text(event.path)
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 -- a row is a line
-"""Keys of Apache Kafka 3.9.1, one row each; `key.py` says how a row is read."""
+"""Keys of Apache Kafka 3.9.1, one row each; `key.py` describes the columns."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What the keys of a broker about the cluster do; `documentation.py` says how it is read."""
+"""Documentation of a broker's keys about the cluster; `documentation.py` describes the form."""
 
 from typing import Final
 

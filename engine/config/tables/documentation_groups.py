@@ -1,4 +1,4 @@
-"""What the keys of a broker about groups and transactions do; see `documentation.py`."""
+"""Documentation of a broker's keys about groups and transactions; see `documentation.py`."""
 
 from typing import Final
 

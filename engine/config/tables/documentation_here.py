@@ -1,7 +1,7 @@
-"""Where the embedded broker does otherwise than the texts of the keys say.
+"""Differences of the embedded broker from the documentation of its keys.
 
-A sentence, and below it the keys that it is added to; `*` stands for any rest of a key. The first
-sentence that names a key counts. docs/compatibility.md says the same.
+A sentence, and below it the keys that it is added to; `*` matches any rest of a key. The first
+sentence that names a key counts. docs/compatibility.md has the same.
 """
 
 from typing import Final

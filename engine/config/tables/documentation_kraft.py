@@ -1,4 +1,4 @@
-"""What the keys of a broker about KRaft do; `documentation.py` says how it is read."""
+"""Documentation of a broker's keys about KRaft; `documentation.py` describes the form."""
 
 from typing import Final
 

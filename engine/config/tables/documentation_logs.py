@@ -1,9 +1,9 @@
-"""What the keys of a broker about logs do; `documentation.py` says how it is read."""
+"""Documentation of a broker's keys about logs; `documentation.py` describes the form."""
 
 from typing import Final
 
-#: Where logs are, when they are flushed, checked and cleaned. Keys that give topics a default are
-#: told of by the topic's text.
+#: Where logs are, when they are flushed, checked and cleaned. Keys that give topics a default have
+#: the topic's text.
 LOG_TEXTS: Final = """\
 log.cleaner.backoff.ms
     Milliseconds for which a cleaner rests when no log is worth compacting.

@@ -1,4 +1,4 @@
-"""What the keys of a broker about connections and requests do; see `documentation.py`."""
+"""Documentation of a broker's keys about connections and requests; see `documentation.py`."""
 
 from typing import Final
 

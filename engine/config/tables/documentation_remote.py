@@ -1,4 +1,4 @@
-"""What the keys of a broker about the remote tier do; `documentation.py` says how it is read."""
+"""Documentation of a broker's keys about the remote tier; `documentation.py` describes the form."""
 
 from typing import Final
 

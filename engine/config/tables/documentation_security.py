@@ -1,4 +1,4 @@
-"""What the keys of a broker about security and quotas do; see `documentation.py`."""
+"""Documentation of a broker's keys about security and quotas; see `documentation.py`."""
 
 from typing import Final
 

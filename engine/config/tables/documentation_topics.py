@@ -1,4 +1,4 @@
-"""What the keys of a topic do; `documentation.py` says how it is read."""
+"""Documentation of the keys of a topic; `documentation.py` describes the form."""
 
 from typing import Final
 

@@ -1,8 +1,8 @@
-"""What is left of a batch when its log is cleaned.
+"""Decide which records of a batch are kept when its log is cleaned.
 
 | record                                               | stays                                  |
 |------------------------------------------------------|----------------------------------------|
-| behind the offset map's latest offset                | yes                                    |
+| after the offset map's latest offset                 | yes                                    |
 | without a key                                        | no                                     |
 | with an offset below its key's in the map            | no                                     |
 | with no value (a tombstone), else                    | until the batch's delete horizon;      |
@@ -23,7 +23,7 @@
 
 Source: CMP-1, CMP-4, CMP-5, CMP-7, CMP-8, REPL-13; Kafka's Cleaner.cleanInto,
 MemoryRecords.filterTo.
-Differs: a batch with a wrong checksum is not taken on trust, and ends the cleaning of its log.
+Differs: a batch with a wrong checksum is not trusted, and ends the cleaning of its log.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ from engine.records.view import RecordBatch
 
 
 class KeptBatch(NamedTuple):
-    """What is written of a batch, and what the new segment's indexes say of it.
+    """The kept part of a batch, with the values for the new segment's indexes.
 
-    `last_offset` is that of the batch, whose last records may be gone.
+    `last_offset` is that of the batch, whose last records may be removed.
     """
 
     content: Buffer
@@ -62,7 +62,7 @@ class KeptBatch(NamedTuple):
 
 
 class CleaningMoment(NamedTuple):
-    """What decides besides keys: the time, and how long tombstones stay after their cleaning."""
+    """The time of a cleaning, and for how long tombstones are kept after it."""
 
     now_ms: int
     delete_retention_ms: int
@@ -93,7 +93,7 @@ class BatchFilter:
         self.records_read = 0
 
     def keep(self, batch: RecordBatch) -> KeptBatch | None:
-        """Return what is left of a batch, None for nothing. Raises CorruptRecord."""
+        """Return the kept part of a batch, None for nothing. Raises CorruptRecord."""
         if isinstance(batch, LegacyBatch):
             return self._keep_legacy(batch)
         is_discarded = may_discard = self._transactions.may_discard(batch)
@@ -164,7 +164,7 @@ class BatchFilter:
     def _of_fast(
         self, batch: BatchView, kept: KeptRecords, *, stays_empty: bool
     ) -> KeptBatch | None:
-        """Return the batch of what compiled code has kept."""
+        """Return the batch that compiled code has kept."""
         self.records_read += batch.record_count
         if not kept.record_count:
             return _emptied(batch) if stays_empty else None
@@ -186,7 +186,7 @@ class BatchFilter:
     def _keep_spans(
         self, batch: BatchView, data: bytes, spans: Sequence[RecordSpan], *, stays_empty: bool
     ) -> KeptBatch | None:
-        """Return what is left of a batch of data by where its records lie."""
+        """Return the kept part of a batch of data by the spans of its records."""
         self.records_read += len(spans)
         horizon_ms = batch.delete_horizon_ms
         keeps_tombstones = horizon_ms is None or self._moment.now_ms < horizon_ms
@@ -219,6 +219,7 @@ class BatchFilter:
         return batch.last_offset == end.last_offset
 
     def _kept_of(self, records: Sequence[Record], horizon_ms: int | None) -> Sequence[Record]:
+        """Return the latest record of each key without old tombstones, and those after the map."""
         keeps_tombstones = horizon_ms is None or self._moment.now_ms < horizon_ms
         latest, offset_of = self._offsets.latest_offset, self._offsets.get
         return [
@@ -233,6 +234,7 @@ class BatchFilter:
         ]
 
     def _keep_legacy(self, batch: LegacyBatch) -> KeptBatch | None:
+        """Return a batch of magic 0 or 1 with the kept records; None if none are kept."""
         limit_bytes = opened_bytes_max(batch.size_bytes, self._config)
         messages = list(batch.messages(limit_bytes=limit_bytes))
         self.records_read += len(messages)
@@ -295,7 +297,7 @@ def opened_records(batch: BatchView, config: LogConfig) -> Buffer:
 
 
 def has_plain_numbers(batch: BatchView) -> bool:
-    """Return whether no number of a record can leave 64 bits, and each record has its own time."""
+    """Return whether no number of a record can exceed 64 bits, and each has a create time."""
     if batch.record_count < 1 or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return False
     return (
@@ -305,7 +307,7 @@ def has_plain_numbers(batch: BatchView) -> bool:
 
 
 def fast_spans(batch: BatchView, opened: bytes) -> list[RecordSpan] | None:
-    """Return where the records of a batch lie; None where they have to be read one by one."""
+    """Return the spans of a batch's records; None where they have to be read one by one."""
     if not has_plain_numbers(batch):
         return None
     return record_spans_fast(opened, batch.record_count)
@@ -314,6 +316,7 @@ def fast_spans(batch: BatchView, opened: bytes) -> list[RecordSpan] | None:
 def _copied(
     batch: BatchView, data: bytes, kept: Sequence[RecordSpan], horizon_ms: int | None
 ) -> KeptBatch:
+    """Return a batch of magic 2 rebuilt from its kept records, with the delete horizon."""
     base_ms = batch.base_timestamp_ms
     new_base_ms = base_ms + kept[0].time_delta if horizon_ms is None else horizon_ms
     max_ms = base_ms + max([span.time_delta for span in kept])

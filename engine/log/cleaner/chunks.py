@@ -37,6 +37,7 @@ class ChunkReader:
             self._grow(position)
 
     def _whole_batches(self, position: int) -> list[RecordBatch]:
+        """Read the whole batches from a position on; raise CorruptRecord if one is invalid."""
         length = self._file.read_into(position, self._memory)
         view = memoryview(self._memory)[:length]
         try:
@@ -54,6 +55,7 @@ class ChunkReader:
         return batches
 
     def _grow(self, position: int) -> None:
+        """Double the memory, up to one batch; raise CorruptRecord at the end of the file."""
         size = len(self._memory)
         left = self.size_bytes - position
         if size >= left:
@@ -61,7 +63,7 @@ class ChunkReader:
                 "whole batches to the end", f"{left} bytes", path=self._file.path, position=position
             )
         if size >= self._batch_bytes_max:
-            # Larger than what is allowed by now, and written when it was.
+            # Larger than the limit of now, and written under an earlier one.
             header = memoryview(self._memory)[8:12]
             self._batch_bytes_max = int.from_bytes(header, "big") + 12
             if self._batch_bytes_max > left:

@@ -1,4 +1,4 @@
-"""Which part of a log may be cleaned, how dirty it is, and which log comes first. Pure.
+"""Determine which part of a log may be cleaned, its dirty ratio, and which log is first. Pure.
 
 ```
 log start      first dirty offset             first uncleanable offset         log end
@@ -34,7 +34,7 @@ from engine.model import TopicPartition
 
 
 class CleanableSegment(NamedTuple):
-    """What the rules look at of one segment."""
+    """The values of one segment that the rules use."""
 
     base_offset: int
     size_bytes: int
@@ -43,9 +43,9 @@ class CleanableSegment(NamedTuple):
 class CleanableLog(NamedTuple):
     """One log at one moment; the last segment is the active one.
 
-    `checkpoint_offset` is the first dirty offset that was written down, None without one.
-    Times of a segment are asked by its base offset, and only where they count: the largest one of
-    all, and the largest of the first batch, −1 for none.
+    `checkpoint_offset` is the checkpoint's first dirty offset, None without one.
+    Times of a segment are requested by its base offset, and only where they matter: its largest
+    one, and the largest of the first batch, −1 for none.
     """
 
     topic_partition: TopicPartition
@@ -66,10 +66,10 @@ class CheckpointFault(Enum):
 
 
 class CleanableRange(NamedTuple):
-    """What may be cleaned of one log; sizes are those of .log files.
+    """The part of a log that may be cleaned; sizes are those of .log files.
 
-    `first_uncleanable_offset` is exclusive. `overdue_ms` is for how long records should have been
-    cleaned by max.compaction.lag.ms, 0 if that is not over.
+    `first_uncleanable_offset` is exclusive. `overdue_ms` is the time since the cleaning was due
+    by max.compaction.lag.ms, 0 if it is not due.
     """
 
     topic_partition: TopicPartition
@@ -82,7 +82,7 @@ class CleanableRange(NamedTuple):
 
     @property
     def total_bytes(self) -> int:
-        """Return the size of what is clean and what may be cleaned."""
+        """Return the size of the clean part and the cleanable part."""
         return self.clean_bytes + self.cleanable_bytes
 
     @property
@@ -110,7 +110,7 @@ def first_dirty_offset(log: CleanableLog) -> tuple[int, CheckpointFault | None]:
 
 
 def cleanable_range(log: CleanableLog, config: LogConfig, now_ms: int) -> CleanableRange:
-    """Return what of a log may be cleaned now."""
+    """Return the part of a log that may be cleaned now."""
     first_dirty, fault = first_dirty_offset(log)
     dirty = _closed_from(log, first_dirty)
     bounds = [log.last_stable_offset, log.segments[-1].base_offset]

@@ -1,4 +1,4 @@
-"""The work of a cleaning, done by a process of its own: what both sides say to each other.
+"""The messages between a broker and the process that does the work of a cleaning.
 
 ```
 broker                                   cleaner's process (`cleaner_process.py`)
@@ -34,7 +34,7 @@ CLEANER_MODULE = "engine.log.cleaner.cleaner_process"
 
 
 class Word(Enum):
-    """What the broker says to work under way."""
+    """The broker's message to work under way."""
 
     GO_ON = "go on"
     STOP = "stop"
@@ -80,7 +80,7 @@ class CleaningFault(EngineError):
 
 
 def failed(error: Exception) -> Failed:
-    """Return the message of an error; of a fault of our own, its traceback."""
+    """Return the message of an error; a fault of our code has its traceback."""
     if isinstance(error, EngineError):
         return Failed(type(error), error.args, dict(vars(error)))
     lines = format_exception(error)
@@ -98,17 +98,18 @@ class ProcessWork:
         self._facts = facts
 
     def build_map(self) -> WorkSteps:
-        """Note the last offset of each key in the dirty segments, there.
+        """Note the last offset of each key in the dirty segments, in the process.
 
-        Raises what went wrong there, or SideProcessGone.
+        Raises the error of the process, or SideProcessGone.
         """
         return self._steps(self._facts)
 
     def write_group(self, group: SegmentGroup) -> WorkSteps:
-        """Write what is left of a group; raises as above. A process that is gone leaves files."""
+        """Write the kept records of a group; raises as above. An ended process leaves files."""
         return self._steps(group)
 
     def _steps(self, request: CleaningFacts | SegmentGroup) -> WorkSteps:
+        """Have the process do one part of the work; yield the bytes done of each step."""
         answer = self._ask(request)
         while isinstance(answer, Progress):
             try:

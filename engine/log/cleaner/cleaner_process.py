@@ -40,10 +40,11 @@ class CleanerService:
         return pickle.dumps(self._answer_to(request))
 
     def _answer_to(self, request: Request) -> Answer:
+        """Begin or continue the requested work and return its answer, a failure included."""
         if request is Word.STOP:
             return self._stopped()
         if isinstance(request, CleaningFacts):
-            # The last one's map goes before this one's takes its room.
+            # The last cleaning's map is released before this one's is allocated.
             self._work = self._steps = None
             self._on_begin()
             try:
@@ -58,7 +59,7 @@ class CleanerService:
         return self._driven()
 
     def _driven(self) -> Answer:
-        """Go on for a while, or to the end."""
+        """Run the steps for a while, or to the end."""
         assert self._steps is not None
         until_ms, done_bytes = self._clock.monotonic_ms() + CLEANER_TOLD_MS, 0
         try:

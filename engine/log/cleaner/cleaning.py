@@ -1,19 +1,19 @@
-"""One cleaning of one log: what is read and written on a worker thread, and what is done on it.
+"""One cleaning of one log: its steps on a worker thread, and those on the loop.
 
 ```
- on the loop                              beside it
- 1 take note of what is dirty
+ on the loop                              on a worker thread
+ 1 note the dirty segments
                                           2 offset map of the dirty segments
  3 group the segments up to its end
- 4 take note of a group              ┐
+ 4 note a group                      ┐
                                      │    5 write the group's .cleaned files, make them durable
  6 put them in the group's place     ┘      names too
- 7 first dirty offset = behind the map's last offset
+ 7 first dirty offset = after the map's last offset
 ```
 
-Between two steps a log may be cut, deleted, or moved. Nobody is asked to wait for a cleaning: it
-looks whether the segments that it read are still those of the log, before each piece that it reads
-and in step 6. If not, it ends (`CleaningAborted`), and what it has written is removed. Steps 4 to
+Between two steps a log may be truncated, deleted, or moved. Nothing waits for a cleaning: it
+checks whether the segments that it read are still those of the log, before each piece that it reads
+and in step 6. If not, it ends (`CleaningAborted`), and its files are removed. Steps 4 to
 6 of one group change nothing that those of another one need, so an end between them leaves a log
 that is cleaned in part.
 
@@ -51,7 +51,7 @@ class CleaningAborted(EngineError):
 
 
 class CleaningRun:
-    """One cleaning, as the loop sees it: its work takes facts, and what it comes to is judged."""
+    """One cleaning on the loop: sends facts to its worker, and judges the results."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class CleaningRun:
         *,
         now_ms: int,
     ) -> None:
-        """Take note of what is dirty: step 1."""
+        """Note the dirty segments: step 1."""
         self.log = log
         self.cleanable = cleanable
         self.is_stopped = False
@@ -70,14 +70,15 @@ class CleaningRun:
         self._now_ms = now_ms
         self._truncation_count = log.truncation_count
         start, end = cleanable.first_dirty_offset, cleanable.first_uncleanable_offset
-        #: What is read now, to be seen when it goes.
+        #: The segments being read, to notice when one is removed.
         self._at_hand: Sequence[Segment] = log.segments.between(start, end) if start < end else ()
         self.facts = self._facts(settings)
-        #: Who does what runs on a worker thread; may be exchanged before it begins.
+        #: The worker's part; may be exchanged before it begins.
         self.work: CleaningWork = SegmentCleaner(files, self.facts)
         self._group: SegmentGroup | None = None
 
     def _facts(self, settings: CleaningSettings) -> CleaningFacts:
+        """Return the facts for the worker: the dirty segments, horizons, aborted transactions."""
         log, cleanable = self.log, self.cleanable
         start, end = cleanable.first_dirty_offset, cleanable.first_uncleanable_offset
         ends = [*(segment.base_offset for segment in self._at_hand[1:]), end]
@@ -106,7 +107,7 @@ class CleaningRun:
 
     @property
     def counts(self) -> CleaningCounts:
-        """Return what has been read and written."""
+        """Return the bytes and records read and written."""
         return self.work.counts
 
     @property
@@ -120,19 +121,19 @@ class CleaningRun:
 
     @property
     def is_of_use(self) -> bool:
-        """Return whether the log still has what was read of it, and the result is wanted.
+        """Return whether the log still has the segments that were read, and is still compacted.
 
         Source: LogManager.updateTopicConfig, which aborts the cleaning of a log that is to keep its
         records from now on.
         """
-        # Records that were cut off are in the map, and must not hide earlier ones.
+        # Truncated records are in the map, and must not hide earlier ones.
         is_cut = self.log.truncation_count != self._truncation_count
         is_kept_whole = not self.log.config.is_compacted
         is_gone = any(segment.is_gone for segment in self._at_hand)
         return not (self.is_stopped or is_cut or is_kept_whole or is_gone)
 
     def ensure_unchanged(self) -> None:
-        """Raise CleaningAborted unless the log still has what was read of it."""
+        """Raise CleaningAborted unless the log still has the segments that were read."""
         if not self.is_of_use:
             raise CleaningAborted(f"the cleaning of {self.log.topic_partition} was stopped")
 
@@ -162,7 +163,7 @@ class CleaningRun:
             return 0
 
     def begin_group(self, bases: Sequence[int]) -> SegmentGroup:
-        """Take note of a group: step 4, on the loop. Raises CleaningAborted."""
+        """Note a group: step 4, on the loop. Raises CleaningAborted."""
         self._at_hand = ()
         self.ensure_unchanged()
         log = self.log
@@ -187,7 +188,7 @@ class CleaningRun:
         return self._group
 
     def discard(self) -> None:
-        """Remove what was written of the group that is not in its place.
+        """Remove the files of the group that has not replaced its segments.
 
         From the folder where it was written: if the log's was renamed, another log may have that.
         """
@@ -198,7 +199,7 @@ class CleaningRun:
     # 6 replacing
 
     def replace(self) -> None:
-        """Put the new segment in the place of its group: step 6, on the loop.
+        """Replace the group by the new segment: step 6, on the loop.
 
         Raises CleaningAborted when the log has others by now.
         """

@@ -1,7 +1,7 @@
-"""What a cleaning has to know of its log, as facts: they outlive a change of the log itself.
+"""The facts of a log that a cleaning needs: they outlive a change of the log itself.
 
-The loop takes them, and the worker goes by them alone: a thread on a worker thread, or a
-process of its own, which they are sent to (`cleaner_messages.py`).
+The loop collects them, and the worker uses them alone: a worker thread, or a separate
+process, to which they are sent (`cleaner_messages.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WorkSteps: TypeAlias = Generator[int, None, None]
 
 
 class CleaningSettings(NamedTuple):
-    """What one cleaner has: memory for its map, and for reading; sizes in bytes."""
+    """The memory of one cleaner, for its map and for reading; sizes in bytes."""
 
     map_bytes: int = 128 << 20
     load_factor: float = 0.9
@@ -27,7 +27,7 @@ class CleaningSettings(NamedTuple):
 
 
 class CleaningCounts:
-    """What a cleaning has read and written."""
+    """The bytes and records that a cleaning has read and written."""
 
     def __init__(self) -> None:
         self.map_bytes = 0
@@ -83,7 +83,7 @@ class GroupedSource(NamedTuple):
 
 
 class SegmentGroup(NamedTuple):
-    """Segments that become one, and what the log knows of its producers."""
+    """Segments that become one, and the log's state of its producers."""
 
     config: LogConfig
     sources: Sequence[GroupedSource]
@@ -100,7 +100,7 @@ class CleaningWork(Protocol):
 
     @property
     def counts(self) -> CleaningCounts:
-        """Return what has been read and written, as of the end of the last part."""
+        """Return the bytes and records read and written, as of the end of the last part."""
         ...
 
     @property
@@ -113,8 +113,8 @@ class CleaningWork(Protocol):
         ...
 
     def write_group(self, group: SegmentGroup) -> WorkSteps:
-        """Write what is left of a group into `.cleaned` files, durably.
+        """Write the kept records of a group into `.cleaned` files, durably.
 
-        What was written is removed at any error, and when the steps are closed.
+        The files are removed at any error, and when the steps are closed.
         """
         ...

@@ -1,4 +1,4 @@
-"""How far a broker's cleaner is with its logs, taken from the cleaner and the logs themselves."""
+"""The progress of a broker's cleaner in its logs, from the cleaner and the logs themselves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from engine.model import TopicPartition
 
 
 class CleanerLogs(NamedTuple):
-    """What is asked of a broker besides its cleaner."""
+    """The parts of a broker that the report needs in addition to its cleaner."""
 
     logs: Mapping[TopicPartition, LocalLog]
     first_dirty_offset: Callable[[LocalLog], int | None]
@@ -33,7 +33,7 @@ def compaction_states(
 ) -> Iterator[LogCompaction]:
     """Yield the compacted logs of a broker, in order; changes nothing.
 
-    Others may be served between two of them: a log that goes meanwhile is passed over.
+    Others may be served between two of them: a log that is deleted meanwhile is passed over.
     """
     for key, log in sorted(around.logs.items()):
         if log.config.is_compacted and around.logs.get(key) is log:
@@ -41,6 +41,7 @@ def compaction_states(
 
 
 def _state(cleaner: LogCleaner, around: CleanerLogs, log: LocalLog, now_ms: int) -> LogCompaction:
+    """Return the compaction state of one log; an unreadable file is reported as its fault."""
     key = log.topic_partition
     fault = cleaner.uncleanable.get(key)
     under_way = cleaner.cleanings_now().get(key)
@@ -97,13 +98,14 @@ def _offsets(
 
 def _progress(cleaning: CleaningNow) -> CleaningProgress:
     cleanable, counts = cleaning.cleanable, cleaning.counts
-    # The dirty part is read for its keys first, then all of it for what stays.
+    # The dirty part is read for its keys first, then all of it for the kept records.
     total = cleanable.cleanable_bytes + cleanable.total_bytes
     done = counts.map_bytes + counts.read_bytes
     return CleaningProgress(cleaning.elapsed_ms, min(done, total), total)
 
 
 def _result(last: LastCleaning | None) -> CleaningResult | None:
+    """Return offsets, sizes and times of the last cleaning, or None if there was none."""
     if last is None:
         return None
     counts = last.counts

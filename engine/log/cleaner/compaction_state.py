@@ -1,13 +1,13 @@
-"""How far the cleaner of a broker is with each of its compacted logs.
+"""The progress of a broker's cleaner in each of its compacted logs.
 
 | state | |
 |---|---|
-| idle | nothing is done with it; `is_due` and `waits_for` say when that changes |
-| waiting | it was asked for, and comes after others |
-| cleaning | `now` says how far |
+| idle | nothing is done with it; `is_due` and `waits_for` describe the next change |
+| waiting | it was requested, and comes after others |
+| cleaning | `now` has its progress |
 | uncleanable | left alone until the broker starts again, for `fault` |
 
-It is told to other processes as JSON: `encode_states`, `decode_states`.
+It is sent to other processes as JSON: `encode_states`, `decode_states`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.log.cleaner.compaction_wait import CompactionWait
 
 
 class CompactionPhase(Enum):
-    """What the cleaner does with a log."""
+    """The state of a log in the cleaner."""
 
     IDLE = "idle"
     WAITING = "waiting"
@@ -43,7 +43,7 @@ class CleaningProgress(NamedTuple):
 
 
 class CleaningResult(NamedTuple):
-    """The last cleaning of a log: [start, end) of its offsets, and what it came to."""
+    """The last cleaning of a log: [start, end) of its offsets, and its result."""
 
     start_offset: int
     end_offset: int
@@ -95,7 +95,7 @@ def encode_states(states: Iterable[LogCompaction]) -> list[JsonObject]:
 
 
 def decode_states(rows: Sequence[Mapping[str, Any]]) -> list[LogCompaction]:
-    """Return the states that JSON tells; raises KeyError, TypeError and ValueError."""
+    """Return the states that JSON describes; raises KeyError, TypeError and ValueError."""
     return [
         LogCompaction(
             **{

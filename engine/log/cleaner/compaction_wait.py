@@ -1,4 +1,4 @@
-"""What a log waits for until a cleaner takes it, beside other logs. Pure.
+"""The reason why a log is not cleaned yet, other logs aside. Pure.
 
 | its dirty part | it waits for |
 |---|---|
@@ -6,7 +6,7 @@
 | may be cleaned, and has to or is large enough | nothing but its turn |
 | may be cleaned, and is too small a share of the log | min.cleanable.dirty.ratio |
 | is younger than it has to be, from its first segment on | min.compaction.lag.ms |
-| was not replicated, or lies behind the start of an open transaction | last stable offset |
+| was not replicated, or lies after the start of an open transaction | last stable offset |
 | lies in the active segment | active segment: its roll, by segment.bytes or segment.ms |
 
 Source: CMP-2, CMP-3; Kafka's LogCleanerManager.
@@ -21,7 +21,7 @@ from engine.log.log_config import LogConfig
 
 
 class CompactionWait(Enum):
-    """What keeps a dirty log from being cleaned."""
+    """The condition that a dirty log waits for."""
 
     DIRTY_RATIO = "min.cleanable.dirty.ratio"
     LAG = "min.compaction.lag.ms"
@@ -32,7 +32,7 @@ class CompactionWait(Enum):
 def compaction_wait(
     log: CleanableLog, cleanable: CleanableRange, config: LogConfig, now_ms: int
 ) -> CompactionWait | None:
-    """Return what a log waits for, None of one that is clean or due."""
+    """Return the condition that a log waits for, None for one that is clean or due."""
     if cleanable.first_dirty_offset >= log.log_end_offset or cleanable.may_be_cleaned(config):
         return None
     if cleanable.cleanable_bytes:

@@ -22,7 +22,7 @@ _INT_MAX = (1 << 31) - 1
 
 
 class GroupedSegment(NamedTuple):
-    """What the bounds are of; sizes in bytes."""
+    """The sizes of a segment that the bounds apply to; in bytes."""
 
     base_offset: int
     log_bytes: int
@@ -58,7 +58,7 @@ def _has_near_offsets(
     segments: Sequence[GroupedSegment], number: int, base_offset: int, first_uncleanable: int
 ) -> bool:
     if not segments[number].log_bytes:
-        # Else an empty segment would stay behind every 2^31 offsets.
+        # Else an empty segment would remain every 2^31 offsets.
         return True
     is_last = number + 1 == len(segments)
     end = first_uncleanable if is_last else segments[number + 1].base_offset

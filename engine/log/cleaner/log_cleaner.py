@@ -1,8 +1,8 @@
-"""The cleaner of one broker: which logs are cleaned when, and what becomes of a cleaning.
+"""The cleaner of one broker: which logs are cleaned when, and the end of each cleaning.
 
 ```
 every log.cleaner.backoff.ms, and when a cleaning has ended
-    as long as fewer than log.cleaner.threads are under way: begin with a log that was asked for,
+    as long as fewer than log.cleaner.threads are under way: begin with a requested log,
     else with the dirtiest
     retention of logs that are compacted: those of compact,delete by time and size too
 a cleaning    see `cleaning.py`; its parts on a worker thread run by `LogTasks`, one after the other
@@ -14,8 +14,8 @@ its failure   bytes that are no records,  the partition is uncleanable until the
               the log has changed         nothing: it is begun again after the backoff
 ```
 
-Looking at all logs is work in steps: the dirtiest one is looked at again before it is begun with.
-What asks for a look during another is looked at behind it.
+The check of all logs runs in steps: the dirtiest one is checked again before its cleaning begins.
+A check that is requested during another one follows it.
 
 However a cleaning ends, its slot is free again, and the other logs come before it is begun again.
 A crash at its end leaves a checkpoint from before: the next cleaning finds little to drop.
@@ -60,7 +60,7 @@ class CleanerConfig(NamedTuple):
 
     @property
     def settings(self) -> CleaningSettings:
-        """Return what each thread has: its part of the buffers, a half of it for reading."""
+        """Return the settings of each thread: its share of the buffers, half of it for reading."""
         return CleaningSettings(
             self.dedupe_buffer_bytes // self.thread_count,
             self.load_factor,
@@ -100,7 +100,7 @@ class CleanedLogs(Protocol):
 
 
 class CleanerPorts(NamedTuple):
-    """What the cleaner asks of the broker around it."""
+    """The functions of the broker that the cleaner calls."""
 
     files: Files
     tasks: LogTasks
@@ -111,7 +111,7 @@ class CleanerPorts(NamedTuple):
 
 
 class LastCleaning(NamedTuple):
-    """What the last cleaning of a log has done: [from, to) of its offsets, and its counts."""
+    """The last cleaning of a log: [from, to) of its offsets, and its counts."""
 
     start_offset: int
     end_offset: int
@@ -121,7 +121,7 @@ class LastCleaning(NamedTuple):
 
 
 class CleaningNow(NamedTuple):
-    """A cleaning under way: what it cleans, and its counts, which grow on a worker thread."""
+    """A cleaning under way: its range, and its counts, which grow on a worker thread."""
 
     cleanable: CleanableRange
     counts: CleaningCounts
@@ -129,7 +129,7 @@ class CleaningNow(NamedTuple):
 
 
 class _Slice:
-    """What a part of a cleaning has come to, on a worker thread."""
+    """The result of a part of a cleaning, from a worker thread."""
 
     __slots__ = ("error", "is_done", "pause_ms")
 
@@ -140,9 +140,9 @@ class _Slice:
 
 
 class _Cleaning:
-    """A cleaning under way; `steps` is what of it runs on a worker thread.
+    """A cleaning under way; `steps` is the part of it that runs on a worker thread.
 
-    `process` is the one that does its work, None where threads of this one do.
+    `process` does its work, None where threads of this process do.
     """
 
     def __init__(self, run: CleaningRun, process: SideProcess | None, began_ms: int) -> None:
@@ -171,10 +171,10 @@ class LogCleaner:
         self._is_stopped = False
         self._is_looking = False
         self._is_to_look_again = False
-        #: Up to where logs are to be cleaned however dirty they are: they were asked for.
+        #: The offsets up to which logs are to be cleaned at any dirty ratio, as requested.
         self.wanted: dict[TopicPartition, int] = {}
         self._uncleanable = UncleanableLogs()
-        # Whose cleaning has failed since the last round: the others come first.
+        # Logs whose cleaning has failed since the last pass: the others come first.
         self._passed_over: dict[TopicPartition, LocalLog] = {}
         self.last_cleanings: dict[TopicPartition, LastCleaning] = {}
 
@@ -189,7 +189,7 @@ class LogCleaner:
         return list(self._under_way)
 
     def cleanings_now(self) -> dict[TopicPartition, CleaningNow]:
-        """Return how far the cleanings under way are."""
+        """Return the progress of the cleanings under way."""
         now_ms = self._ports.clock.monotonic_ms()
         return {
             key: CleaningNow(
@@ -204,13 +204,13 @@ class LogCleaner:
             self._ports.tasks.once(_TASK, 0, self._round)
 
     def stop(self) -> None:
-        """Begin nothing more, and end what is under way soon; what it wrote is removed."""
+        """Begin nothing more, and end the cleanings under way soon; their files are removed."""
         self._is_stopped = True
         for cleaning in self._under_way.values():
             cleaning.run.stop()
 
     def abort(self, topic_partition: TopicPartition) -> None:
-        """Give up the cleaning of a partition, if there is one: it begins to move."""
+        """Abort the cleaning of a partition, if there is one: it begins to move."""
         cleaning = self._under_way.get(topic_partition)
         if cleaning is not None:
             cleaning.run.stop()
@@ -222,11 +222,11 @@ class LogCleaner:
         self._processes.close()
 
     def reconfigure(self, config: CleanerConfig) -> None:
-        """Take new settings: the bound of bytes at once, the others with the next cleaning."""
+        """Apply new settings: the byte rate at once, the others with the next cleaning."""
         self._config = config
         self._throttle.bytes_per_second = config.io_bytes_per_second
 
-    # What is cleaned next
+    # The choice of the next log
 
     def _round(self) -> None:
         try:
@@ -235,7 +235,7 @@ class LogCleaner:
             for process in self._processes.unused(self._ports.clock.monotonic_ms()):
                 self._end(process)
         finally:
-            # An error of this round does not prevent the next one.
+            # An error of this pass does not prevent the next one.
             if not self._is_stopped:
                 self._ports.tasks.once(_TASK, self._config.backoff_ms, self._round)
 
@@ -268,7 +268,7 @@ class LogCleaner:
             yield from self._delete_old()
 
     def clean_soon(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Clean logs before all others, however dirty they are, up to what may be cleaned now.
+        """Clean logs before all others, at any dirty ratio, up to the cleanable offset of now.
 
         Also where the cleaner is not enabled. Those that are uncleanable stay so.
         """
@@ -284,18 +284,18 @@ class LogCleaner:
         self._ports.tasks.once(_TASK, 0, self.check)
 
     def _next(self) -> Generator[None, None, CleanableRange | None]:
-        """Return what is begun with: what was asked for, else the dirtiest."""
+        """Return the next log to clean: a requested one, else the dirtiest."""
         worth = []
         for found in self.ranges():
             if self._first_of([found]) is not None:
                 worth.append(found)
             yield
-        # A disk that has failed meanwhile takes logs along that were looked at before.
+        # A disk that has failed since then has removed logs that were checked before.
         while worth := [found for found in worth if self._is_still_idle(found)]:
             chosen = self._first_of(worth)
             if chosen is None:
                 return None
-            # It may have been truncated since it was looked at, or given new settings.
+            # It may have been truncated since the check, or have new settings.
             log = self._logs.logs[chosen.topic_partition]
             now = self._range_of(log, self._ports.clock.wall_ms())
             if now is not None and self._first_of([now]) is not None:
@@ -317,7 +317,7 @@ class LogCleaner:
         return dirtiest(ranges, lambda key: self._logs.logs[key].config)
 
     def ranges(self) -> Iterator[CleanableRange]:
-        """Yield what may be cleaned of each log that could be begun with."""
+        """Yield the cleanable range of each log whose cleaning could begin."""
         for log in self._idle():
             if self._passed_over.get(log.topic_partition) is not log:
                 found = self._range_of(log, self._ports.clock.wall_ms())
@@ -325,7 +325,7 @@ class LogCleaner:
                     yield found
 
     def _range_of(self, log: LocalLog, now_ms: int) -> CleanableRange | None:
-        """Return what may be cleaned of a log, None for one that is gone, or fails now."""
+        """Return the cleanable range of a log, None for one that is deleted, or fails now."""
         if not self._is_here(log):
             return None
         try:
@@ -339,6 +339,7 @@ class LogCleaner:
         return self._logs.logs.get(log.topic_partition) is log
 
     def _checked_range(self, log: LocalLog, now_ms: int) -> CleanableRange:
+        """Return the cleanable range of a log; an invalid checkpoint is corrected first."""
         facts = cleanable_log(
             log,
             high_watermark=self._ports.high_watermark_of(log.topic_partition),
@@ -360,8 +361,8 @@ class LogCleaner:
                 yield log
 
     def _is_idle(self, log: LocalLog) -> bool:
-        # What a cleaning takes from a log that is being copied would stay in the copy: old values
-        # whose tombstones are gone. Source: ReplicaManager.alterReplicaLogDirs pauses cleanings.
+        # Values that a cleaning removes from a log being copied would stay in the copy, without
+        # their tombstones. Source: ReplicaManager.alterReplicaLogDirs pauses cleanings.
         return (
             log.config.is_compacted
             and log.topic_partition not in self._logs.futures
@@ -388,6 +389,7 @@ class LogCleaner:
     # One cleaning
 
     def _begin(self, cleanable: CleanableRange) -> None:
+        """Begin the cleaning of one log: create its run and build the map of keys."""
         log = self._logs.logs[cleanable.topic_partition]
         log_messages.began(cleanable)
         try:
@@ -410,11 +412,12 @@ class LogCleaner:
         self._drive(cleaning, lambda: self._mapped(cleaning))
 
     def _drive(self, cleaning: _Cleaning, then: Callable[[], None]) -> None:
-        """Run the steps on a worker thread, with the pauses that the throttle asks for."""
+        """Run the steps on a worker thread, with the pauses that the throttle requires."""
         part, steps = _Slice(), cleaning.steps
         assert steps is not None
 
         def done(_failure: StorageError | None) -> None:
+            """Continue the cleaning after a part: pause, the next step, or its end by an error."""
             try:
                 if part.error is not None:
                     raise part.error
@@ -443,7 +446,7 @@ class LogCleaner:
             part.is_done = True
         except Exception as error:
             part.error = error
-            # What was written is removed here, and not on the loop.
+            # The files are removed here, and not on the loop.
             _close(steps, part)
 
     def _pause(self, cleaning: _Cleaning, pause_ms: int, then: Callable[[], None]) -> None:
@@ -456,6 +459,7 @@ class LogCleaner:
         self._next_group(cleaning)
 
     def _next_group(self, cleaning: _Cleaning) -> None:
+        """Clean the next group of segments; after the last one, write the checkpoint."""
         run = cleaning.run
         if not cleaning.groups:
             run.ensure_unchanged()
@@ -472,6 +476,7 @@ class LogCleaner:
         self._drive(cleaning, replace)
 
     def _ended(self, cleaning: _Cleaning, error: Exception | None) -> None:
+        """End a cleaning: free its slot, discard its files after an error, and log the result."""
         run, key = cleaning.run, cleaning.log.topic_partition
         if self._under_way.get(key) is not cleaning:
             return
@@ -482,7 +487,7 @@ class LogCleaner:
             self._let_go(cleaning.process, error)
         is_here = self._is_here(cleaning.log)
         if error is not None:
-            # A process that is gone has removed nothing.
+            # A process that has ended has removed nothing.
             run.discard()
             self._passed_over[key] = cleaning.log
         is_further = error is None and run.cleanable.first_dirty_offset < run.end_offset
@@ -491,7 +496,7 @@ class LogCleaner:
         if error is None:
             self._note(cleaning)
         elif isinstance(error, CleaningAborted) or not (is_here and run.is_of_use):
-            # What the log had meanwhile may have looked like damage.
+            # A change of the log during the cleaning may have looked like damage.
             log_messages.aborted(key, error)
         elif isinstance(error, SideProcessGone):
             log_messages.process_gone(key, error)
@@ -501,7 +506,7 @@ class LogCleaner:
             self._ports.tasks.once(_TASK, 0, self.check)
 
     def _let_go(self, process: SideProcess, error: Exception | None) -> None:
-        """Keep a cleaning's process for the next one, unless it is gone or in the midst of one."""
+        """Keep a cleaning's process for the next one, unless it has ended or is still at work."""
         is_ready = error is None or isinstance(error, EngineError)
         if isinstance(error, SideProcessGone) or not is_ready:
             self._end(process)
@@ -540,5 +545,5 @@ def _close(steps: WorkSteps, part: _Slice) -> None:
 
 
 def _text(error: Exception) -> str:
-    """Return what a failure says; a fault of our own says little without its type."""
+    """Return the text of a failure; a fault of our code has its type in front."""
     return str(error) if isinstance(error, EngineError) else repr(error)

@@ -1,4 +1,4 @@
-"""What operators look for in a broker's log about its cleaner, at INFO and WARN.
+"""The log lines about the cleaner that operators search for, at INFO and WARN.
 
 ```
 Beginning cleaning of log <partition>: [<first dirty>, <first uncleanable>)
@@ -11,7 +11,7 @@ Unexpected exception thrown when cleaning log <partition>. Marking its partition
 The cleaning for partition <partition> failed, and is tried again
 ```
 
-The logger and the first words are Kafka's, which tools look for. Source: kafka.log.LogCleaner.
+The logger and the first words are Kafka's, which tools search for. Source: kafka.log.LogCleaner.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ def reset(cleanable: CleanableRange) -> None:
 def uncleanable(
     topic_partition: TopicPartition, error: Exception, directory: str, count: UncleanableCount
 ) -> None:
-    """Report a log that is left alone until the broker starts again.
+    """Report a log that is not cleaned until the broker starts again.
 
-    `count` is of its log directory now, under the names of Kafka's metrics. A fault of our own has
+    `count` is of its log directory now, under the names of Kafka's metrics. A fault of our code has
     its traceback.
     """
     _log.warning(
@@ -115,7 +115,7 @@ def uncleanable(
 
 
 def process_gone(topic_partition: TopicPartition, reason: object) -> None:
-    """Log that the worker is gone; a later cleaning begins again."""
+    """Log that the worker has ended; a later cleaning begins again."""
     _log.error(
         "The cleaning for partition %s failed, and is tried again: %s", topic_partition, reason
     )

@@ -4,7 +4,7 @@
 slot (24 bytes)   MD5 of the key, 16 bytes │ int64 offset + 1, 0 for an empty slot
 ```
 
-A key goes to the slot that its digest names, or to the next free one behind it. The map is full at
+A key goes to the slot of its digest, or to the next free one after it. The map is full at
 its load factor: cleaning then ends at the last offset it has, and the next pass goes on from there.
 Two keys of one digest count as one, as in Kafka.
 
@@ -24,7 +24,7 @@ SLOT_BYTES = 24
 NO_OFFSET = -1
 
 _DIGEST_BYTES = 16
-# Beyond this share of taken slots looking for a key takes long, also where more load is allowed.
+# Beyond this share of taken slots a search takes long, also where more load is allowed.
 _SPARSE_FACTOR = 2
 
 
@@ -50,7 +50,7 @@ class OffsetMap:
     def __init__(
         self, memory_bytes: int, load_factor: float, *, keys_max: int | None = None
     ) -> None:
-        """Take room for as many keys as the memory and the load factor allow.
+        """Allocate slots for as many keys as the memory and the load factor allow.
 
         `keys_max` is how many there can be at most, None if that is not known.
         """
@@ -60,11 +60,11 @@ class OffsetMap:
         self.limit = entries_max(memory_bytes, load_factor)
         if keys_max is not None:
             slots = min(slots, _SPARSE_FACTOR * keys_max)
-            # A batch may hold more records than its offsets say.
+            # A batch may hold more records than its offset range has.
             self.limit = min(self.limit, slots)
-        # One more, so that a search for what is not there ends.
+        # One more, so that the search for a missing key ends.
         self._slot_count = slots + 1
-        # Zeros that nobody has touched take no memory.
+        # Zeros that no key has replaced take no memory.
         self._digests = bytearray(_DIGEST_BYTES * self._slot_count)
         self._offsets = memoryview(bytearray(8 * self._slot_count)).cast("q")
         self.size = 0
@@ -110,9 +110,9 @@ class OffsetMap:
         return stored - 1
 
     def end_batch(self, last_offset: int) -> None:
-        """Let no record of a batch count beyond the batch's last offset (inclusive).
+        """Limit the offsets of a batch's records to the batch's last offset (inclusive).
 
-        An uncompressed record may say any offset: brokers take it as it is.
+        An uncompressed record may have any offset delta: brokers accept it as it is.
         """
         self.latest_offset = min(self.latest_offset, last_offset)
 
@@ -121,7 +121,7 @@ class OffsetMap:
         self.latest_offset = max(self.latest_offset, offset)
 
     def _slot_behind(self, slot: int, digest: bytes) -> int:
-        """Return the slot behind a taken one that has a digest, or the free one for it."""
+        """Return the slot after a taken one that has a digest, or the free one for it."""
         digests, offsets, count = self._digests, self._offsets, self._slot_count
         while True:
             slot = slot + 1 if slot + 1 < count else 0

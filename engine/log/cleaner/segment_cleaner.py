@@ -1,7 +1,7 @@
-"""What of a cleaning touches files alone: the map of keys, and the `.cleaned` files of a group.
+"""The work of a cleaning on files: the map of keys, and the `.cleaned` files of a group.
 
-Segments are opened by their paths. One that is cut, deleted or replaced meanwhile makes errors, or
-a result that is of no use: the owner of the log sees that, and drops the result.
+Segments are opened by their paths. One that is truncated, deleted or replaced meanwhile leads to
+errors or a useless result: the owner of the log notices that, and drops the result.
 
 Source: Kafka's Cleaner.buildOffsetMap, cleanSegments.
 """
@@ -57,7 +57,7 @@ class SegmentCleaner:
         self._offsets.note_offset(facts.start_offset - 1)
         code = CleanerTier.code
         self._compiled = None if code is None else CompiledCleaner(code, self._offsets.memory)
-        # A marker is judged by what was seen of its transaction, in groups before it too.
+        # A marker is judged by its transaction's batches, those of earlier groups too.
         self._transactions = CleanedTransactions()
 
     @property
@@ -79,7 +79,7 @@ class SegmentCleaner:
             yield from self._map_segment(segment, transactions)
             if self._offsets.is_full and self._offsets.latest_offset < segment.end_offset - 1:
                 break
-            # Behind its last record a segment may have had others.
+            # After its last record a segment may have had others.
             self._offsets.note_offset(segment.end_offset - 1)
         self.counts.map_utilization = self._offsets.utilization
 
@@ -95,7 +95,7 @@ class SegmentCleaner:
             yield size_bytes
 
     def _map_batch(self, batch: RecordBatch, transactions: CleanedTransactions) -> bool:
-        """Take a batch into the map; returns whether all of it had room."""
+        """Add a batch to the map; return whether there was room for all of it."""
         offsets, start, has_room = self._offsets, self._facts.start_offset, True
         if not transactions.may_discard(batch) and not batch.is_control:
             config = self._facts.config
@@ -164,9 +164,9 @@ class SegmentCleaner:
     # New segments
 
     def write_group(self, group: SegmentGroup) -> WorkSteps:
-        """Write what is left of a group into `.cleaned` files, and make them durable.
+        """Write the kept records of a group into `.cleaned` files, and make them durable.
 
-        What was written is removed at any error, and when the steps are closed. Raises
+        The files are removed at any error, and when the steps are closed. Raises
         CorruptRecord, and the errors of the host.
         """
         files, directory, base_offset = self._files, self._facts.directory, group.base_offset
@@ -185,13 +185,14 @@ class SegmentCleaner:
             cleaned.keep_modified_ms(files.modified_ms(self._path(group.sources[-1].base_offset)))
             files.sync_dir(directory)
         except BaseException:
-            # Also at a fault of the code: the log goes on without this cleaning.
+            # Also at a fault of the code: the log continues without this cleaning.
             cleaned.close_file()
             remove_cleaned(files, directory, base_offset)
             raise
         cleaned.close_file()
 
     def _write(self, group: SegmentGroup, cleaned: Segment) -> Iterator[int]:
+        """Write the kept records of a group to the cleaned segment; yield bytes per chunk."""
         transactions = self._transactions
         transactions.on_kept = cleaned.add_aborted
         moment = CleaningMoment(self._facts.now_ms, group.config.delete_retention_ms)
@@ -215,7 +216,7 @@ class SegmentCleaner:
     def _write_batches(
         self, batches: Sequence[RecordBatch], cleaned: Segment, batch_filter: BatchFilter
     ) -> int:
-        """Append what is left of batches; returns the bytes written."""
+        """Append the kept parts of batches; return the bytes written."""
         kept: list[KeptBatch] = []
         for batch in batches:
             kept_batch = batch_filter.keep(batch)
@@ -233,14 +234,14 @@ def remove_cleaned(files: Files, directory: str, base_offset: int) -> None:
     """Remove the `.cleaned` files of a base offset; the next start does it if that fails."""
     for kind in KINDS:
         name = SegmentFileName(base_offset, kind, FileState.CLEANED).name
-        # If its directory is gone, or is another's by now, so is the file.
+        # If its directory is deleted, or is another log's by now, so is the file.
         with suppress(StorageError):
             if files.exists(f"{directory}/{name}"):
                 files.remove(f"{directory}/{name}")
 
 
 class CleanedSegmentTooLarge(StorageError):
-    """What is left of a group does not fit into one segment, whose positions are int32.
+    """The kept records of a group do not fit into one segment, whose positions are int32.
 
     Source: FileRecords.append, whose exception makes the partition uncleanable.
     """

@@ -1,4 +1,4 @@
-"""Keeps what cleaners read and write below log.cleaner.io.max.bytes.per.second.
+"""Limits the cleaners' reads and writes to log.cleaner.io.max.bytes.per.second.
 
 Source: Kafka's Throttler.
 """
@@ -12,7 +12,7 @@ from engine.limits import CLEANER_THROTTLE_CHECK_MS
 
 
 class CleanerThrottle:
-    """The bytes of all cleaners of a broker in the period at hand."""
+    """The bytes of all cleaners of a broker in the present period."""
 
     def __init__(self, clock: Clock, bytes_per_second: float) -> None:
         self.bytes_per_second = bytes_per_second

@@ -36,7 +36,7 @@ class CleanedTransactions:
     """The transactions up to one point of a walk, over as many segments as it takes."""
 
     def __init__(self, on_kept: Callable[[AbortedTransaction], None] | None = None) -> None:
-        """`on_kept` is told the aborted transactions whose records are still in the log."""
+        """Begin; `on_kept` gets the aborted transactions whose records are still in the log."""
         self.on_kept = on_kept
         self._coming: list[tuple[int, int, AbortedTransaction]] = []
         self._number = 0
@@ -44,19 +44,19 @@ class CleanedTransactions:
         self._committed: set[int] = set()
 
     def add_aborted(self, transactions: Iterable[AbortedTransaction]) -> None:
-        """Learn of the aborted transactions of what is walked over next."""
+        """Add the aborted transactions of the segments that are read next."""
         for transaction in transactions:
             self._number += 1
             heappush(self._coming, (transaction.first_offset, self._number, transaction))
 
     def may_discard(self, batch: RecordBatch) -> bool:
-        """Go on by one batch; returns whether it may go with all its keys."""
+        """Process the next batch; return whether it may be removed with all its keys."""
         if batch.is_control:
             return self._sees_marker(batch)
         return self.is_aborted(batch)
 
     def is_aborted(self, batch: RecordBatch) -> bool:
-        """Go on by one batch of records; returns whether its transaction was aborted."""
+        """Process the next batch of records; return whether its transaction was aborted."""
         if self._coming:
             self._reach(batch.last_offset)
         if not batch.is_transactional:
@@ -69,10 +69,11 @@ class CleanedTransactions:
         return True
 
     def _sees_marker(self, batch: RecordBatch) -> bool:
+        """Return True if a marker may be removed: no batch of its transaction remains."""
         self._reach(batch.last_offset)
         record = next(iter(batch.records()), None)
         if record is None:
-            # It was cleaned before, and only says what its producer's epoch is.
+            # It was cleaned before, and only has its producer's epoch.
             return True
         kind = control_type(record)
         if kind is ControlType.ABORT:

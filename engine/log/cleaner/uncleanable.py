@@ -36,7 +36,7 @@ class UncleanableLogs:
         self._marks: dict[TopicPartition, _Mark] = {}
 
     def mark(self, log: LocalLog, directory: str, reason: str) -> None:
-        """Leave a log of this log directory alone from now on."""
+        """Exclude a log of this log directory from cleanings from now on."""
         self._marks[log.topic_partition] = _Mark(log, directory, reason)
 
     def has(self, log: LocalLog) -> bool:

@@ -1,7 +1,7 @@
 """The processes of a broker's cleaner: one for each cleaning under way, kept for a while after it.
 
-Without them (a simulation, a start that fails) a thread of the broker does the work, and what is
-small is not worth a process.
+Without them (a simulation, a start that fails) a thread of the broker does the work, and a
+small cleaning is not worth a process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from engine.log.cleaner import log_messages
 from engine.log.cleaner.cleaner_messages import CLEANER_MODULE, ProcessWork
 from engine.log.cleaner.cleaning import CleaningRun
 
-#: Starts a Python module beside this process; raises StorageError.
+#: Starts a Python module as a separate process; raises StorageError.
 StartProcess: TypeAlias = Callable[[str], SideProcess]
 
 
@@ -33,7 +33,7 @@ class WorkProcesses:
         self._idle: list[_Idle] = []
 
     def take(self, run: CleaningRun) -> SideProcess | None:
-        """Have a cleaning worked on by a process, and return that; None: it is done here."""
+        """Assign a cleaning to a process, and return that; None: it is done here."""
         cleanable = run.cleanable
         size_bytes = cleanable.clean_bytes + cleanable.cleanable_bytes
         if self._start is None or size_bytes < CLEANER_PROCESS_BYTES_MIN:

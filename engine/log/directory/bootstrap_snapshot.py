@@ -3,7 +3,7 @@
 ```
 control batch   offset 0       SnapshotHeaderRecord
 batch           offset 1 …     a FeatureLevelRecord for each feature: 01 0c 00, then the message
-control batch   behind it      SnapshotFooterRecord
+control batch   after it       SnapshotFooterRecord
 ```
 
 A controller takes it over when it is the first to be elected; its leader epoch is 0.

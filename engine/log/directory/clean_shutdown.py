@@ -4,7 +4,7 @@
 {"version":0,"brokerEpoch":-1}      −1 in ZooKeeper mode; older releases left the file empty
 ```
 
-The file says it by being there; what is in it only adds the broker's epoch.
+The existence of the file counts; its content only adds the broker's epoch.
 
 Source: Kafka's CleanShutdownFileHandler; KIP-966.
 """
@@ -23,7 +23,7 @@ from engine.log.directory.small_file import read_bounded
 FILE_NAME = ".kafka_cleanshutdown"
 #: The only version there is.
 VERSION = 0
-#: What stands for no broker epoch.
+#: Means no broker epoch.
 NO_BROKER_EPOCH = -1
 
 

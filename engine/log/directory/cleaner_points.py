@@ -1,7 +1,7 @@
-"""`cleaner-offset-checkpoint` of one log directory: up to where each log was cleaned.
+"""`cleaner-offset-checkpoint` of one log directory: the offset up to which each log was cleaned.
 
-Memory is what counts; the file is for the next start. It is written again when something has
-changed, after what it tells of is durable: it may be behind the logs, and never ahead.
+The values in memory count; the file is for the next start. It is written again after a change,
+once the cleaned segments are durable: it may be older than the logs, and never newer.
 
 Source: Kafka's LogCleanerManager.updateCheckpoints.
 """
@@ -32,7 +32,7 @@ class CleanerPoints:
         create_text_checkpoint(self._files, self._path)
 
     def take(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Take what the file says."""
+        """Take the offsets of the file."""
         self._offsets = dict(offsets)
 
     def keep(self, partitions: Container[TopicPartition]) -> None:
@@ -51,7 +51,7 @@ class CleanerPoints:
             self._has_changed = True
 
     def lower(self, key: TopicPartition, offset: int) -> None:
-        """Follow a log's cut: what is appended behind it is dirty."""
+        """Lower a log's offset to its truncation: all records appended after it are dirty."""
         if self._offsets.get(key, 0) > offset:
             self.set(key, offset)
 
@@ -61,7 +61,7 @@ class CleanerPoints:
             self._has_changed = True
 
     def write(self) -> None:
-        """Write the file if it says something else."""
+        """Write the file if its content has changed."""
         with self._writing:
             if self._has_changed:
                 self._has_changed = False

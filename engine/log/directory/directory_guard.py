@@ -1,4 +1,4 @@
-"""What becomes of a host's error while a log directory is worked on."""
+"""The handling of a host's error during work on a log directory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.log.directory.log_directory import is_failure_of_directory
 
 
 class DirectoryGuard:
-    """Takes a directory offline when the host fails inside of the block, and goes on behind it."""
+    """Takes a directory offline when the host fails inside of the block, and continues after it."""
 
     __slots__ = ("_path", "_take_offline")
 

@@ -18,7 +18,7 @@ class FailedLogs:
         self._failed: dict[tuple[TopicPartition, bool], FailedLog] = {}
 
     def note(self, failed: FailedLog) -> None:
-        """Take note of one."""
+        """Note a failed log."""
         self._failed[failed.topic_partition, failed.is_future] = failed
 
     def get(self, topic_partition: TopicPartition, *, is_future: bool) -> FailedLog | None:

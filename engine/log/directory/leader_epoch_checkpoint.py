@@ -30,7 +30,7 @@ from engine.log.directory.text_checkpoint import (
 #: The file's name in a partition directory.
 FILE_NAME = "leader-epoch-checkpoint"
 
-#: The epoch that a look-up gives where none fits.
+#: The epoch that a look-up returns where none fits.
 UNDEFINED_EPOCH = -1
 UNDEFINED_EPOCH_OFFSET = -1
 
@@ -45,7 +45,7 @@ class EpochStart(NamedTuple):
 def parse_leader_epochs(content: bytes, path: str) -> tuple[EpochStart, ...]:
     """Return the entries in the file's order; raises CorruptFile.
 
-    The order itself is not checked here: `assigned` tells what a broker makes of it.
+    The order itself is not checked here: `assigned` is a broker's reading of it.
     """
     entries = []
     for epoch, start_offset in parse_text_checkpoint(content, path, fields=2):

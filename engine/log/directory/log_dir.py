@@ -1,4 +1,4 @@
-"""What is in a log directory: its identity, its checkpoints, its partitions, and the rest.
+"""The content of a log directory: its identity, its checkpoints, its partitions, other files.
 
 ```
 meta.properties  .kafka_cleanshutdown  .lock  *-offset-checkpoint  bootstrap.checkpoint
@@ -7,7 +7,7 @@ remote-log-index-cache/                 tiered storage's cache, skipped
 anything else                           unknown: reported, never touched
 ```
 
-A damaged file here costs only what it says; the reading goes on and `problems` names it.
+A damaged file here costs only its content; the reading continues and `problems` names it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from engine.naming import (
     parse_segment_file,
 )
 
-#: Held by the process that uses the directory; left behind by a kill.
+#: Held by the process that uses the directory; a killed process leaves it.
 LOCK_FILE = ".lock"
 #: KRaft's first metadata.
 BOOTSTRAP_FILE = "bootstrap.checkpoint"
@@ -72,7 +72,7 @@ class NoLogDirectory(StorageError):
 
 
 class HoldsPartitions(StorageError):
-    """A log directory stands where one partition's is meant."""
+    """A log directory is given where one partition's directory is expected."""
 
     exit_code = _USAGE_EXIT
 
@@ -102,14 +102,14 @@ class PartitionFolder(NamedTuple):
 
     @property
     def topic_partition(self) -> TopicPartition | None:
-        """Return the partition, if the directory's name says which it is."""
+        """Return the partition, if the directory's name is that of one."""
         return self.directory.topic_partition if self.directory else None
 
 
 class LogDirState(NamedTuple):
-    """What the files beside the partitions say.
+    """The content of the files next to the partitions.
 
-    `checkpoints` has the offsets of each checkpoint file that is there, by its name.
+    `checkpoints` has the offsets of each existing checkpoint file, by its name.
     """
 
     meta: MetaProperties | None
@@ -123,21 +123,21 @@ class LogDirState(NamedTuple):
         return self.checkpoints.get(checkpoint, {}).get(partition) if partition else None
 
     def reached_offset(self, partition: TopicPartition) -> int | None:
-        """Return how far a log had come when its checkpoints were written, None without any."""
+        """Return the end of a log when its checkpoints were written, None without any."""
         marks = (offset_checkpoint.RECOVERY_POINTS, offset_checkpoint.HIGH_WATERMARKS)
         return max(
             (at for m in marks if (at := self.offset(m, partition)) is not None), default=None
         )
 
     def is_compacted(self, partition: TopicPartition) -> bool:
-        """Return whether the topic's name or the cleaner's checkpoint says that it is compacted."""
+        """Return whether the topic's name or the cleaner's checkpoint marks it as compacted."""
         if partition.topic in COMPACTED_TOPICS:
             return True
         return self.offset(offset_checkpoint.CLEANER_POINTS, partition) is not None
 
 
 class LogDir(NamedTuple):
-    """The content of one log directory; not `is_whole` when only one partition was asked for."""
+    """The content of one log directory; not `is_whole` when only one partition was requested."""
 
     path: str
     state: LogDirState
@@ -147,7 +147,7 @@ class LogDir(NamedTuple):
 
 
 def read_log_dir(files: Files, path: str) -> LogDir:
-    """Return what is in a log directory."""
+    """Return the content of a log directory."""
     names = files.list_dir(path)
     partitions = []
     unknown = []
@@ -165,12 +165,12 @@ def read_log_dir(files: Files, path: str) -> LogDir:
 
 
 def is_side_file(name: str) -> bool:
-    """Return whether a name in a log directory is one that brokers give beside the partitions."""
+    """Return whether a name in a log directory is that of a broker's file next to partitions."""
     return name.removesuffix(TEMPORARY_SUFFIX) in _KNOWN
 
 
 def read_state(files: Files, path: str, names: Iterable[str]) -> LogDirState:
-    """Return what the files beside the partitions say; `names` are those in the directory."""
+    """Return the content of the files next to partitions; `names` are those in the directory."""
     problems: list[StorageError] = []
     meta = marker = None
     checkpoints: dict[str, Mapping[TopicPartition, int]] = {}
@@ -212,7 +212,7 @@ def find_log_dir(files: Files, path: str) -> LogDir:
     directory = _directory(posixpath.basename(path))
     parent = posixpath.normpath(f"{path}/..") if directory is None else posixpath.dirname(path)
     partition = PartitionFolder(directory, list_partition_files(files, path))
-    # What lies beside other copies of a partition says nothing about this one.
+    # A file next to other copies of a partition does not concern this one.
     is_live = directory is not None and directory.kind is DirectoryKind.LIVE
     beside = files.list_dir(parent or ".") if is_live else []
     state = read_state(files, parent or ".", beside)

@@ -57,7 +57,7 @@ class DirectoryLock(Protocol):
     """Takes the lock of a log directory among processes."""
 
     def __call__(self, path: str) -> Callable[[], None]:
-        """Lock the file, making it if needed, and return what unlocks it.
+        """Lock the file, creating it if needed, and return the function that unlocks it.
 
         Raises LogDirectoryLocked when another process has it.
         """
@@ -98,7 +98,7 @@ class FailedLog(NamedTuple):
 
 
 class LoadedDirectory(NamedTuple):
-    """What the loading of a directory found; paths are those of partition directories."""
+    """The result of loading a directory; paths are those of partition directories."""
 
     logs: Mapping[TopicPartition, LocalLog]
     futures: Mapping[TopicPartition, LocalLog]
@@ -111,7 +111,7 @@ class LoadedDirectory(NamedTuple):
 
 
 class LogDirectory:
-    """One of the broker's log directories; `offline` says why it is not used any more."""
+    """One of the broker's log directories; `offline` is the reason why it is not used any more."""
 
     def __init__(self, files: Files, path: str, lock: DirectoryLock) -> None:
         self._files = files
@@ -121,14 +121,14 @@ class LogDirectory:
         self._writing = Lock()
         self.offline: StorageError | None = None
         self.was_stopped_cleanly = False
-        #: The folders of logs that could not be opened: the next start must look at them again.
+        #: The folders of logs that could not be opened: the next start must check them again.
         self._failed_paths: set[str] = set()
         #: As they were written down last.
         self._high_watermarks: dict[TopicPartition, int] = {}
         self._has_stale_watermarks = False
         #: Those of replicas that are stopped, and not deleted.
         self._stopped: dict[TopicPartition, int] = {}
-        #: What checkpoints say of logs that could not be opened.
+        #: The checkpoints' offsets of logs that could not be opened.
         self._kept: dict[str, dict[TopicPartition, int]] = {}
         self.cleaner_points = CleanerPoints(files, path)
 
@@ -138,7 +138,7 @@ class LogDirectory:
         return self.offline is None
 
     def open(self, broker_id: int, cluster_id: str, *, now_ms: int) -> None:
-        """Take the directory for a broker, making it the first time; steps 1 and 2.
+        """Open the directory for a broker, creating it the first time; steps 1 and 2.
 
         Errors: LogDirectoryLocked, ForeignLogDirectory; and those of the host.
         """
@@ -161,7 +161,7 @@ class LogDirectory:
     def load(
         self, config_of: Callable[[str], LogConfig], hooks: LogHooks, *, now_ms: int
     ) -> LoadedDirectory:
-        """Open every log; steps 3 to 6. May run on a thread of its own.
+        """Open every log; steps 3 to 6. May run on a separate thread.
 
         Raises the host's errors, which take the directory offline; no log stays open then.
         """
@@ -240,22 +240,22 @@ class LogDirectory:
     def _lower_recovery_points(
         self, state: LogDirState, logs: Mapping[TopicPartition, LocalLog]
     ) -> None:
-        """Write the recovery points down if a log ends below its own: what comes is not flushed."""
+        """Write the recovery points if a log ends below its point: later records are unflushed."""
         written = {key: state.offset(RECOVERY_POINTS, key) or 0 for key in logs}
         if any(log.recovery_point < written[key] for key, log in logs.items()):
             self.write_recovery_points(logs.values)
 
     def write_recovery_points(self, logs_here: Callable[[], Iterable[LocalLog]]) -> None:
-        """Write down up to where each log of this directory is flushed.
+        """Write the offset up to which each log of this directory is flushed.
 
-        May be called on a worker thread: the logs are asked for when nobody else writes.
+        May be called on a worker thread: the logs are requested when no other thread writes.
         """
         with self._writing:
             points = {log.topic_partition: log.recovery_point for log in logs_here()}
             self._write(RECOVERY_POINTS, points)
 
     def write_log_starts(self, logs: Iterable[LocalLog]) -> None:
-        """Write down the starts that no segment's base says."""
+        """Write the log start offsets that are not a segment's base."""
         starts = {
             log.topic_partition: log.log_start_offset
             for log in logs
@@ -272,7 +272,7 @@ class LogDirectory:
         self._write(HIGH_WATERMARKS, self._high_watermarks)
 
     def high_watermark(self, key: TopicPartition) -> int:
-        """Return what was written down for a partition last, 0 if nothing was."""
+        """Return the last checkpointed high watermark of a partition, 0 without one."""
         return self._high_watermarks.get(key, 0)
 
     @property
@@ -281,9 +281,9 @@ class LogDirectory:
         return bool(self._stopped)
 
     def keep_high_watermark(self, key: TopicPartition, high_watermark: int) -> None:
-        """Keep that of a replica that is stopped, until it has a role again or is deleted.
+        """Keep the high watermark of a stopped replica, until it has a role again or is deleted.
 
-        Source: ReplicaManager.stopPartitions, which lets go of deleted replicas alone.
+        Source: ReplicaManager.stopPartitions, which drops deleted replicas alone.
         """
         self._stopped[key] = self._high_watermarks[key] = high_watermark
 
@@ -334,14 +334,14 @@ class LogDirectory:
         self.unlock()
 
     def unlock(self) -> None:
-        """Let other processes use the directory; the lock's file stays."""
+        """Unlock the directory for other processes; the lock's file stays."""
         unlock, self._unlock = self._unlock, None
         if unlock is not None:
             unlock()
 
 
 def _make_durably(files: Files, path: str) -> None:
-    """Make a directory, with its parents, that outlives a power cut; one that is there is fine.
+    """Create a directory, with its parents, that outlives a power cut; an existing one is fine.
 
     Source: LogManager.createAndValidateLogDirs. Differs: Kafka syncs the nearest parent alone.
     """
@@ -356,7 +356,7 @@ def _make_durably(files: Files, path: str) -> None:
 
 
 def remove_folder(files: Files, path: str) -> None:
-    """Remove a log's folder and its files; what is foreign in it, a folder or a link, stays."""
+    """Remove a log's folder and its files; foreign content, a folder or a link, stays."""
     for name in files.list_dir(path):
         with suppress(FileMissing):
             if not files.is_dir(f"{path}/{name}"):
@@ -366,7 +366,7 @@ def remove_folder(files: Files, path: str) -> None:
 
 
 def is_failure_of_directory(error: StorageError) -> bool:
-    """Return whether an error comes from the host and not from what a file says."""
+    """Return whether an error comes from the host and not from a file's content."""
     return isinstance(error, LogDirOffline | FileMissing | FileRefused)
 
 

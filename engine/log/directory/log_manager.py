@@ -10,8 +10,8 @@
 | kafka-delete-logs                    | removes a `-delete` directory after its delay            |
 | PeriodicProducerExpirationCheck      | producer.id.expiration.ms                                |
 
-An error of the host takes the directory offline: its logs are gone from here, the others go on, and
-`on_offline` gets which partitions that were. One thread owns all this; only loading uses a
+An error of the host takes the directory offline: its logs are removed, the others continue, and
+`on_offline` gets the affected partitions. One thread owns all this; only loading uses a
 thread for each directory.
 
 Crash story of the changes of names (each synced before the next step):
@@ -81,11 +81,11 @@ class LogManager:
     # Starting
 
     def start(self) -> dict[str, LoadedDirectory]:
-        """Open all directories and logs; returns what was found in each that works.
+        """Open all directories and logs; return the logs of each directory that works.
 
         A directory that fails goes offline. Errors: LogDirectoryLocked, ForeignLogDirectory,
-        DuplicateLog; KafkaStorageError when no directory is left. Nothing is open then, and what
-        was opened is recovered at the next start.
+        DuplicateLog; KafkaStorageError when no directory is left. Nothing is open then, and logs
+        opened so far are recovered at the next start.
         """
         loaded: dict[str, LoadedDirectory] = {}
         try:
@@ -96,6 +96,7 @@ class LogManager:
         return loaded
 
     def _start(self, loaded: dict[str, LoadedDirectory]) -> None:
+        """Open the directories and their loaded logs, and schedule the periodic tasks."""
         now_ms = self._around.clock.wall_ms()
         for directory in self.directories:
             with self._guarded(directory):
@@ -117,7 +118,7 @@ class LogManager:
             directory.unlock()
 
     def _load_all(self, loaded: dict[str, LoadedDirectory], now_ms: int) -> None:
-        """Load every directory on a thread of its own; those that fail go offline.
+        """Load every directory on a separate thread; those that fail go offline.
 
         Tasks that loading schedules begin when all threads have ended. Errors: the first that is no
         StorageError.
@@ -172,6 +173,7 @@ class LogManager:
             self._remove_later(directory, path, self._around.config_of("").file_delete_delay_ms)
 
     def _schedule(self) -> None:
+        """Schedule the periodic tasks; a period of Long.MAX_VALUE turns a task off."""
         config, tasks = self._config, self._around.tasks
         first = config.initial_task_delay_ms
         for name, period, steps in (
@@ -221,7 +223,7 @@ class LogManager:
         return self._home[log.directory].path
 
     def checkpointed_high_watermark(self, topic_partition: TopicPartition) -> int:
-        """Return what the checkpoint of a log's directory says, 0 without (PART-2)."""
+        """Return a log's high watermark from its directory's checkpoint, 0 without (PART-2)."""
         log = self._logs.get(topic_partition)
         if log is None:
             return 0
@@ -229,7 +231,7 @@ class LogManager:
         return max(min(stored, log.log_end_offset), log.log_start_offset)
 
     def keep_high_watermark(self, topic_partition: TopicPartition, high_watermark: int) -> None:
-        """Keep that of a replica that is stopped, for the checkpoints and for its next role."""
+        """Keep the high watermark of a stopped replica, for checkpoints and its next role."""
         log = self._logs.get(topic_partition)
         if log is not None:
             self._home[log.directory].keep_high_watermark(topic_partition, high_watermark)
@@ -267,7 +269,7 @@ class LogManager:
         raise KafkaStorageError(f"{home.path} is offline")
 
     def prefer(self, topic_partition: TopicPartition, directory: str) -> None:
-        """Make the log of a partition in a directory, once it is made (REPL-14)."""
+        """Choose the directory for the log of a partition, once it is created (REPL-14)."""
         self._placement.prefer(topic_partition, directory)
 
     def _make(self, home: LogDirectory, key: TopicPartition, path: str) -> LocalLog:
@@ -301,9 +303,9 @@ class LogManager:
     ) -> bool:
         """Rename the directories of a log, live and future, and remove them after their delay.
 
-        Returns whether there was one. It is put to those of its directory, for `note_deletions`:
+        Returns whether there was one. It is added to those of its directory, for `note_deletions`:
         that must follow before a log of the same name is made. Raises KafkaStorageError where a
-        directory fails meanwhile: the log comes back with it. `only_future` is told of nothing.
+        directory fails meanwhile: the log comes back with it. `only_future` keeps the live log.
         """
         is_deleted = False
         failed_homes: list[str] = []
@@ -347,7 +349,7 @@ class LogManager:
                 yield
 
     def mark_stray(self, topic_partition: TopicPartition, reason: str) -> bool:
-        """Put a log aside that the controller says is not ours; its files are kept."""
+        """Put a log aside that the controller has not assigned here; its files are kept."""
         log = self._logs.pop(topic_partition, None)
         if log is None:
             return False
@@ -363,7 +365,7 @@ class LogManager:
         return True
 
     def promote_future(self, topic_partition: TopicPartition) -> LocalLog:
-        """Put a log that has caught up in the place of the one it was copied from.
+        """Replace a log by its copy in another directory, which has caught up.
 
         Raises KafkaStorageError when its directory fails at that: before the renames are done the
         old one stays, afterwards the partition is offline with the directory.
@@ -405,7 +407,7 @@ class LogManager:
         try:
             log.rename_directory(path)
         finally:
-            # Nobody else knows it any more, also where that failed.
+            # The log is in no other list any more, also where that failed.
             log.close_files()
         del self._home[directory]
         home.cleaner_points.forget(log.topic_partition)
@@ -492,7 +494,7 @@ class LogManager:
             yield
 
     def reconfigure(self, topic: str | None = None) -> None:
-        """Give the logs of a topic its new settings, or all logs those of theirs."""
+        """Apply new settings to the logs of a topic, or to all logs."""
         config_of = cache(self._around.config_of)
         for log in self._all():
             name = log.topic_partition.topic
@@ -508,7 +510,7 @@ class LogManager:
         )
 
     def _write_truncated_points(self, directory: LogDirectory, key: TopicPartition) -> None:
-        """Write down what a truncation has lowered; called on a worker thread."""
+        """Write the points that a truncation has lowered; called on a worker thread."""
         self._write_recovery_points(directory)
         log = self._logs.get(key)
         if log is not None:
@@ -551,17 +553,18 @@ class LogManager:
     # Directories
 
     def take_offline(self, path: str, error: StorageError) -> None:
-        """Stop using a log directory after an error of the host; its logs are gone from here."""
+        """Stop using a log directory after an error of the host; its logs are removed."""
         for directory in self.directories:
             if directory.path == path and directory.is_online:
                 self._fail(directory, error)
 
     def _fail(self, directory: LogDirectory, error: StorageError) -> None:
+        """Take a directory offline: close its logs and report the lost partitions."""
         directory.offline = error
         lost = []
         for log in self._logs_in(directory):
             if self._futures.get(log.topic_partition) is log:
-                # What it was copied from is elsewhere, and goes on.
+                # The log that it was copied from is elsewhere, and continues.
                 del self._futures[log.topic_partition]
             elif self._logs.pop(log.topic_partition, None):
                 lost.append(log.topic_partition)
@@ -591,7 +594,7 @@ class LogManager:
         """Yield every log with its directory, as long as that is online."""
         for directory in self._online():
             for log in self._logs_in(directory):
-                # What one failure takes along may be a log of this list.
+                # One failure may remove other logs of this list.
                 if directory.is_online and self._home.get(log.directory) is directory:
                     yield directory, log
 

@@ -33,7 +33,7 @@ class LogPlacement:
         self._preferred: dict[TopicPartition, str] = {}
 
     def prefer(self, topic_partition: TopicPartition, directory: str) -> None:
-        """Make the log of a partition in a directory, once it is made."""
+        """Choose the directory for the log of a partition, once it is created."""
         self._preferred[topic_partition] = directory
 
     def directory_for(

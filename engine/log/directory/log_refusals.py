@@ -16,7 +16,7 @@ class KafkaStorageError(ApiError):
 
 
 class DuplicateLog(StorageError):
-    """Two directories have a live copy of one partition; nothing says which is the right one."""
+    """Two directories have a live copy of one partition; it is unknown which is the right one."""
 
     hint = (
         "remove the partition's directory below the log directory that failed most recently; if "

@@ -1,4 +1,4 @@
-"""What the logs of a broker go by: its settings, and what they ask of the broker around them."""
+"""The settings of a broker's logs, and the functions of the broker that they call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.model import TopicPartition
 
 
 class LogManagerConfig(NamedTuple):
-    """The broker's settings that logs go by, with Kafka's defaults."""
+    """The broker's settings for logs, with Kafka's defaults."""
 
     log_dirs: Sequence[str]
     broker_id: int
@@ -29,9 +29,9 @@ class LogManagerConfig(NamedTuple):
 
 
 class LogSurroundings(NamedTuple):
-    """What logs ask of the broker around them.
+    """The functions of the broker that logs call.
 
-    `on_offline` is told the directory, the error, and the partitions that were there. `run_all`
+    `on_offline` gets the directory, the error, and the partitions that were there. `run_all`
     loads the directories.
     """
 

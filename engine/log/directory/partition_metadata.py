@@ -2,7 +2,7 @@
 
 ```
 version: 0
-topic_id: 8K4IcCorRNC2tJ_T-wo19A      22 characters of base64url; no newline behind it
+topic_id: 8K4IcCorRNC2tJ_T-wo19A      22 characters of base64url; no newline after it
 ```
 
 Source: Kafka's PartitionMetadataFile; KIP-516.
@@ -34,7 +34,7 @@ class PartitionMetadataFile(NamedTuple):
 
 
 def parse_partition_metadata(content: bytes, path: str) -> PartitionMetadataFile:
-    """Return what a file's content says; raises CorruptFile."""
+    """Return the topic id in a file's content; raises CorruptFile."""
     try:
         lines = content.decode("utf-8").splitlines()
     except UnicodeDecodeError as error:
@@ -61,5 +61,5 @@ def encode_partition_metadata(metadata: PartitionMetadataFile) -> bytes:
 
 
 def read_partition_metadata(files: Files, path: str) -> PartitionMetadataFile:
-    """Return what a file says; raises CorruptFile."""
+    """Return the topic id in a file; raises CorruptFile."""
     return parse_partition_metadata(read_bounded(files, path, CHECKPOINT_BYTES_MAX), path)

@@ -1,4 +1,4 @@
-"""Reading side files whole, with a bound on what a file that is none of ours can take."""
+"""Read side files whole, with a bound on the size of a foreign file."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _lines(text: str) -> list[str]:
 
 
 def create_text_checkpoint(files: Files, path: str) -> None:
-    """Create a checkpoint that has nothing to say yet, empty as Kafka's is; one there is kept.
+    """Create an empty checkpoint, as Kafka does; an existing one is kept.
 
     Source: the constructor of CheckpointFile.
     """

@@ -1,15 +1,15 @@
-"""Whether the index files of a closed segment can be trusted, without reading them whole.
+"""Check whether the index files of a closed segment are good, without reading them whole.
 
 ```
 size 0                        no entries
 whole entries, the last one   good if it is at or above the base and the first one: zeros between
 not zero                      cost a look-up time, for it starts at an earlier entry, no more
-anything else                 read whole: preallocated space, bytes behind the last entry
+anything else                 read whole: preallocated space, bytes after the last entry
 ```
 
-Retention believes the last time of a .timeindex, and a look-up the last offset of an .index.
+Retention trusts the last time of a .timeindex, and a look-up the last offset of an .index.
 
-A start looks at every segment: 1,000 full ones have 5 GB of indexes.
+A start checks every segment: 1,000 full ones have 5 GB of indexes.
 
 Source: Kafka's OffsetIndex.sanityCheck, TimeIndex.sanityCheck, which a start leaves out.
 """
@@ -31,7 +31,7 @@ _RELATIVE_OFFSET = struct.Struct(">i")
 
 
 class IndexState(NamedTuple):
-    """What is wrong with an index file, None if nothing, and whether it has entries."""
+    """The fault of an index file, None if there is none, and whether it has entries."""
 
     problem: str | None
     has_entries: bool
@@ -75,7 +75,7 @@ def state_of_whole(index: OffsetIndex | TimeIndex) -> IndexState:
 def _state_by_ends(
     files: Files, path: str, entry_bytes: int, problem: Callable[[bytes, bytes], str | None]
 ) -> IndexState | None:
-    """Return the state as far as size and end entries say it, None if the rest is to be read."""
+    """Return the state if size and end entries determine it, None if the rest is to be read."""
     handle = files.open(path)
     try:
         size = handle.size_bytes()

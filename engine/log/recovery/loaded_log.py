@@ -1,4 +1,4 @@
-"""What a loader found out about a log: a `LocalLog` starts from it."""
+"""The result of loading a log: a `LocalLog` starts from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.log.segment_list import SegmentList
 
 
 class LoadedLog:
-    """What a loader has found out; a log starts from it."""
+    """The parts of a loaded log; a `LocalLog` starts from them."""
 
     __slots__ = (
         "epochs",

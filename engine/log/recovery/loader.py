@@ -157,6 +157,7 @@ class _Loader:
             segment.close_file()
 
     def load(self) -> LoadedLog:
+        """Load the log: complete renames, recover after a crash, restore epochs and producers."""
         request = self._request
         partition = self._finish_changes()
         self._snapshots = ProducerSnapshots(self._files, request.directory, partition.snapshots)
@@ -189,6 +190,7 @@ class _Loader:
     # 1 leftovers
 
     def _finish_changes(self) -> PartitionFiles:
+        """Complete or undo swaps of segments that a crash interrupted; return the files."""
         directory = self._request.directory
         partition = list_partition_files(self._files, directory)
         plan = plan_swaps(
@@ -259,7 +261,7 @@ class _Loader:
         return problem is not None
 
     def _has_good_indexes(self, segment: Segment) -> bool:
-        """Return whether .index and .timeindex fit the segment; logs what does not."""
+        """Return whether .index and .timeindex fit the segment; log the fault otherwise."""
         base = segment.base_offset
         index_path, times_path = segment.path(FileKind.INDEX), segment.path(FileKind.TIMEINDEX)
         try:
@@ -274,7 +276,7 @@ class _Loader:
             self._messages.index_corrupt(segment.path(FileKind.LOG), str(error))
             return False
         problem = index.problem or times.problem
-        # An index without entries beside batches was lost, or never written.
+        # An index without entries in a segment with batches was lost, or never written.
         is_short = segment.size_bytes <= 2 * self._request.config.index_interval_bytes
         if problem is None and not (is_short or index.has_entries or times.has_entries):
             problem = "no entry at all"
@@ -357,13 +359,13 @@ class _Loader:
         """Truncate a segment to its base by the indexes built so far.
 
         Batches stay only before one that ends at the base offset and has an index entry.
-        Source: the truncateTo behind Kafka's InvalidOffsetException in LogLoader.recoverLog.
+        Source: the truncateTo after Kafka's InvalidOffsetException in LogLoader.recoverLog.
         """
         self._drop_before_truncation(segment, later)
         segment.use_aborted([])
         segment.use_indexes(replay.builder.index, replay.builder.time_index)
         truncated_bytes = segment.truncate_to(segment.base_offset, self._request.now_ms)
-        # The producers have seen batches that are gone.
+        # The producers have seen batches that are removed.
         self._producers_end = -1
         end = find_end(segment.file, segment.index).next_offset
         self._log_truncation(segment, truncated_bytes, end)
@@ -385,7 +387,7 @@ class _Loader:
         self._messages.truncated(truncation)
 
     def _rebuild_producers_up_to(self, offset: int, why: _Pass) -> None:
-        """Have the state of producers as of an offset, from the newest snapshot and the batches."""
+        """Rebuild the state of producers as of an offset, from the newest snapshot on."""
         if self._producers_end == offset:
             return
         bases = self._segments.bases
@@ -435,8 +437,8 @@ class _Loader:
         if len(self._segments):
             active = self._segments.active
             end, good_bytes = find_end(active.file, active.index)
-            # The next append has to come right after a batch, no matter what the checkpoints have.
-            # Differs: Kafka believes the clean shutdown marker.
+            # The next append has to come right after a batch, whatever the checkpoints have.
+            # Differs: Kafka trusts the clean shutdown marker.
             if good_bytes < active.size_bytes:
                 self._recover(active, _Pass.BAD_INDEX)
                 end, _ = find_end(active.file, active.index)
@@ -444,7 +446,7 @@ class _Loader:
                 return end
             self._messages.ended_below_start(end, request.log_start_offset)
             self._drop(reversed(list(self._segments)), "the whole log")
-        # Before the new segment exists: epochs and snapshots of the old log would pass for its own.
+        # Before the new segment exists: epochs and snapshots of the old log would pass for its.
         self._epochs.clear()
         self._snapshots.remove_all()
         self._segments.add(
@@ -470,6 +472,7 @@ class _Loader:
     # 4 epochs
 
     def _read_epochs(self, partition: PartitionFiles) -> EpochStore:
+        """Return the leader epochs of the checkpoint; missing ones are read from the batches."""
         entries: list[EpochStart] | None = None
         name = leader_epoch_checkpoint.FILE_NAME
         path = partition.file_path(name)
@@ -499,6 +502,7 @@ class _Loader:
         return entries[0].start_offset > start
 
     def _epochs_of_batches(self, end_offset: int) -> list[EpochStart]:
+        """Return the epochs of the batches below an offset, as far as they are readable."""
         entries: list[EpochStart] = []
         for segment in self._segments:
             if segment.base_offset >= end_offset:
@@ -516,8 +520,9 @@ class _Loader:
     # 5 producers
 
     def _settle_producers(self, start: int, end: int) -> None:
+        """Rebuild the producer state, and write a snapshot at the log end offset."""
         self._snapshots.remove_strays(self._segments.bases)
-        # What was replayed for a recovery may begin before the log's start.
+        # The records replayed for a recovery may begin before the log's start.
         rebuild_producers(
             self._producers,
             self._snapshots,

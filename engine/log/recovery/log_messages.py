@@ -13,7 +13,7 @@ INFO   Rebuilt the indexes of segment <base>: …
 INFO   Removed <path>: <why>            Renamed <path> to <name>
 ```
 
-Loggers, heads and first words are Kafka's, since tools search for them; what was removed follows.
+Loggers, heads and first words are Kafka's, since tools search for them; the removed files follow.
 Source: kafka.log.LogLoader; Kafka's LogSegment.recover.
 """
 

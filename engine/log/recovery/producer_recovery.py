@@ -1,4 +1,4 @@
-"""Working a log's producers out from what is on disk, and asking them about a batch.
+"""Rebuild a log's producers from its files, and find batches that repeat stored ones.
 
 ```
 newest good snapshot in (log start, end]  →  every batch from there to the end
@@ -30,9 +30,9 @@ def rebuild_producers(
     expiration_ms: int,
     snapshots_wanted: Collection[int] = (),
 ) -> None:
-    """Make `producers` what they were at `end_offset`; snapshots out of bounds are removed.
+    """Restore the producers' state at `end_offset`; snapshots out of bounds are removed.
 
-    Where the log is read on, snapshots are written at the bases of segments among those wanted.
+    Where the log is read, snapshots are written at the bases of segments among those wanted.
     """
     start = load_producers(
         producers,
@@ -47,7 +47,7 @@ def rebuild_producers(
     for segment in segments.between(start, end_offset):
         if segment.base_offset in snapshots_wanted and segment.base_offset > start:
             snapshots.write(segment.base_offset, producers.to_entries())
-        # Behind damage in a segment nothing can be read, by anyone; the next one can.
+        # After damage in a segment nothing can be read; the next segment can.
         with suppress(CorruptRecord):
             for batch in segment.batches_from(start):
                 if batch.last_offset >= end_offset:
@@ -80,7 +80,7 @@ def repeated_batch(
 ) -> WrittenBatch | None:
     """Return the batch that this one repeats, None if a leader may write it.
 
-    `marked` is what `marker_of` a control batch says.
+    `marked` is the result of `marker_of` a control batch.
     Errors: those of `ProducerState.check_data` and `check_marker`.
     """
     if not batch.has_producer_id:

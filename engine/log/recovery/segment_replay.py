@@ -1,14 +1,14 @@
-"""One segment read through after a crash: how far it is good, and what its side files should say.
+"""Read one segment through after a crash: its good bytes, and the content of its side files.
 
 ```
 every batch   checksum · offsets within the segment · index entries as they are rebuilt
               a newer leader epoch · its producer · the end of a transaction
 ```
 
-An index entry that falls due and does not rise above the last one ends the pass: `disorder` says
-where, and the whole segment is no good.
+An index entry that falls due and does not rise above the last one ends the pass: `disorder`
+names it, and the whole segment is invalid.
 
-Most batches are records of the epoch before: `_see_fast` sees them by their header alone.
+Most batches are records of the epoch before: `_see_fast` notes them by their header alone.
 
 Source: Kafka's LogSegment.recover; LOG-12, L2, L3.
 """
@@ -43,7 +43,7 @@ _INT_MAX = (1 << 31) - 1
 
 
 class SegmentOffsetOverflow(StorageError):
-    """A batch has offsets that cannot be in its segment; nothing can be told from such a log."""
+    """A batch has offsets that cannot be in its segment; such a log cannot be used."""
 
     hint = "kctl logs repair cuts the log there"
 
@@ -78,10 +78,10 @@ class Disorder(NamedTuple):
 
 
 class SegmentReplay:
-    """What one pass over a segment finds, once `run`.
+    """The results of one pass over a segment, once `run`.
 
-    `good_bytes` and `next_offset` are behind the last good batch, `damage` says what ended the
-    pass before the end of the file. Epochs and producers are those
+    `good_bytes` and `next_offset` are the end of the last good batch, `damage` is the reason that
+    ended the pass before the end of the file. Epochs and producers are those
     of the log, as they are at the segment's base before, and at `next_offset` after.
     """
 
@@ -99,7 +99,7 @@ class SegmentReplay:
     def run(self, interval_bytes: int, *, skips_disorder: bool = False) -> None:
         """Read the .log to its end or its first bad batch; raises SegmentOffsetOverflow.
 
-        With `skips_disorder` the indexes lack what they cannot take, and the pass goes on.
+        With `skips_disorder` the indexes lack entries that do not rise, and the pass continues.
         """
         self.builder = IndexBuilder(
             self._segment.base_offset, interval_bytes, skips_disorder=skips_disorder
@@ -111,6 +111,7 @@ class SegmentReplay:
             self.disorder = Disorder(self.good_bytes, str(error))
 
     def _scan(self) -> None:
+        """Read the segment up to the first invalid batch; note its good bytes and damage."""
         scan = scan_batches(self._segment.file)
         epoch = self._epochs.latest_epoch
         try:
@@ -159,6 +160,7 @@ class SegmentReplay:
         return True
 
     def _see(self, position: int, batch: RecordBatch) -> None:
+        """Add one batch to the indexes, epochs and producers; its offset must fit the segment."""
         last_offset = batch.last_offset
         base = self._segment.base_offset
         if not 0 <= last_offset - base <= _INT_MAX:

@@ -1,4 +1,4 @@
-"""What becomes of the files that an interrupted change of segments left.
+"""Plan the recovery of the files that an interrupted change of segments left.
 
 A change writes `.cleaned` files, renames them to `.swap` from the highest base offset down, renames
 the segments they replace to `.deleted`, and renames `.swap` to live names. So, when it stopped:
@@ -32,7 +32,7 @@ from engine.naming import FileKind, FileState, SegmentFileName, parse_segment_fi
 
 
 class SwapPlan(NamedTuple):
-    """What to remove (with reasons) and then to rename.
+    """The files to remove (with reasons) and then to rename.
 
     `present` maps the name of each file of a segment afterwards to its name now, `logs` the base
     offset of each .log to its name now and its size in bytes.
@@ -45,9 +45,9 @@ class SwapPlan(NamedTuple):
 
 
 def plan_swaps(partition: PartitionFiles, end_of: Callable[[str], int]) -> SwapPlan:
-    """Return what a broker does with leftovers at start; nothing is touched.
+    """Return the plan for leftovers at start; no file is touched.
 
-    `end_of` gives the offset behind the last batch of a .log by its name, its base without one.
+    `end_of` returns the offset after the last batch of a .log by its name, its base without one.
     """
     removed, swaps = _sorted_leftovers(partition)
     sizes = _live_sizes(partition)
@@ -79,14 +79,14 @@ def plan_swaps(partition: PartitionFiles, end_of: Callable[[str], int]) -> SwapP
 
 
 def end_of_log_file(files: Files, path: str) -> int:
-    """Return the offset behind the last batch of a .log, its base offset without one."""
+    """Return the offset after the last batch of a .log, its base offset without one."""
     end = parse_segment_file(posixpath.basename(path)).base_offset
     file = files.open(path)
     try:
         for _, batch in scan_batches(file):
             end = batch.next_offset
     except CorruptRecord:
-        pass  # what is behind it is no batch, so the end is where it was
+        pass  # no batch follows, so the end is where it was
     finally:
         file.close()
     return end
@@ -135,7 +135,7 @@ def _replaced(
     swaps: Iterable[SegmentFileName],
     end_of: Callable[[str], int],
 ) -> list[SegmentFileName]:
-    """Return the live files that the finished .swap logs stand for."""
+    """Return the live files that the finished .swap logs replace."""
     logs = [swap for swap in swaps if swap.kind is FileKind.LOG]
     if not logs:
         return []

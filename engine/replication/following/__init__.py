@@ -1,1 +1,4 @@
-"""A broker's followers: what they fetch from leaders, and what becomes of it (PART-8 … PART-11)."""
+"""A broker's followers: their fetches from leaders, and the changes of their logs.
+
+Source: PART-8 … PART-11.
+"""

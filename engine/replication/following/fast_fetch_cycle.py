@@ -1,16 +1,16 @@
-"""The fast path of a fetch cycle: records of one partition come, and it asks from behind them.
+"""The fast path of a fetch cycle: records of one partition come, and the next fetch follows them.
 
 ```
- response ─ read ─┬─ records of one partition, as it was asked for ─ take ─ appended ─┬─> request
+ response ─ read ─┬─ records of one partition, as it was requested ─ take ─ appended ─┬─> request
     ^             │                                                                   │
-    │             └─ all else: decoded as any response, a round of `ReplicaFetcher`    └─> that too
+    │             └─ all else: decoded as any response, a cycle of `ReplicaFetcher`    └─> that too
     └──────────────────────────────── the leader waits <─────────────────────────────────┘
 ```
 
-A request of a session names what has moved. Where that is the one partition whose records have just
-been appended, and nothing else has changed since a whole round was asked, it is written without
-looking at the others. The leader's wait is the time of all such rounds together: then a whole one
-is asked again, and with it what had a back-off, was throttled or was added.
+A request of a session names the moved partitions. Where that is the one partition whose records
+were just appended, and nothing else has changed since the last whole cycle, it is written without
+a check of the others. The leader's wait is the time of all such cycles together: then a whole one
+is requested again, and with it partitions that had a back-off, were throttled or were added.
 
 Source: REPL-5, PART-9; D21.
 """
@@ -54,7 +54,7 @@ class FastFetchCycle:
         self._moved: TopicPartition | None = None
 
     def begin(self) -> None:
-        """Go on from a whole round that is asked now."""
+        """Continue from a whole cycle that is requested now."""
         self._until_ms = self._clock.monotonic_ms() + self._followed.config.max_wait_ms
 
     def read(self, frame: memoryview, version: int) -> _Fetched | None:
@@ -87,7 +87,7 @@ class FastFetchCycle:
         """Return the frame of the next request."""
         moved = self._moved
         assert moved is not None
-        # Only now: a request that is not sent tells the leader nothing.
+        # Only now: a request that is not sent changes nothing at the leader.
         spec = self._followed.request_on(moved)
         return self._session.encode_fast(
             self._client_id, correlation_id, self._version, moved, spec

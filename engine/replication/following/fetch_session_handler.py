@@ -1,15 +1,15 @@
-"""Fetch as a follower sends it in a fetch session, and what it reads in responses.
+"""Encode the Fetch requests of a follower's fetch session, and decode the responses.
 
 A follower has one fetch session with each leader, for each of its fetchers (KIP-227):
 
 | request | session id, epoch | partitions in it |
 |---|---|---|
 | the first, and after any failure | 0, 0 | all |
-| the next ones | the leader's id, 1, 2, … | what changed, and what to forget |
+| the next ones | the leader's id, 1, 2, … | the changes, and the partitions to forget |
 
 A leader without room for a session answers with id 0: each request is then a first one. Topics go
 by id where all of them have one. The handler knows which partitions the leader holds, and no
-position: `FollowedPartitions` owns those, and tells which have moved.
+position: `FollowedPartitions` owns those, and returns which have moved.
 
 Source: REPL-4, REPL-5, FET-1; Kafka's FetchSessionHandler.
 Differs: a leader that does not know version 12, which is one before Kafka 2.7, is not followed.
@@ -41,7 +41,7 @@ from engine.wire.fetch_bytes import (
     FIRST_WITH_TOPIC_IDS,
 )
 
-#: Before it a leader cannot say where logs part.
+#: Before it a leader cannot return where logs diverge.
 _LOWEST_FETCH: Final = 12
 _NO_SESSION: Final = 0
 _FIRST_EPOCH: Final = 0
@@ -60,12 +60,12 @@ class FetchSessionHandler:
         self._config = config
         self._session_id = _NO_SESSION
         self._epoch = _FIRST_EPOCH
-        #: What the leader holds, each with the id of its topic.
+        #: The partitions that the leader holds, each with the id of its topic.
         self._held: dict[TopicPartition, bytes | None] = {}
-        # What is held by id, once somebody has looked for it so.
+        # The same by id, once it was needed.
         self._by_id: dict[tuple[bytes | None, int], TopicPartition] | None = None
         self._uses_ids = False
-        #: What a leader of the same process goes by in place of all that.
+        #: The session at a leader of the same process, in place of all that.
         self._local: LocalSession | None = None
         self._local_params = FetchParams(
             replica_id, config.max_wait_ms, config.min_bytes, config.max_bytes, Isolation.LOG_END
@@ -73,7 +73,7 @@ class FetchSessionHandler:
 
     @property
     def is_first(self) -> bool:
-        """Return whether the next request, or the one on its way, asks for all."""
+        """Return whether the next request, or the one on its way, names all partitions."""
         return self._epoch == _FIRST_EPOCH
 
     @property
@@ -98,13 +98,13 @@ class FetchSessionHandler:
         give: Give | None = None,
         fast: FastExchange | None = None,
     ) -> Call:
-        """Return the request of a round; the session is that of its message, not of `local`.
+        """Return the request of a fetch cycle; the session is in its message, not in `local`.
 
-        `moved` are those whose position was another in the request before. `give` takes what a
-        local leader has of one partition while the round waits, `fast` the responses of a remote
+        `moved` are those whose position was another in the request before. `give` takes a local
+        leader's response for one partition while the cycle waits, `fast` the responses of a remote
         one with which the session continues on the fast path.
         """
-        # What is only forgotten goes by what it was asked by.
+        # Partitions that are only forgotten are named as they were requested.
         uses_ids = all(key in topic_ids for key in specs) if specs else self._uses_ids
 
         def message(version: int) -> messages.FetchRequest:
@@ -126,6 +126,7 @@ class FetchSessionHandler:
         moved: Set[TopicPartition],
         topic_ids: Mapping[TopicPartition, bytes] | None,
     ) -> messages.FetchRequest:
+        """Return the next Fetch of the session: changed partitions, and those to forget."""
         uses_ids = topic_ids is not None
         if uses_ids != self._uses_ids:
             self.reset()
@@ -152,6 +153,7 @@ class FetchSessionHandler:
         return request
 
     def _request(self, version: int) -> messages.FetchRequest:
+        """Return a Fetch request with the limits and replica id, without partitions."""
         config = self._config
         request = messages.FetchRequest(
             max_wait_ms=config.max_wait_ms,
@@ -169,7 +171,7 @@ class FetchSessionHandler:
     def answers(
         self, response: messages.FetchResponse
     ) -> list[tuple[TopicPartition, LeaderAnswer]]:
-        """Return what a response says of its partitions, and move the session on.
+        """Return the partitions of a response, and advance the session.
 
         An error of the response as a whole leaves none: the next request is a first one.
         """
@@ -195,7 +197,7 @@ class FetchSessionHandler:
         return answers
 
     def local_answers(self, fetched: LocalFetched) -> list[tuple[TopicPartition, LeaderAnswer]]:
-        """Return what a leader of the same process says, and go on with its session."""
+        """Return the response of a leader of the same process, and advance its session."""
         self._local = fetched.session
         return fetched.answers
 
@@ -203,7 +205,7 @@ class FetchSessionHandler:
         self._epoch = 1 if self._epoch == _LAST_EPOCH else self._epoch + 1
 
     def reset(self) -> None:
-        """Begin again with the next request: nothing is known of what the leader holds."""
+        """Restart with the next request: the leader's partitions are unknown."""
         self._session_id, self._epoch, self._held = _NO_SESSION, _FIRST_EPOCH, {}
         self._by_id = self._local = None
 
@@ -264,6 +266,7 @@ def _topics(
     topic_ids: Mapping[TopicPartition, bytes | None],
     version: int,
 ) -> list[messages.FetchRequest.FetchTopic]:
+    """Return the partitions to fetch by topic, by id in versions that have ids."""
     topics: dict[tuple[str, bytes | None], messages.FetchRequest.FetchTopic] = {}
     for key, spec in specs.items():
         (name, index), topic_id = key, topic_ids[key]
@@ -290,6 +293,7 @@ def _topics(
 def _forgotten(
     forgotten: Mapping[TopicPartition, bytes | None], version: int
 ) -> list[messages.FetchRequest.ForgottenTopic]:
+    """Return the partitions to forget by topic, by id in versions that have ids."""
     topics: dict[tuple[str, bytes | None], messages.FetchRequest.ForgottenTopic] = {}
     for (name, index), topic_id in forgotten.items():
         topic = topics.get((name, topic_id))

@@ -2,29 +2,29 @@
 
 | phase | comes after | meanwhile |
 |---|---|---|
-| FETCHING | the start, all three | it is asked for, except while it is delayed |
-| TRUNCATING | FETCHING, TRUNCATING | its leader's start and end are asked for |
-| ASKING_EPOCH | FETCHING | its leader is asked where an epoch ended |
+| FETCHING | the start, all three | it is fetched, except while it is delayed |
+| TRUNCATING | FETCHING, TRUNCATING | its leader's start and end are requested |
+| ASKING_EPOCH | FETCHING | the end of an epoch is requested from its leader |
 
 1. Following begins at the end of the local log, in the epoch of its last record (R10). A log
-without
-   epochs cannot say where it parts from the leader's: it is cut to its watermark first.
-2. An answer counts for the offset and the epoch that it was asked for; any other is late.
-3. Records are appended, and the next fetch is behind them: that tells the leader (HW-5).
-4. Where the leader says that the logs part, the own one is cut there; if it lacks the epoch that
-   the leader names, one of its own epochs goes, and the leader is asked again (REPL-2).
-5. Out of range: the leader's end and start decide. (B1) its end is below ours: cut to it. (A) its
-   start is above our end: all goes, and the log begins there. (B2) else: go on from our end.
-6. A fenced epoch: the partition is dropped, for the controller's next order says whom to follow.
-   Every other error: left alone for replica.fetch.backoff.ms, while the others go on.
-7. Records of a new epoch that do not follow on the end of the log: its leader has cleaned away what
-   was between, and is asked where the epoch before ended. Only then does the next fetch tell it
-   that the records are here: nobody leads, or is in sync, who has the start of an epoch wrong.
+   without epochs cannot show where it diverges from the leader's: it is truncated to its watermark
+   first.
+2. A response counts for the offset and the epoch that were requested; any other is late.
+3. Records are appended, and the next fetch follows them: by it the leader learns the end (HW-5).
+4. Where the leader's log diverges, the local one is truncated; if it lacks the epoch that
+   the leader names, one of its epochs is removed, and the leader is requested again (REPL-2).
+5. Out of range: the leader's end and start decide. (B1) its end is below ours: truncate to it. (A)
+   its start is above our end: restart the empty log there. (B2) else: continue from our end.
+6. A fenced epoch: the partition is dropped, for the controller's next order has the new leader.
+   Every other error: a back-off of replica.fetch.backoff.ms, while the others continue.
+7. Records of a new epoch that do not follow the end of the log: its leader has cleaned away those
+   between, and is requested for the end of the epoch before. Only then does the next fetch confirm
+   the records: no replica leads, or is in sync, that has the start of an epoch wrong.
 
 Source: PART-9, PART-10, PART-11, REPL-2, REPL-4, R9; Kafka's AbstractFetcherThread of 3.9, with
 truncation by Fetch as it is since inter.broker.protocol.version 2.7.
-Differs: rule 7. Kafka's take the first batch that is left for the start of the epoch. As leaders
-they tell a replica that led the epoch before to keep what it wrote alone below that batch.
+Differs: rule 7. Kafka's takes the first batch that is left for the start of the epoch. As leaders
+they have a replica that led the epoch before keep its unreplicated records below that batch.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from engine.replication.partition_types import EpochEnd
 
 
 class FetchPhase(Enum):
-    """What a followed partition is about."""
+    """The phase of a followed partition."""
 
     FETCHING = "fetching"
     TRUNCATING = "truncating"
@@ -66,7 +66,7 @@ class OwnLog(NamedTuple):
 class FetchState(NamedTuple):
     """A followed partition: its position, in the first four fields, and its phase.
 
-    Requests and fetch sessions read the position here, and keep none of their own. `lag` counts
+    Requests and fetch sessions read the position here, and keep no copy of it. `lag` counts
     offsets below the leader's watermark, None if unknown.
     """
 
@@ -84,7 +84,7 @@ class FetchState(NamedTuple):
         return cls(leader_epoch, own.log_end_offset, own.latest_epoch, own.log_start_offset)
 
     def is_due(self, now_ms: int) -> bool:
-        """Return whether it may be asked for: it is not delayed, or no longer."""
+        """Return whether it may be fetched: it is not delayed, or no longer."""
         return self.delayed_until_ms is None or self.delayed_until_ms <= now_ms
 
     @property
@@ -123,7 +123,7 @@ class FetchState(NamedTuple):
 
 
 class LeaderAnswer(NamedTuple):
-    """What a leader's Fetch response says of one partition; offsets are −1 where unknown."""
+    """A leader's Fetch response for one partition; offsets are −1 where unknown."""
 
     error_code: int
     high_watermark: int = -1
@@ -141,13 +141,13 @@ class AppendFetched(NamedTuple):
 
 
 class CutWhereParted(NamedTuple):
-    """Cut the log where it parts from the leader's, or nearer to there (rule 4)."""
+    """Truncate the log where it diverges from the leader's, or nearer to there (rule 4)."""
 
     diverging_epoch: EpochEnd
 
 
 class CutTo(NamedTuple):
-    """Remove all at and behind an offset."""
+    """Remove all records from an offset on."""
 
     offset: int
 
@@ -159,7 +159,7 @@ class RestartAt(NamedTuple):
 
 
 class CloseGap(NamedTuple):
-    """Let an epoch start where the leader's epoch before it ended, if the leader knew it."""
+    """Set an epoch's start to the leader's end of the epoch before it, if the leader has that."""
 
     gap: EpochGap
     end_before: EpochEnd
@@ -170,11 +170,11 @@ class GoOn(NamedTuple):
 
 
 class AskLeaderEnds(NamedTuple):
-    """Ask the leader where its log starts and ends (rule 5)."""
+    """Request the leader's log start and end (rule 5)."""
 
 
 class Rest(NamedTuple):
-    """Leave the partition alone for a while, because of an error."""
+    """Back off from the partition for a while, because of an error."""
 
     error_code: int
 
@@ -183,14 +183,14 @@ class Drop(NamedTuple):
     """Follow no more in this epoch (rule 6)."""
 
 
-#: What is done with the local log.
+#: A change of the local log.
 LogStep: TypeAlias = "AppendFetched | CutWhereParted | CutTo | RestartAt | CloseGap | GoOn"
-#: What an answer leads to.
+#: The step that a response leads to.
 FetchStep: TypeAlias = "LogStep | AskLeaderEnds | Rest | Drop"
 
 
 def after_answer(answer: LeaderAnswer) -> FetchStep:
-    """Return what a leader's answer to the latest fetch leads to."""
+    """Return the step that the leader's response to the latest fetch leads to."""
     if answer.error_code == NONE:
         if answer.diverging_epoch is not None:
             return CutWhereParted(answer.diverging_epoch)
@@ -199,12 +199,12 @@ def after_answer(answer: LeaderAnswer) -> FetchStep:
 
 
 def after_error(answer: LeaderAnswer) -> FetchStep:
-    """Return what an error that is not about the range leads to (rule 6)."""
+    """Return the step that an error other than an offset out of range leads to (rule 6)."""
     return Drop() if answer.error_code == FENCED_LEADER_EPOCH else Rest(answer.error_code)
 
 
 def after_leader_ends(own: OwnLog, leader_start_offset: int, leader_end_offset: int) -> LogStep:
-    """Return how a log out of its leader's range goes on (rule 5, PART-10).
+    """Return the step for a log out of its leader's range (rule 5, PART-10).
 
     Differs: the seeds' broker halts at B1 where unclean elections are forbidden; Kafka's have not
     since 2.0, nor does this one.
@@ -217,7 +217,7 @@ def after_leader_ends(own: OwnLog, leader_start_offset: int, leader_end_offset: 
 
 
 def start_behind(gap: EpochGap, end_before: EpochEnd) -> int:
-    """Return where an epoch behind a gap starts, by its leader's word on the one before (rule 7).
+    """Return the start of an epoch after a gap, by the leader's end of the one before (rule 7).
 
     A leader that does not know the epoch before leaves it where the local log ended.
     """
@@ -228,13 +228,13 @@ def start_behind(gap: EpochGap, end_before: EpochEnd) -> int:
 def truncation_offset(
     diverging: EpochEnd, own_epoch_end: EpochEnd | None, local_log_end_offset: int
 ) -> int:
-    """Return where to cut a log that parts from the leader's (rule 4, REPL-2, KIP-279).
+    """Return where to truncate a log that diverges from the leader's (rule 4, REPL-2, KIP-279).
 
     `own_epoch_end` is the local log's largest epoch up to the diverging one, and its end.
     """
     offset = diverging.end_offset
     if own_epoch_end is not None:
         epoch, end = own_epoch_end
-        # Without the epoch itself only what is behind the one before is known to be wrong.
+        # Without the epoch itself only the records after the one before are known to be wrong.
         offset = min(end, offset) if epoch == diverging.leader_epoch else end
     return min(offset, local_log_end_offset)

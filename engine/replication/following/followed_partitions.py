@@ -1,14 +1,14 @@
 """The partitions that are fetched from one leader over one connection: no I/O, no waiting.
 
 ```
-add ─> asked ──── one request for all that are due ────> taken ── each by its answer ─> local logs
+add ─> requested ─ one request for all that are due ──> taken ── each by its answer ─> local logs
         ^                                                  │ out of range      a new epoch │
-        ├── next round <── ends_taken <── leader's ends <──┴─ truncating       behind a gap│
-        └── next round <── epochs_taken <── end of the leader's epoch before <─────────────┘
+        ├── next cycle <── ends_taken <── leader's ends <──┴─ truncating        after a gap│
+        └── next cycle <── epochs_taken <── end of the leader's epoch before <─────────────┘
 ```
 
-One round at a time: the fetcher sends the leader what `requested` returns, and brings the answers
-to `taken`. An answer counts while the partition stands where it was asked for; any other is
+One cycle at a time: the fetcher sends the leader the result of `requested`, and passes responses
+to `taken`. A response counts while the partition has the requested position; any other is
 passed over. A failure of one partition never holds up the others.
 
 Source: PART-9, REPL-17; Kafka's AbstractFetcherThread. The rules are those of `fetch_state`.
@@ -70,14 +70,14 @@ class LeaderEnds(NamedTuple):
 
 
 class EpochQuestion(NamedTuple):
-    """Where the leader's epoch before a gap ended, asked in its own `leader_epoch`."""
+    """The leader's epoch before a gap, whose end is requested, and the present `leader_epoch`."""
 
     leader_epoch: int
     gap: EpochGap
 
 
 class EpochAnswer(NamedTuple):
-    """A leader's largest epoch up to the asked one and its end, −1 if unknown, or an error."""
+    """A leader's largest epoch up to the requested one and its end, −1 if unknown, or an error."""
 
     error_code: int
     leader_epoch: int = -1
@@ -102,14 +102,14 @@ class FollowedPartitions:
         self._held_back: set[TopicPartition] = set()
         self._clock = clock
         self.config = config or ReplicaFetcherConfig()
-        # Never none: what is due again in the same turn would be asked for before others go on.
+        # Never 0: a partition that is due in the same turn would be fetched before others continue.
         self._backoff_ms = max(1, self.config.backoff_ms)
         self._states: dict[TopicPartition, FetchState] = {}
         # Those whose position is that of the request on its way, or of the last one.
         self._asked: set[TopicPartition] = set()
         #: Of those that were requested last: those that had moved since the request before.
         self.moved: set[TopicPartition] = set()
-        #: All that was asked for is followed on: since `asked` records were appended, and no more.
+        #: All requested partitions continue: since `requested` records were appended, and no more.
         self.is_as_requested = False
 
     @property
@@ -118,7 +118,7 @@ class FollowedPartitions:
         return self._states
 
     def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
-        """Follow a partition in an epoch from now on; one that follows it already goes on."""
+        """Follow a partition in an epoch from now on; one in this epoch already continues."""
         state = self._states.get(topic_partition)
         if state is not None and state.leader_epoch == leader_epoch:
             return
@@ -139,7 +139,7 @@ class FollowedPartitions:
             self.is_as_requested = False
 
     def _put(self, topic_partition: TopicPartition, state: FetchState) -> None:
-        """Take the next state of a partition, whose position may have moved."""
+        """Set the next state of a partition, whose position may have moved."""
         before = self._states.get(topic_partition)
         if before is None or not state.has_position_of(before):
             self._asked.discard(topic_partition)
@@ -160,12 +160,12 @@ class FollowedPartitions:
             ids[key] = topic_id
         return ids
 
-    # Asking
+    # Requests
 
     def requested(self) -> dict[TopicPartition, FetchSpec]:
-        """Return what to ask the leader for: all that fetches and does not rest.
+        """Return the partitions to fetch: all in phase FETCHING without a back-off.
 
-        What lags is left out while a throttle holds it back (REPL-17).
+        Partitions that lag are left out while they are throttled (REPL-17).
         """
         specs = {}
         self._held_back.clear()
@@ -198,7 +198,7 @@ class FollowedPartitions:
         return new_tuple(FetchSpec, found)
 
     def request_on(self, topic_partition: TopicPartition) -> FetchSpec:
-        """Return what to ask next for a partition that `take_given` goes on with."""
+        """Return the next fetch of a partition for which `take_given` has returned True."""
         self._asked.add(topic_partition)
         return self._spec(topic_partition)
 
@@ -208,9 +208,9 @@ class FollowedPartitions:
         return {topic_partition: state.leader_epoch for topic_partition, state in due.items()}
 
     def requested_epoch_ends(self) -> dict[TopicPartition, EpochQuestion]:
-        """Return the partitions of which the leader has to tell where an epoch ended (rule 7).
+        """Return the partitions for which the leader must return the end of an epoch (rule 7).
 
-        One that has no such epoch any more, because its log was cut, is fetched on.
+        One that has no such epoch any more, because its log was truncated, is fetched again.
         """
         questions = {}
         for topic_partition, state in self._due(FetchPhase.ASKING_EPOCH).items():
@@ -230,10 +230,10 @@ class FollowedPartitions:
         }
 
     def next_due_ms(self) -> int | None:
-        """Return when the first of those that rest is due again (monotonic), None without one.
+        """Return when the first back-off ends (monotonic ms), None without one.
 
-        Those that a throttle holds back are looked at after a rest, if there are no others. Their
-        own delays may be over: that makes nothing due.
+        Throttled partitions are checked after a back-off, if there are no others. Their
+        delays may be over: that makes nothing due.
         """
         due = [
             state.delayed_until_ms
@@ -247,11 +247,11 @@ class FollowedPartitions:
     # Taking
 
     def taken(self, answers: Iterable[tuple[TopicPartition, LeaderAnswer]]) -> bool:
-        """Do what a leader's answers to a round lead to; what was not asked is passed over.
+        """Apply a leader's responses of a cycle; responses that were not requested are passed over.
 
-        False if one of a partition that is followed was not all taken: passed over, or its log cut
-        first. What it told, the leader's watermark for one, is not known here then; an error tells
-        nothing that has to be known.
+        False if the response of a followed partition was not applied whole: passed over, or its log
+        truncated first. Its values, the leader's watermark for one, are unknown here then; an error
+        has no values.
         """
         is_all_known = True
         for topic_partition, answer in answers:
@@ -264,7 +264,7 @@ class FollowedPartitions:
         return is_all_known
 
     def awaits(self, topic_partition: TopicPartition) -> bool:
-        """Return whether a partition has been asked for, and has not moved since."""
+        """Return whether a partition has been requested, and has not moved since."""
         return (
             topic_partition in self._asked
             and self._states[topic_partition].phase is FetchPhase.FETCHING
@@ -273,11 +273,11 @@ class FollowedPartitions:
     def take_given(
         self, topic_partition: TopicPartition, answer: LeaderAnswer, spec: FetchSpec | None = None
     ) -> bool:
-        """Append what a leader gives of one partition during a round, if it is awaited.
+        """Append a leader's records of one partition during a cycle, if it is awaited.
 
-        `spec` is what that answers, where the leader says. True if the partition is to be asked for
-        with `request_on`; False if that is for a new round to say: the answer is passed over, or
-        the partition rests.
+        `spec` is the request that they answer, if the leader has it. True if the partition is to be
+        fetched with `request_on`; False if a new cycle decides that: a response passed over, or
+        the partition has a back-off.
         """
         state = self._states.get(topic_partition)
         if (
@@ -304,7 +304,7 @@ class FollowedPartitions:
     def ends_taken(
         self, requested: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, LeaderEnds]
     ) -> None:
-        """Bring logs back into the range of their leader, by its ends; one left out rests."""
+        """Bring logs back into the range of their leader, by its ends; one left out backs off."""
         for topic_partition, leader_epoch in requested.items():
             state = self._states.get(topic_partition)
             if (
@@ -337,7 +337,7 @@ class FollowedPartitions:
         requested: Mapping[TopicPartition, EpochQuestion],
         answers: Mapping[TopicPartition, EpochAnswer],
     ) -> None:
-        """Let epochs start where their leader says (rule 7); one left out rests."""
+        """Set the starts of epochs to their leader's (rule 7); one left out gets a back-off."""
         for topic_partition, (leader_epoch, gap) in requested.items():
             state = self._states.get(topic_partition)
             if (
@@ -357,7 +357,7 @@ class FollowedPartitions:
                 self._take(topic_partition, CloseGap(gap, end_before))
 
     def unreached(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Let partitions rest whose leader gave no answer."""
+        """Back off from partitions whose leader did not respond."""
         for topic_partition in topic_partitions:
             if topic_partition in self._states:
                 self._rest(topic_partition)
@@ -365,6 +365,7 @@ class FollowedPartitions:
     def _take(
         self, topic_partition: TopicPartition, step: FetchStep, answer: LeaderAnswer | None = None
     ) -> None:
+        """Perform one step of a partition: truncation, back-off, removal, or a log change."""
         state = self._states[topic_partition]
         self.is_as_requested = False
         match step:
@@ -399,7 +400,7 @@ class FollowedPartitions:
             self._failed(topic_partition, failure)
             return None
         if self._states.get(topic_partition) is not state:
-            # What the change led to has moved it on.
+            # The step that the change led to has moved it.
             return None
         if own is None:
             self.remove(topic_partition)
@@ -409,7 +410,7 @@ class FollowedPartitions:
             lag = max(0, leader_watermark - own.log_end_offset)
         if isinstance(step, AppendFetched) and step.records:
             self._quota.record(topic_partition, len(step.records))
-            # Behind the others, so that each has its turn when a response is full.
+            # After the others, so that each has its turn when a response is full.
             del self._states[topic_partition]
         following = state.behind(own, lag)
         # No gap without a new epoch.
@@ -421,7 +422,7 @@ class FollowedPartitions:
     def _before_fetching(
         self, topic_partition: TopicPartition, following: FetchState
     ) -> FetchState:
-        """Return the state that asks for an epoch first, if the start of one is not known."""
+        """Return the state that requests an epoch first, if the start of one is not known."""
         if self._logs.epoch_gap(topic_partition, following.leader_epoch) is None:
             return following
         self.is_as_requested = False

@@ -1,6 +1,6 @@
 """The logs of a broker's followers, as its fetchers read and change them.
 
-All goes through partitions, and what they lead to through the replica manager: the log's end, the
+All changes go through partitions, and their effects through the replica manager: the log's end, the
 watermark and the operations that wait for them stay in step.
 
 Source: PART-9, D1; Kafka's ReplicaFetcherThread.
@@ -58,7 +58,7 @@ class FollowerLogs:
         return None if partition is None else partition.log.epochs.gap
 
     def begin(self, topic_partition: TopicPartition, leader_epoch: int) -> OwnLog | None:
-        """Return a log that is to be followed; one without epochs is cut to its watermark."""
+        """Return a log to follow; one without epochs is truncated to its watermark."""
         partition = self._find(topic_partition, leader_epoch)
         if partition is None:
             return None
@@ -69,7 +69,7 @@ class FollowerLogs:
     def perform(
         self, topic_partition: TopicPartition, leader_epoch: int, step: LogStep
     ) -> OwnLog | None:
-        """Do what a leader's answer leads to; returns the log as it is then, None if it is gone.
+        """Perform the step of a leader's response; return the log after it, None if it is deleted.
 
         The errors are those of the log; nothing is written then.
         """
@@ -105,7 +105,7 @@ class FollowerLogs:
         return _local_replica_log(partition)
 
     def failed(self, topic_partition: TopicPartition, failure: ApiError | StorageError) -> ApiError:
-        """Return what a failure of a log is to others; a directory's is told to the broker."""
+        """Return the error of a log's failure for others; a directory's is reported, too."""
         return self._replicas.answer_to(topic_partition, failure)
 
     def _find(self, topic_partition: TopicPartition, leader_epoch: int) -> Partition | None:
@@ -120,6 +120,7 @@ class FollowerLogs:
 
     @staticmethod
     def _truncate(partition: Partition, offset: int) -> None:
+        """Truncate a follower's log to an offset (exclusive end), with Kafka's log line."""
         end, watermark = partition.log.log_end_offset, partition.high_watermark
         if offset < watermark:
             _log.warning(
@@ -130,7 +131,7 @@ class FollowerLogs:
             )
         elif offset < end:
             _log.info("Truncating %s from %d to %d", partition.topic_partition, end, offset)
-        # Even if nothing is behind it: an epoch without records may be, unknown to the leader.
+        # Even if no record follows: an epoch without records may, unknown to the leader.
         partition.truncate_to(offset)
 
 

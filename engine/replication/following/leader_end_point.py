@@ -1,13 +1,13 @@
-"""One leader, as a fetcher asks it: the encoders of its questions, and the link that they go by.
+"""One leader of a fetcher: the encoders of its requests, and the link that sends them.
 
-| question | API |
+| request | API |
 |---|---|
-| records, and where logs part | Fetch, in a session (`FetchSessionHandler`) |
+| records, and where logs diverge | Fetch, in a session (`FetchSessionHandler`) |
 | where a log ends, where it starts | ListOffsets |
 | where the epoch before a gap ended | OffsetForLeaderEpoch |
 
-A leader of the same process is asked by a call, any other by frames: the link knows, and nobody
-else.
+A leader of the same process is called, any other gets frames: only the link knows the
+difference.
 
 Source: Kafka's LeaderEndPoint, LocalLeaderEndPoint and RemoteLeaderEndPoint.
 """
@@ -46,22 +46,22 @@ class LeaderLink(Protocol):
 
     @property
     def is_same(self) -> bool:
-        """Return whether the leader runs in this process, in the life that was asked last."""
+        """Return whether the leader runs in this process, in the life of the last request."""
         ...
 
     def ask(self, call: Call) -> Promise[Message]:
-        """Promise the response to a request; requests are served in the order they were asked."""
+        """Promise the response to a request; requests are served in the order of the calls."""
         ...
 
     def close(self) -> None:
-        """Let go of it; what is owed fails."""
+        """Close it; open requests fail."""
         ...
 
 
 class FetcherPorts(NamedTuple):
-    """What fetchers need of their broker.
+    """The parts of a broker that its fetchers need.
 
-    `epoch` is the broker's. `link` makes the way to a leader for a client of that id, None if the
+    `epoch` is the broker's. `link` opens the link to a leader for a client of that id, None if the
     leader cannot be reached.
     """
 
@@ -90,11 +90,11 @@ class LeaderEndPoint:
 
     @property
     def is_same(self) -> bool:
-        """Return whether the leader is a broker of this process, in the life asked last."""
+        """Return whether the leader runs in this process, in its life of the last request."""
         return self._link is not None and self._link.is_same
 
     def reach(self) -> bool:
-        """Make a link if there is none; returns whether there is one."""
+        """Open a link if there is none; return whether there is one."""
         if self._link is None:
             leader = self._ports.metadata_cache.brokers.get(self._leader_id)
             self._link = None if leader is None else self._ports.link(leader, self._client_id)
@@ -103,14 +103,14 @@ class LeaderEndPoint:
         return self._link is not None
 
     def let_go(self) -> None:
-        """Close the link; the next question is asked over another, in another session."""
+        """Close the link; the next request uses another, in another session."""
         link, self._link = self._link, None
         self.session.reset()
         if link is not None:
             link.close()
 
     def fetch(self, specs: Mapping[TopicPartition, FetchSpec], give: Give) -> Promise[Message]:
-        """Fetch what `FollowedPartitions.requested` has just returned.
+        """Fetch the partitions that `FollowedPartitions.requested` has just returned.
 
         `give` takes the records of one partition from a leader of this process while it waits.
         """
@@ -122,7 +122,7 @@ class LeaderEndPoint:
     def _topic_ids(
         self, specs: Mapping[TopicPartition, FetchSpec]
     ) -> Mapping[TopicPartition, bytes]:
-        """Return the ids that partitions are asked for by; some may have none.
+        """Return the topic ids to request partitions by; some may have none.
 
         That of the local log, for the metadata may be of an earlier or a later topic of the name.
         """
@@ -136,19 +136,19 @@ class LeaderEndPoint:
     def log_ends(
         self, requested: Mapping[TopicPartition, int]
     ) -> Promise[messages.ListOffsetsResponse]:
-        """Ask where logs end, for partitions with their leader epochs."""
+        """Request the log end offsets of partitions, given with their leader epochs."""
         return self._ask(_list_offsets(self._ports.broker_id, requested, LATEST))
 
     def log_starts(
         self, requested: Mapping[TopicPartition, int]
     ) -> Promise[messages.ListOffsetsResponse]:
-        """Ask where logs start, for partitions with their leader epochs."""
+        """Request the log start offsets of partitions, given with their leader epochs."""
         return self._ask(_list_offsets(self._ports.broker_id, requested, EARLIEST))
 
     def epoch_ends(
         self, requested: Mapping[TopicPartition, EpochQuestion]
     ) -> Promise[messages.OffsetForLeaderEpochResponse]:
-        """Ask where the epochs before gaps ended."""
+        """Request the ends of the epochs before gaps."""
         return self._ask(_epoch_ends(self._ports.broker_id, requested))
 
     def _ask(self, call: Call) -> Promise[Message]:
@@ -157,6 +157,7 @@ class LeaderEndPoint:
 
 
 def _list_offsets(replica_id: int, requested: Mapping[TopicPartition, int], timestamp: int) -> Call:
+    """Return a ListOffsets request for one timestamp of all partitions."""
     request = messages.ListOffsetsRequest
     topics: dict[str, messages.ListOffsetsRequest.ListOffsetsTopic] = {}
     for (name, index), leader_epoch in requested.items():
@@ -178,6 +179,7 @@ def offsets_of(response: messages.ListOffsetsResponse) -> Iterable[tuple[TopicPa
 
 
 def _epoch_ends(replica_id: int, requested: Mapping[TopicPartition, EpochQuestion]) -> Call:
+    """Return an OffsetForLeaderEpoch request for the epoch before each gap."""
     request = messages.OffsetForLeaderEpochRequest
     topics: dict[str, messages.OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = {}
     for (name, index), (leader_epoch, gap) in requested.items():
@@ -194,7 +196,7 @@ def _epoch_ends(replica_id: int, requested: Mapping[TopicPartition, EpochQuestio
 def epoch_ends_of(
     response: messages.OffsetForLeaderEpochResponse,
 ) -> dict[TopicPartition, EpochAnswer]:
-    """Return what a response says of each partition."""
+    """Return the epoch end or error of each partition in a response."""
     return {
         TopicPartition(topic.topic, row.partition): EpochAnswer(
             row.error_code, row.leader_epoch, row.end_offset

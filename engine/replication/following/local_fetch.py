@@ -19,9 +19,9 @@ from engine.replication.partition_types import FetchParams, FetchSpec
 
 
 class LocalFetch(NamedTuple):
-    """What a follower asks its leader; logs that know no id are left out of `topic_ids`.
+    """A follower's fetch at its leader; logs without an id are left out of `topic_ids`.
 
-    `session` is that of the last answer, None for a first request. `give` takes what comes of one
+    `session` is that of the last response, None for a first request. `give` takes records of one
     partition while the fetch waits; without it that ends the wait.
     """
 
@@ -33,7 +33,7 @@ class LocalFetch(NamedTuple):
 
 
 class LocalFetched(NamedTuple):
-    """What the leader answers of the partitions that have changed, and the session after that."""
+    """The leader's response for the partitions that have changed, and the session after that."""
 
     answers: list[tuple[TopicPartition, LeaderAnswer]]
     session: LocalSession

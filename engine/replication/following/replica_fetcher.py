@@ -3,12 +3,12 @@
 ```
         ┌── nothing due: until the first back-off ends ──┐
 _next ──┼── out of range: leader's end, leader's start ──┼─> a later turn: _next
-        ├── an epoch behind a gap: end of the one before ┤
+        ├── an epoch after a gap: end of the one before ─┤
         └── Fetch, the leader waits for records ─────────┘
               └── no leader, connection lost: back-off of all requested, a new link with the next
 ```
 
-A response is processed on a turn of its own: a local leader responds in the middle of its own work.
+A response is processed on a separate turn: a local leader responds in the middle of its work.
 The fetch at a local leader may be parked, and return one partition's records after the other
 (`ParkedFetch`). With a remote leader a fetch cycle continues by itself while the responses take the
 fast path (`FastFetchCycle`).
@@ -49,7 +49,7 @@ _log = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
 
 class ReplicaFetcher:
-    """Fetches what it is given from one leader, until it is closed (PART-9)."""
+    """Fetches its partitions from one leader, until it is closed (PART-9)."""
 
     def __init__(
         self, leader_id: int, followed: FollowedPartitions, ports: FetcherPorts, number: int = 0
@@ -70,11 +70,11 @@ class ReplicaFetcher:
         return self._leader.session.place
 
     def asks_for(self, topic_partition: TopicPartition) -> bool:
-        """Return whether the session has a partition: one that rests is not asked for."""
+        """Return whether the session has a partition: one with a back-off is not in it."""
         return self._leader.session.holds(topic_partition)
 
     def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
-        """Fetch a partition too, with the next round."""
+        """Add a partition to the next fetch cycle."""
         self.followed.add(topic_partition, leader_epoch)
         self._next_soon()
 
@@ -96,6 +96,7 @@ class ReplicaFetcher:
             cancel()
 
     def _next(self) -> None:
+        """Send the next request: log ends first, then epoch ends, then a fetch."""
         if self._is_closed:
             return
         followed, leader = self.followed, self._leader
@@ -141,6 +142,8 @@ class ReplicaFetcher:
         spec: FetchSpec,
         answer: LeaderAnswer,
     ) -> None:
+        """Apply a response that a local leader passes during a parked fetch, in its own turn."""
+
         def on_its_turn() -> None:
             # A replaced fetcher is not notified: its fetch went with it.
             if self._is_closed or not self._leader.is_same:
@@ -158,6 +161,7 @@ class ReplicaFetcher:
         promise: Promise[messages.FetchResponse | LocalFetched | None],
         specs: Mapping[TopicPartition, FetchSpec],
     ) -> None:
+        """Apply the response of a fetch and start the next fetch cycle."""
         if promise.error is not None:
             self._lost(specs, promise.error)
             return
@@ -181,7 +185,7 @@ class ReplicaFetcher:
                     self.followed.unreached(specs)
             answers = session.answers(response)
         if not self.followed.taken(answers):
-            # A session tells a watermark once: what was not taken is only told to a new one.
+            # A session sends a watermark once: one passed over is only sent in a new session.
             session.reset()
         self._next()
 
@@ -206,6 +210,7 @@ class ReplicaFetcher:
         requested: Mapping[TopicPartition, int],
         ends: dict[TopicPartition, LeaderEnds],
     ) -> None:
+        """Add the leader's log start offsets to its log ends, and apply both."""
         if promise.error is not None:
             self._lost(requested, promise.error)
             return

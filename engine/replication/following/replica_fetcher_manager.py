@@ -1,12 +1,12 @@
-"""Which fetcher follows which partition: as many to each leader as num.replica.fetchers says.
+"""Assign partitions to fetchers: num.replica.fetchers for each leader.
 
 ```
-fetch_from ── fetcher of (leader, number) ── not there? made ──> add
+fetch_from ── fetcher of (leader, number) ── created if absent ──> add
 stop       ── removed from its fetcher ── its last one? ───────> the fetcher is closed
 ```
 
-The number of a partition is that of Kafka's, so that what is seen in one place is looked for in
-the same one in the other.
+The number of a partition is that of Kafka's, so that an operator finds it at the same fetcher
+in both.
 
 Source: PART-8; Kafka's ReplicaFetcherManager.
 """
@@ -49,7 +49,7 @@ class ReplicaFetcherManager:
         logs: Callable[[], FollowerLogs],
         quota: ReplicationQuota,
     ) -> None:
-        """`fetcher_count` is the most for each leader; `logs` is asked when one is made."""
+        """Begin; `fetcher_count` is the most per leader; `logs` is called for each new fetcher."""
         self._ports = ports
         self._config = config
         self._fetcher_count = fetcher_count
@@ -97,21 +97,21 @@ class ReplicaFetcherManager:
                 self.fetch_from(FetchFrom(topic_partition, leader_id, state.leader_epoch))
 
     def begin_no_more(self) -> None:
-        """Go on with what is fetched, and begin nothing that is ordered from now on.
+        """Continue the present fetches, and begin none that is ordered from now on.
 
-        Differs: a broker of Kafka's that is about to stop follows those who took its place.
+        Differs: a broker of Kafka's that is about to stop follows the new leaders.
         """
         self._begins = False
 
     def close(self) -> None:
-        """Fetch nothing more, from nobody."""
+        """Stop all fetches."""
         self._is_stopped = True
         fetchers, self._fetchers = self._fetchers, {}
         for fetcher in fetchers.values():
             fetcher.close()
 
     def _remove(self, topic_partition: TopicPartition, *, spared: ReplicaFetcher | None) -> None:
-        """Take a partition from all fetchers but one; those that have none left are closed."""
+        """Remove a partition from all fetchers but one; fetchers without partitions are closed."""
         for key, fetcher in tuple(self._fetchers.items()):
             if fetcher is not spared:
                 fetcher.followed.remove(topic_partition)
