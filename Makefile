@@ -113,10 +113,12 @@ planner-clusters: $(VENV)/.dev-ready
 	HYPOTHESIS_PROFILE=wide $(BIN)/python -m pytest -n 2 tests/property/test_planner.py
 
 # A master and two workers of Spark on loopback, and a Connect server, whose tasks run in a Python
-# without kctl. A worker and a driver are killed on the way. Takes some minutes.
+# without kctl. A worker and a driver are killed on the way. Then every query on both engines and all
+# cases. Takes some minutes.
 spark-cluster: $(VENV)/.dev-ready
 	$(BIN)/pip install --quiet --editable '.[connect]'
 	KCTL_TEST_SPARK_CLUSTER=1 $(BIN)/python -m pytest tests/spark/test_cluster.py
+	KCTL_TEST_EVERY_CASE=1 $(BIN)/python -m pytest tests/spark/test_engines_agree.py
 
 # The jars of a Kafka release, whose dump tool ours is compared with on damaged logs.
 KAFKA_LIBS ?= libs
