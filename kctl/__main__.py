@@ -34,6 +34,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _dispatch(args: list[str]) -> int:
+    """Run the command that the first argument names; return the process's exit code."""
     if not args or args[0] in ("-h", "--help", "help"):
         sys.stdout.write(help_text())
         return exits.OK if args else exits.USAGE

@@ -59,6 +59,7 @@ def _budget_s() -> float:
 
 
 def _values(kind: str, words: Sequence[str], budget_s: float) -> list[str]:
+    """Return the words to offer for a kind of value; [] for a kind that is not known."""
     if kind == "contexts":
         from engine.host.real import RealFiles
         from kctl.context import load_profiles, profiles_path
@@ -85,6 +86,7 @@ def _outputs(words: Sequence[str]) -> list[str]:
 
 
 def _zookeepers() -> list[str]:
+    """Return the metadata store addresses of the embedded clusters that run on this machine."""
     from engine.cluster.data_directory import ClusterState, DataDirectory
     from engine.host.real import RealFiles
     from kctl.known_clusters import known_clusters
@@ -127,6 +129,7 @@ def _topics(words: Sequence[str], budget_s: float) -> list[str]:
 
 
 def _groups(words: Sequence[str], budget_s: float) -> list[str]:
+    """Return the ids of all groups that brokers list within the budget."""
     from engine.client.connection import Call, Response
     from engine.wire import messages
     from kctl.connect import connect

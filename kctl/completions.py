@@ -46,6 +46,7 @@ def _command_of(module: str) -> object:
 
 
 def _walk(path: str, summary: str, command: Any) -> list[CommandWords]:
+    """Return the words of a command and, depth first, of its subcommands."""
     children = getattr(command, "commands", {})
     shown = [param for param in command.params if not getattr(param, "hidden", False)]
     named = [
@@ -118,6 +119,7 @@ def _values_function(words: str, line: str) -> list[str]:
 
 
 def _bash(commands: list[CommandWords]) -> str:
+    """Return the completion script for bash."""
     cases = []
     for command in commands:
         words = [name for name, _ in command.children] + [name for name, _ in command.options]
@@ -175,6 +177,7 @@ def _bash(commands: list[CommandWords]) -> str:
 
 
 def _zsh(commands: list[CommandWords]) -> str:
+    """Return the completion script for zsh."""
     groups = "|".join(c.path for c in commands if c.children and c.path)
     lines = [
         "#compdef kctl",
@@ -218,6 +221,7 @@ def _zsh_entry(name: str, text: str) -> str:
 
 
 def _fish(commands: list[CommandWords]) -> str:
+    """Return the completion script for fish."""
     topic, broker = (" ".join(keys_of(kind)) for kind in ("topic-keys", "broker-keys"))
     lines = [
         "# fish completion for kctl; put it in ~/.config/fish/completions/kctl.fish.",

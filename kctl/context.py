@@ -163,6 +163,7 @@ def load_profiles(files: Files, path: str) -> Profiles:
 
 
 def _profile(path: str, name: object, fields: object) -> Profile:
+    """Return the profile of one context; raises BadContextFile for missing or mistyped fields."""
     if not isinstance(fields, dict) or not isinstance(fields.get("bootstrap_servers"), str):
         raise BadContextFile(path, f"context {name} has no `bootstrap_servers`")
     is_protected, is_read_only = (fields.get(key, False) for key in (_PROTECTED, _READ_ONLY))

@@ -159,6 +159,7 @@ def _concerned(
 def _concerned_by_choice(
     parameters: Mapping[str, Any], guarded: Mapping[str, Profile]
 ) -> list[str]:
+    """Return the guarded contexts that name the chosen cluster, or share an address with it."""
     from engine.host.real import RealFiles
 
     try:

@@ -52,6 +52,7 @@ def age_ms(text: str) -> int | None:
 
 
 def _relative_ms(text: str, now_ms: int | None) -> int | None:
+    """Return an age, `now`, `today` or `yesterday` as Unix ms (UTC days); None for other text."""
     age = age_ms(text)
     if age is None and text not in ("now", "today", "yesterday"):
         return None

@@ -51,6 +51,7 @@ def log_queries(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[Lo
 
 
 def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
+    """Return queries that this process runs, over committed records alone if requested."""
     from engine.analysis.isolation import Committed, committed_here
     from engine.analysis.local_query import require_local_engine, run_local_query
     from engine.host.source_files import SourceFiles
@@ -72,6 +73,7 @@ def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
 
 @contextmanager
 def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQueries]:
+    """Yield queries that Spark runs; stop the session after use."""
     from engine.analysis.isolation import Committed, committed_on_spark
     from engine.analysis.shipping import SCHEMA_PACKAGES, ship
     from engine.analysis.spark_query import run_query

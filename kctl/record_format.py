@@ -95,6 +95,7 @@ class RecordFormat:
 
 
 def _parse(template: str) -> list[bytes | _Letter]:
+    """Split a template into bytes and letters; raises UnreadableArgument for an unknown letter."""
     parts: list[bytes | _Letter] = []
     position = 0
     while position < len(template):

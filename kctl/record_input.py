@@ -161,6 +161,7 @@ def _number(number: object, name: str) -> int:
 
 
 def _bytes_of(row: Mapping[str, object], name: str, encoding_name: str) -> bytes | None:
+    """Return the bytes of a key or value by its encoding; None for null or a missing field."""
     text = row.get(f"{name}_base64")
     if text is not None:
         return _from_base64(_text(text, f"{name}_base64"), f"{name}_base64")
@@ -204,6 +205,7 @@ def _from_escapes(text: str, name: str) -> bytes:
 
 
 def _headers_of(row: Mapping[str, object]) -> tuple[Header, ...]:
+    """Return the headers of a record's row; raises _Wrong if they are malformed."""
     rows = row.get("headers")
     if rows is None:
         return ()

@@ -80,6 +80,7 @@ def decoding_of(
 
 
 def _source(wanted: WantedValues) -> SchemaSource:
+    """Return the schemas of a folder, or those of a registry."""
     if wanted.schemas is not None:
         from engine.host.real import RealFiles
         from engine.schemas.folder import SchemaFolder

@@ -69,6 +69,7 @@ def perform_command(
 
 
 def _act(client: KafkaClient, wanted: GivenCommand, out: TextIO) -> None:
+    """Print the cluster's id or endpoints, or unregister a broker."""
     if wanted.command.name == "unregister":
         _unregister(client, wanted.given.number("id", 0), out)
     elif wanted.command.name == "list-endpoints":

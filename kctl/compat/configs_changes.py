@@ -150,6 +150,7 @@ def _check_settings(
     added: Mapping[str, str],
     deleted: Sequence[str],
 ) -> None:
+    """Refuse unknown loggers, deletion of keys not set, and brokers' sensitive keys left out."""
     kind, name = entity
     settings = {entry.name: entry for entry in settings_of(client, kind, name)}
     if kind == "broker-loggers":

@@ -105,6 +105,7 @@ def check_options(given: GivenOptions) -> Entities:
 
 
 def _check_types(given: GivenOptions) -> None:
+    """Refuse repeated, unknown, missing or combined entity types; raises ConfigsRefused."""
     types = entity_types(given)
     twice = [kind for index, kind in enumerate(types) if kind in types[:index]]
     if twice:
@@ -134,6 +135,7 @@ def _check_types(given: GivenOptions) -> None:
 
 
 def _check_servers(given: GivenOptions) -> None:
+    """Refuse all but one of the server options; raises ConfigsRefused with the release's text."""
     count = sum(map(given.has, (*_SERVERS, "zookeeper")))
     if given.is_four:
         if count == 0:
@@ -164,6 +166,7 @@ def _check_servers(given: GivenOptions) -> None:
 
 
 def _check_names(given: GivenOptions, entities: Entities) -> None:
+    """Refuse entity names that are malformed, or missing where --describe needs one."""
     head = entities.types[0]
     if entities.has_name and {"brokers", "broker-loggers"} & set(entities.types):
         for option in ("entity-name", "broker", "broker-logger"):
@@ -196,6 +199,7 @@ def _is_address(text: str) -> bool:
 
 
 def _check_alter(given: GivenOptions, entities: Entities) -> None:
+    """Refuse --alter without an entity or without a change; raises ConfigsRefused."""
     if set(_MAY_BE_DEFAULT) & set(entities.types):
         if not entities.names:
             raise ConfigsRefused(

@@ -133,6 +133,7 @@ def _is_there(client: KafkaClient, kind: str, name: str) -> bool:
 def _print_resource(
     client: KafkaClient, kind: str, name: str, *, is_all: bool, out: TextIO
 ) -> None:
+    """Print the settings of one entity, of the default entity if the name is empty."""
     if name:
         out.write(f"{'All' if is_all else 'Dynamic'} configs for {kind[:-1]} {name} are:\n")
     else:
@@ -202,6 +203,7 @@ def _print_quotas(entity: QuotaEntity, quotas: dict[str, float], out: TextIO) ->
 
 
 def _print_credentials(client: KafkaClient, entities: Entities, out: TextIO) -> None:
+    """Print each user's SCRAM iterations; a user without credentials gets no line."""
     with admin_call("describeUserScramCredentials"):
         found = describe_credentials(client, entities.names)
     for user, credentials in found.items():

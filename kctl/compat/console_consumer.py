@@ -117,6 +117,7 @@ def _group_source(
 
 
 def _formatter(call: ToolCall, given: GivenOptions) -> Formatter:
+    """Return the formatter named, a warning printed where its name is the older one."""
     name = given.text("formatter") or _FORMATTER
     bare = name.removeprefix(_OLD_PACKAGE)
     if not call.is_four and name.startswith(_OLD_PACKAGE) and bare in _OLD_NAMES:

@@ -138,6 +138,7 @@ def _check_renamed(given: GivenOptions) -> None:
 
 
 def _warn_of_old_names(call: ToolCall, given: GivenOptions) -> None:
+    """Warn of options whose names release 4 deprecates."""
     for old, new in (
         ("property", "reader-property"),
         ("producer-property", "command-property"),
@@ -156,6 +157,7 @@ def _warn_of_old_names(call: ToolCall, given: GivenOptions) -> None:
 
 
 def _producer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
+    """Return the producer's properties: file, then pairs, then options of their names."""
     path = given.text("command-config") or given.text("producer.config")
     words = [*given.texts("producer-property"), *given.texts("command-property")]
     found = {"client.id": "console-producer", **call.properties(path), **pairs_of(words)}
@@ -216,6 +218,7 @@ def _produce(
     interrupts: HeldInterrupts,
     failures: _Failures,
 ) -> int:
+    """Send each line of stdin until its end, with a prompt at a console; return the exit code."""
     is_console = call.stdin.isatty() and call.out.isatty()
     try:
         _prompt(call, is_console=is_console)

@@ -245,6 +245,7 @@ class _Measured:
         return self._count > before
 
     def _print_interval(self, now_ms: int) -> None:
+        """Print the figures since the last interval; a time of 0 is the id of the one thread."""
         count, size, began_ms = self._reported
         elapsed_ms = now_ms - began_ms
         fetch_ms = elapsed_ms - self._join_ms_of_interval

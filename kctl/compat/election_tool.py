@@ -154,6 +154,7 @@ def _elect(
     partitions: Sequence[TopicPartition] | None,
     out: TextIO,
 ) -> None:
+    """Elect leaders and print the results; raises ToolFailure if an election failed."""
     try:
         results = elect_leaders(client, election, partitions)
     except (ApiError, TimedOut) as error:

@@ -105,6 +105,7 @@ def _print_dependencies(call: ToolCall, given: GivenOptions) -> None:
 
 
 def _describe(call: ToolCall, given: GivenOptions) -> None:
+    """Print each feature's supported range and finalized level, 0 for none."""
     servers = server_of(given)
     call.admit(["describe", *given.names()], servers)
     with call.client(servers, call.properties(given.text("command-config"))) as client:
@@ -142,6 +143,7 @@ def _level_text(name: str, level: int) -> str:
 
 
 def _update(call: ToolCall, name: str, given: GivenOptions) -> None:
+    """Change levels of features, print each result; raises TerseFailure if one failed."""
     servers = server_of(given)
     updates = _updates(name, given, call.release)
     if not updates:

@@ -159,6 +159,7 @@ def _partition(word: str, text: str) -> int:
 
 
 def _meaning(code: int, group_id: str) -> str:
+    """Return the tool's sentence for the error code of a deletion of offsets."""
     if code == INVALID_GROUP_ID:
         return f"'{group_id}' is not valid."
     if code == GROUP_ID_NOT_FOUND:

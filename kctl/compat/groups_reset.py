@@ -163,6 +163,7 @@ class OffsetReset:
         return []
 
     def _named_partitions(self) -> list[TopicPartition]:
+        """Return the partitions that --topic names, all of a topic without `:`."""
         topics = self._given.texts("topic")
         named = [key for topic in topics if ":" in topic for key in partitions_in(topic)]
         try:
@@ -197,6 +198,7 @@ class OffsetReset:
     def _offsets(
         self, group_id: str, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
+        """Return each partition's new offset by the scenario; raises OptionsRefused without one."""
         given, client = self._given, self._client
         if given.has("to-offset"):
             _refuse_repeated(partitions, given.number("to-offset", 0))
@@ -278,6 +280,7 @@ class OffsetReset:
         return {**known, **end_offsets(self._client, left)}
 
     def _from_file(self, group_id: str) -> dict[TopicPartition, int]:
+        """Return the offsets that the file of --from-file has for the group, within their logs."""
         path = self._given.needed("from-file")
         try:
             text = read_text(self._files, path)

@@ -147,6 +147,7 @@ def _print_offsets(
 
 
 def _print_members(group: GroupDescription, out: TextIO, err: TextIO, *, is_verbose: bool) -> None:
+    """Print the table of members in the layout of release 3; instance ids only if one is set."""
     members: Sequence[MemberView] = group.members
     # The header is printed also where there are no rows.
     measured = members if has_rows(group, len(members), out, err) else ()

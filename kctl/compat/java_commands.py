@@ -184,6 +184,7 @@ class _Reader:
         return values
 
     def _option(self, word: str) -> tuple[CommandOption, str | None]:
+        """Return the option of an argument and the value joined to it; accepts unique prefixes."""
         name, is_joined, joined = word.partition("=")
         for option in self._command.options:
             if name in (f"--{option.name}", f"-{option.short}"):
@@ -199,6 +200,7 @@ class _Reader:
         return self.refuse(f"unrecognized arguments: '{word}'")
 
     def _take(self, option: CommandOption, values: list[str]) -> None:
+        """Store an option's values; refuse excluded options, non-numbers, unknown choices."""
         one_of = self._command.one_of if option.name in self._command.one_of else ()
         for other in one_of:
             if other != option.name and other in self.values:

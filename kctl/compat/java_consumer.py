@@ -133,6 +133,7 @@ class PartitionSource:
         """Do nothing: there is no group to leave."""
 
     def _resolve(self) -> None:
+        """List offsets of partitions without a position and seek to them; raise lasting errors."""
         if not self._unresolved:
             return
         found = list_offsets(

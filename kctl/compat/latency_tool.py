@@ -119,6 +119,7 @@ def _given_of_four(call: ToolCall) -> GivenOptions | None:
 
 
 def _measure(call: ToolCall, given: GivenOptions) -> None:
+    """Send one record after another, wait until each is consumed, and print the latencies."""
     servers, topic = given.needed("bootstrap-server"), given.needed("topic")
     count = java_number(given.needed("num-records"))
     acks = given.needed("producer-acks")

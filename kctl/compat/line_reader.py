@@ -115,6 +115,7 @@ class LineReader:
         )
 
     def _header(self, pair: str) -> Header:
+        """Return one header; if lenient, text without a separator is a key with a null value."""
         how = self._format
         name, separator, value = pair.partition(how.header_key_separator)
         if not separator:

@@ -117,6 +117,7 @@ def perform(
 
 
 def _act(client: KafkaClient, given: GivenOptions, action: str, out: TextIO) -> None:
+    """Perform the action on client metrics resources that the options name."""
     if action == "alter":
         _alter(client, given, out)
     elif action == "list":
@@ -131,6 +132,7 @@ def _act(client: KafkaClient, given: GivenOptions, action: str, out: TextIO) -> 
 
 
 def _describe(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+    """Print the settings of one client metrics resource, or of all."""
     names = (
         [given.needed("name")]
         if given.has("name")
@@ -150,6 +152,7 @@ def _describe(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
 
 
 def _alter(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+    """Set or delete keys of a client metrics resource; without a name it gets a random one."""
     if given.has("name"):
         name = given.needed("name")
     else:

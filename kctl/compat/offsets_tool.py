@@ -165,6 +165,7 @@ def _print_offsets(
     out: TextIO,
     err: TextIO,
 ) -> None:
+    """Print the offset at a time of each wanted partition; report errors to `err`."""
     with admin_call("listTopics"):
         view = client.view(None)
     keys = [

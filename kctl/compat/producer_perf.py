@@ -114,6 +114,7 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
+    """Return the producer's properties: a default client id, the file, then the pairs."""
     if call.is_four:
         for old, new in (("producer-props", "property"), ("producer.config", "config")):
             if given.has(old):
@@ -159,6 +160,7 @@ class _Payloads:
             self._lines = self._read(call, path, given.text("payload-delimiter"))
 
     def _read(self, call: ToolCall, path: str, delimiter: str | None) -> list[bytes]:
+        """Return the payloads of a file; raises ToolFailure if it is missing or empty."""
         call.out.write(f"Reading payloads from: {os.path.abspath(path)}\n")
         call.flush()
         try:
@@ -255,6 +257,7 @@ def _send_all(
     pace: _Pace,
     stats: _Stats,
 ) -> None:
+    """Send all records at the wanted rate, in transactions of a duration if one is set."""
     clock = client.clock
     throttle, transaction, duration_ms = pace
     topic = given.needed("topic")

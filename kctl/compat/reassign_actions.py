@@ -205,6 +205,7 @@ class ReassignActions:
             raise ToolFailure(ADMIN_COMMAND_FAILED, f"Unknown broker id {unknown[0]}")
 
     def _current_of_topics(self, topics: Iterable[str]) -> Assignment:
+        """Return the current replicas of topics; raises ToolFailure for an unknown topic."""
         _check_names(topics)
         view = self._client.view(topics)
         for name in sorted(set(topics)):
@@ -265,6 +266,7 @@ class ReassignActions:
         current: Assignment,
         log_dirs: Mapping[Replica, str],
     ) -> None:
+        """Set the inter-broker and the log directory throttle; a negative rate sets none."""
         if settings.throttle < 0 and settings.log_dirs_throttle < 0:
             return
         self._print(_VERIFY_LATER)
@@ -296,6 +298,7 @@ class ReassignActions:
             raise TerseFailure("\n".join([heading, *failures]))
 
     def _move_log_dirs(self, paths: Mapping[Replica, str], timeout_ms: int) -> None:
+        """Start all moves between log directories, with retries until the timeout."""
         deadline_ms = self._client.clock.monotonic_ms() + timeout_ms
         left = dict(paths)
         while True:
@@ -317,6 +320,7 @@ class ReassignActions:
             self._client.links.pause(_PAUSE_MS)
 
     def _started(self, paths: Mapping[Replica, str]) -> list[Replica]:
+        """Request the moves; return those accepted, leave out replicas that do not exist yet."""
         by_broker: dict[int, dict[TopicPartition, str]] = {}
         for replica, path in paths.items():
             by_broker.setdefault(replica.broker_id, {})[replica.partition] = path
@@ -334,6 +338,7 @@ class ReassignActions:
         return started
 
     def _clear_throttles(self, proposal: Proposal) -> None:
+        """Clear the throttles of live and target brokers, then those of the topics."""
         alive = self._client.view([]).brokers
         named = {id_ for _, replicas in proposal.targets for id_ in replicas}
         broker_ids = sorted({*alive, *named})

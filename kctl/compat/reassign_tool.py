@@ -140,6 +140,7 @@ def perform(
 
 
 def _act(given: GivenOptions, action: str, actions: ReassignActions, files: Files) -> None:
+    """Read the file that the action needs, and perform the action."""
     if action == "list":
         actions.show_ongoing()
         return

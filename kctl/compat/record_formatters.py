@@ -76,6 +76,7 @@ class DefaultFormatter:
         return self._separator.join(fields) + self._line_end if fields else b""
 
     def _fields(self, printed: PrintedRecord) -> Iterator[bytes]:
+        """Yield the enabled parts of a printed record in the order of the Java formatter."""
         record = printed.record
         if self._shows_time:
             yield self._time(record)

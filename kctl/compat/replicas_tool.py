@@ -210,6 +210,7 @@ class _Verification:
     def _message(
         self, view: ClusterView, broker_id: int, partitions: list[TopicPartition]
     ) -> messages.FetchRequest:
+        """Return the Fetch request for the partitions that a broker has, at their next offsets."""
         request = messages.FetchRequest
         topics = [
             request.FetchTopic(

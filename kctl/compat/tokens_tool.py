@@ -181,6 +181,7 @@ def _needed_number(given: GivenOptions, name: str) -> int:
 
 
 def _create(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Create a delegation token and print it."""
     renewers = _principals(given, "renewer-principal")
     max_ms = _needed_number(given, "max-life-time-period")
     named = ", ".join(map(_principal_text, renewers))
@@ -196,6 +197,7 @@ def _create(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
 
 
 def _change_expiry(call: ToolCall, client: KafkaClient, given: GivenOptions, action: str) -> None:
+    """Renew or expire a delegation token by its HMAC, and print the new expiry time."""
     hmac = given.needed("hmac")
     option, word = (
         ("renew-time-period", "renew-time-period")
@@ -215,6 +217,7 @@ def _change_expiry(call: ToolCall, client: KafkaClient, given: GivenOptions, act
 
 
 def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Print the delegation tokens of the named owner."""
     owners = _principals(given, "owner-principal")
     if owners:
         named = ", ".join(map(_principal_text, owners))
@@ -229,6 +232,7 @@ def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
 
 
 def _print_tokens(call: ToolCall, tokens: Sequence[IssuedToken]) -> None:
+    """Print a table of delegation tokens, their HMACs in Base64."""
     call.out.write("\n" + _ROW.format(*_HEADS) + "\n")
     for token in tokens:
         row = _ROW.format(

@@ -242,6 +242,7 @@ def _servers(given: GivenOptions) -> str:
 
 
 def _cluster(tool: str, given: GivenOptions) -> ClusterOptions:
+    """Return the cluster to connect to, the properties file and the timeout of a tool."""
     timeout_s = _TABLE[tool].timeout_s
     if tool == CONSUMER_GROUPS:
         # The tool itself reports a time that is no number, when it begins.

@@ -193,6 +193,7 @@ def _print_topic(
     given: GivenOptions,
     out: TextIO,
 ) -> None:
+    """Print the line of a topic, unless only partitions or changed settings are requested."""
     overrides = [entry for entry in entries if not entry.is_default]
     if any(given.has(name) for name in _REPORTS):
         return
@@ -244,6 +245,7 @@ def _is_wanted(shown: _Shown, given: GivenOptions, live: Collection[int]) -> boo
 
 
 def _partition_line(shown: _Shown) -> str:
+    """Return the line of one partition, with the replicas that a reassignment adds and removes."""
     partition, move = shown.partition, shown.move
     cells = [
         f"\tTopic: {shown.topic}",

@@ -197,6 +197,7 @@ def _row(listing: TransactionListing) -> tuple[str, ...]:
 
 
 def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Print the state of a transactional id; raises TerseFailure if it is not known."""
     transactional_id = given.needed("transactional-id")
     what = f"Failed to describe transaction state of transactional-id `{transactional_id}`"
     try:
@@ -235,6 +236,7 @@ def _coordinator_id(client: KafkaClient, address: str) -> int:
 
 
 def _describe_producers(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Print the producers that a partition's leader, or the named broker, has state of."""
     producers = _producers(client, _partition(given), _broker_id(given))
     rows = [
         (
@@ -284,6 +286,7 @@ def _producers(
 
 
 def _abort(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Abort a producer's open transaction in one partition; raises TerseFailure."""
     del call
     partition = _partition(given)
     producer = _producer_to_end(client, given, partition)
@@ -346,6 +349,7 @@ def _terminate(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None
 
 
 def _find_hanging(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Print transactions that are idle for the timeout and that no coordinator will end."""
     if not given.has("topic") and not given.has("broker-id"):
         raise TerseFailure(
             "The `find-hanging` command requires either --topic or --broker-id to limit the "

@@ -81,6 +81,7 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
+    """Return the consumer's properties; options of the tool override those of the file."""
     found = call.properties(given.text("command-config") or given.text("consumer.config"))
     protocol = given.text("group-protocol") or CLASSIC
     if protocol.lower() == CLASSIC:

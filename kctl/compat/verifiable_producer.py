@@ -112,6 +112,7 @@ class _Sending:
         return code
 
     def _send(self, producer: JavaProducer) -> None:
+        """Send records at the wanted rate; a negative maximum means without an end."""
         clock = self._client.clock
         throttle = Throttle(self._rate, clock.wall_ms())
         polled_ms = clock.monotonic_ms()

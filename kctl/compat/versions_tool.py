@@ -103,6 +103,7 @@ def versions_text(offered: Mapping[int, VersionRange], release: Release) -> str:
 
 
 def _line(key: int, offered: VersionRange | None, release: Release) -> str:
+    """Return the line of one API: the broker's versions, and whether this release can use them."""
     # What no message of a release is left of keeps its name there.
     name = api_names(release.value).get(key) or api_names(Release.V3_9.value).get(key)
     named = f"UNKNOWN({key})" if name is None else f"{name}({key})"

@@ -59,6 +59,7 @@ def read_state_files(
 
 
 def _files(path: str) -> Iterator[str]:
+    """Yield the path, or a folder's state files sorted; raises BadStateFile without any."""
     if path == _STDIN or not RealFiles().is_dir(path):
         yield path
         return

@@ -99,6 +99,7 @@ def document_contexts(document: YamlValue) -> list[str] | None:
 
 
 def _read_document(document: YamlValue, sections: _Sections) -> None:
+    """Add the sections of one document; raises a fault for unknown keys or another version."""
     fields = document.mapping("a document")
     fields = {key: value for key, value in fields.items() if not key.startswith(EXTENSION)}
     _check_keys(fields, DOCUMENT, document)
@@ -127,6 +128,7 @@ def _check_keys(fields: Mapping[str, YamlValue], shape: Schema, at: YamlValue) -
 
 
 def _kept_topics(keep: YamlValue) -> list[str]:
+    """Return the regular expressions of topics to keep; raises a fault for an invalid one."""
     fields = keep.mapping("keep")
     _check_keys(fields, KEEP, keep)
     patterns = []
@@ -154,6 +156,7 @@ def _read_topics(section: YamlValue, sections: _Sections) -> None:
 
 
 def _topic(name: str, value: YamlValue) -> DeclaredTopic:
+    """Return a declared topic; raises a fault if its placement contradicts its counts."""
     fields = value.mapping(f"topic {name}")
     _check_keys(fields, TOPIC, value)
     placement = _placement(fields["placement"]) if "placement" in fields else ()
@@ -216,6 +219,7 @@ def _read_brokers(section: YamlValue, sections: _Sections) -> None:
 
 
 def _read_users(section: YamlValue, sections: _Sections) -> None:
+    """Add the declared users; SCRAM-SHA-512 is the mechanism of those that name none."""
     for name, value in section.mapping("users").items():
         if not name or name.startswith("User:"):
             raise value.fault(f"users: {name!r}: a name without User:")
@@ -231,6 +235,7 @@ def _read_users(section: YamlValue, sections: _Sections) -> None:
 
 
 def _mechanisms(value: YamlValue) -> dict[ScramMechanism, int | None]:
+    """Return the iterations of each SCRAM mechanism, None for the default; at least one."""
     found: dict[ScramMechanism, int | None] = {}
     if value.is_mapping:
         named = list(value.mapping("mechanisms").items())
@@ -278,6 +283,7 @@ def _read_acls(section: YamlValue, sections: _Sections) -> None:
 
 
 def _read_quotas(section: YamlValue, sections: _Sections) -> None:
+    """Add the declared quotas; raises a fault for a limit that its entity cannot have."""
     for value in section.items("quotas"):
         fields = value.mapping("an entry of quotas")
         _check_keys(fields, QUOTA, value)

@@ -147,6 +147,7 @@ def _variables(names: Iterable[str]) -> dict[str, str]:
 
 
 def _quotas(quotas: Mapping[Entity, Mapping[str, float]]) -> list[dict[str, Any]]:
+    """Return the quotas as a document, sorted by entity; whole limits as integers."""
     return [
         {
             **{
@@ -173,6 +174,7 @@ def _entry_key(rule: AclBinding) -> tuple[Any, ...]:
 
 
 def _entry(rules: list[AclBinding]) -> dict[str, Any]:
+    """Return one entry for access rules that differ in their operation alone."""
     pattern, entry = rules[0]
     fields: dict[str, Any] = {word_of(entry.permission): without_references(entry.principal)}
     if entry.host != WILDCARD_HOST:
@@ -187,6 +189,7 @@ def _entry(rules: list[AclBinding]) -> dict[str, Any]:
 
 
 def _yaml(document: dict[str, Any]) -> str:
+    """Return a document as YAML: keys in the given order, lists of words on one line."""
     import yaml
 
     class Dumper(yaml.SafeDumper):

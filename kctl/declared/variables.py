@@ -49,6 +49,7 @@ def without_references(text: str) -> str:
 
 
 def _value(match: re.Match[str], environment: Mapping[str, str]) -> str:
+    """Return the text for one reference; raises BadReference if malformed or without a value."""
     if match[0] == "$${":
         return "${"
     name = _NAME.fullmatch(match[1]) if match[0].endswith("}") else None

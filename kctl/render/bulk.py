@@ -89,6 +89,7 @@ def _count(varying: Mapping[str, Sequence[Any]]) -> int:
 
 
 def _add_json_column(layout: _Layout, values: Sequence[object]) -> None:
+    """Add a column of JSON texts; numbers and texts are encoded in bulk."""
     if isinstance(values, Numbers):
         layout.add_column(list(map(str, values)))
         return

@@ -116,6 +116,7 @@ class RowWriter:
             self.write({**shared, **{key: values[number] for key, values in varying.items()}})
 
     def _write_bulk(self, shared: Row, varying: Mapping[str, Sequence[Any]]) -> None:
+        """Write rows that differ in some columns alone, as one text."""
         from kctl.render.bulk import csv_rows, json_rows
 
         keys = [column.key for column in self._columns]

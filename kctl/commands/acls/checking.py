@@ -204,6 +204,7 @@ def _row(principal: str, question: Question, decision: AclDecision) -> OutputRow
 
 
 def _why(question: Question, decision: AclDecision) -> str:
+    """Return the reason of a decision: the rule that made it, or why no rule did."""
     if decision.rule is not None:
         return rule_text(decision.rule)
     operation = word_of(question.needed.operation)

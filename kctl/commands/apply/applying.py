@@ -243,6 +243,7 @@ def _settle(client: KafkaClient, steps: Sequence[StateStep]) -> None:
 
 
 def _print(steps: Sequence[StateStep], results: Sequence[StepResult], output: str) -> int:
+    """Print the result of each step; return the exit code, a problem if a step is not done."""
     rows = [
         {
             **step_row(number, step),

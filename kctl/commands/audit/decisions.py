@@ -175,6 +175,7 @@ def _lines(path: str) -> Iterator[str]:
 
 
 def _lines_of(stream: BinaryIO, path: str) -> Iterator[str]:
+    """Yield the lines of a log, which may be gzip; raises DamagedLog if it cannot be unpacked."""
     buffered = stream if isinstance(stream, BufferedReader) else None
     if buffered is None or not buffered.peek(len(_GZIP)).startswith(_GZIP):
         yield from (line.decode(errors="replace") for line in stream)
@@ -190,6 +191,7 @@ def _lines_of(stream: BinaryIO, path: str) -> Iterator[str]:
 
 
 def _row(line: AuditLine) -> OutputRow:
+    """Return one decision of the authorizer as an output row."""
     return {
         "time_ms": line.time_ms,
         "result": _result(line),
@@ -207,6 +209,7 @@ def _row(line: AuditLine) -> OutputRow:
 
 
 def _summary(lines: Iterable[AuditLine]) -> list[OutputRow]:
+    """Return a row for each result, principal, operation and resource, the most frequent first."""
     groups: dict[tuple[str, str, str, str], list[AuditLine]] = {}
     for line in lines:
         key = _result(line), line.principal, line.operation, _resource_text(line)

@@ -183,6 +183,7 @@ class _Counts:
 
 
 def _disk_row(dirs: list[LogDirView]) -> dict[str, object]:
+    """Return the columns on a broker's log directories; None for free bytes that are not known."""
     free = [d.usable_bytes for d in dirs if d.usable_bytes is not None]
     return {
         "size_bytes": sum(r.size_bytes for d in dirs for r in d.replicas),
@@ -251,6 +252,7 @@ def _log_dir_row(broker_id: int, log_dir: LogDirView) -> dict[str, object]:
 
 
 def _replica_rows(broker_id: int, log_dir: LogDirView) -> list[dict[str, object]]:
+    """Return one row for each replica, future replicas included, in a log directory."""
     return [
         {
             "broker_id": broker_id,

@@ -175,6 +175,7 @@ def _run_here(data: DataDirectory, plan: ClusterPlan, turn: ExitStack, output: s
 
 
 def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
+    """Return the plan to start with: the stored one, with the options of this command over it."""
     given = set()
     plan = ClusterPlan(settings=_settings(data, request))
     if request.insecure:

@@ -75,6 +75,7 @@ def _question(data: DataDirectory, found: Repair) -> str:
 
 
 def _rows(found: Repair, result: str) -> list[dict[str, object]]:
+    """Return a row for each repaired file, then one for each recovered topic."""
     rows: list[dict[str, object]] = [
         {"kind": "file", "name": path, "result": result, "reason": reason}
         for path, reason in found.reasons.items()

@@ -137,6 +137,7 @@ def secure_settings(data: DataDirectory, files: Files) -> dict[str, str]:
 
 
 def _make_files(secured: SecuredFiles, files: Files, entropy: Entropy) -> None:
+    """Create the missing certificates and properties files of the broker and administrator."""
     files.make_dir(secured.folder)
     os.chmod(secured.folder, 0o700)
     if not files.exists(secured.keystore):
@@ -205,6 +206,7 @@ def complete_securing(data: DataDirectory, servers: str, timeout_s: float) -> No
 
 
 def _client(files: Files, path: str, servers: str, timeout_s: float) -> KafkaClient:
+    """Return a client of the cluster that logs in with the properties of a file."""
     from engine.client.blocking import KafkaClient
     from kctl.connect import real_host
 
@@ -251,6 +253,7 @@ def check_context(data: DataDirectory) -> None:
 
 
 def _keep_context(data: DataDirectory, servers: str) -> None:
+    """Store the administrator's context, unless one of that name has other credentials."""
     name, properties = context_name(data), secured_files(data).admin_properties
 
     def kept(profiles: Profiles) -> Profiles | None:

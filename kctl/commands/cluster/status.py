@@ -63,6 +63,7 @@ def show_status(data: str | None, output: str) -> int:
 
 
 def _show_tables(row: OutputRow, output: str) -> None:
+    """Print the cluster's health, then the tables of brokers, throttles and faults."""
     columns = [column for column in HEALTH_COLUMNS if column.key not in _BELOW]
     write_object(columns, row, output)
     if row["brokers"]:

@@ -105,6 +105,7 @@ class _KnownLog(NamedTuple):
         return row
 
     def _reported_row(self, state: LogCompaction) -> dict[str, object]:
+        """Return the row of a log whose compaction state the broker itself reports."""
         return {
             **self.history.topic_partition._asdict(),
             "size_bytes": state.size_bytes,

@@ -276,6 +276,7 @@ def _progress(before: Replicas, now: Replicas, lasting_s: float) -> str:
 
 
 def _run_row(key: CleanedReplica, before: LogCompaction, after: LogCompaction) -> OutputRow:
+    """Return what the cleaning freed; None for figures of a log that was not cleaned meanwhile."""
     last = after.last if after.last != before.last or before.phase in _AT_WORK else None
     freed = 0 if last is None else last.before_bytes - last.after_bytes
     if last is not None and before.log_end_offset == after.log_end_offset:

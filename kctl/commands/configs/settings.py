@@ -238,6 +238,7 @@ def _label(resource: Resource) -> str:
 
 
 def _row(resource: Resource, entry: ConfigEntry, *, is_table: bool) -> OutputRow:
+    """Return one setting as a row; the documentation without markup if it goes to a table."""
     row = {
         "resource_type": _KINDS[resource.kind],
         "resource_name": resource.name or _DEFAULTS,

@@ -132,6 +132,7 @@ def consume_records(options: ClusterOptions, request: ConsumeRequest) -> int:
 
 
 def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldInterrupts) -> int:
+    """Print records, as a group's member or from given offsets; return the exit code."""
     decoder = schema_decoder(
         request.schema_registry, request.schemas, os.environ, options.timeout_s
     )

@@ -116,6 +116,7 @@ def _with_changes_of(
 
 
 def _guards(profile: Profile) -> str:
+    """Return the guards of a context as the end of a message, or "" if it has none."""
     words = [
         word
         for word, is_set in (
@@ -173,6 +174,7 @@ def _with_id(
 
 
 def _ask_for_id(profile: Profile) -> str | None:
+    """Return the id of the cluster at a profile's addresses, None if the brokers have none."""
     from engine.client.blocking import KafkaClient
     from kctl.connect import client_settings_of, real_host
 

@@ -299,6 +299,7 @@ def _print_retry(error: EngineError) -> None:
 
 
 def _print_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
+    """Report why a copy failed, what its principal may need, and how to continue."""
     # That a transaction ends is the copy's affair; why it does is the operator's.
     cause = error.cause if isinstance(error, TransactionFailed) else error
     report_error(cause, "destination" if isinstance(error, TransactionFailed) else None)
@@ -355,6 +356,7 @@ def _end(request: CopyRequest, job: _Job, ended: _Ended) -> int:
 
 
 def _rows(job: _Job, ended: _Ended) -> list[OutputRow]:
+    """Return one row for each topic: offsets and records copied and left, and the result."""
     plan, run = job.plan, ended.run
     missing = {topic.name for topic in job.topics.missing}
     rows: list[OutputRow] = []

@@ -156,6 +156,7 @@ def require_same_source(source: KafkaClient, plan: TopicCopy) -> None:
 def _ends(
     source: KafkaClient, topics: tuple[CopiedTopic, ...], request: CopyRequest
 ) -> dict[TopicPartition, PartitionEnds]:
+    """Return first, end, start and stop offset of each source partition; raises the first error."""
     now_ms = source.clock.wall_ms()
     start, until = parse_point(request.start, now_ms), parse_point(request.until, now_ms)
     keys = [

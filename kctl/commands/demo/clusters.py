@@ -59,6 +59,7 @@ def demo_cluster(options: ClusterOptions, plan: ClusterPlan) -> Iterator[DemoClu
 
 
 def _named_cluster(options: ClusterOptions) -> DemoCluster:
+    """Return the cluster that the options or the current context name, with its properties."""
     from engine.config.java_properties import parse_properties
     from engine.host.real import RealFiles
     from kctl.context import choose

@@ -73,6 +73,8 @@ def _run(
     request: ProduceConsumeRequest,
     interrupts: HeldInterrupts,
 ) -> int:
+    """Produce and consume records, print each, then the rate; delete the group of the run."""
+
     def let_interrupt() -> None:
         with interrupts.allowed():
             pass
@@ -107,6 +109,7 @@ class _Printer:
         self._next_flush_ms = 0
 
     def print(self, record: SeenRecord) -> None:
+        """Write one produced or consumed record; flush the output once in `_EVERY_MS` at most."""
         self._writer.write(
             {
                 "event": "produced" if record.is_sent else "consumed",

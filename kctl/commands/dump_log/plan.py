@@ -72,6 +72,7 @@ class DumpPlan:
         return progress
 
     def _text(self, paths: list[str], options: DumpOptions) -> int:
+        """Print files as kafka-dump-log does, remarks to stderr; return the exit code."""
         from engine.dump.output import Output
         from engine.dump.session import DumpSession
         from kctl.render.visible import VisibleStream
@@ -96,6 +97,7 @@ class DumpPlan:
         return self._exit_code(summary.problem_count, options)
 
     def _rows(self, paths: list[str], options: DumpOptions) -> int:
+        """Print files as rows, whose columns change with the kind of file; return the exit code."""
         from engine.dump.rows import RowDump
         from engine.native.bulk_reading import BulkReading
         from kctl.render import Column, RowWriter
@@ -172,6 +174,7 @@ class DumpPlan:
         return WrongUsage(f"{path}: no .log file in this directory")
 
     def _options(self) -> DumpOptions:
+        """Return the dump's options; an option that selects records implies a deep dump."""
         given = self._given
         filters = self._filters()
         max_bytes, log_fault = _whole_number("--max-bytes", given["max_bytes"])
@@ -208,6 +211,7 @@ class DumpPlan:
         return PairDecoder(key or _DEFAULT_CLASS, value or _DEFAULT_CLASS, self._version)
 
     def _filters(self) -> Filters:
+        """Return the conditions on offset, time, producer and content that a record must meet."""
         from kctl.content_filters import content_filters
         from kctl.iso_times import parse_time_ms
 

@@ -56,6 +56,7 @@ def show_events(options: ClusterOptions, request: EventsRequest) -> int:
 def _watch(
     client: KafkaClient, request: EventsRequest, writer: RowWriter, every_ms: int, timeout_ms: int
 ) -> None:
+    """Write the changes between snapshots: once, or with --follow until the count is reached."""
     snapshot = take_snapshot(client, timeout_ms)
     is_lost = False
     while True:

@@ -103,6 +103,8 @@ def _matching(topics: Mapping[str, ClusterTopic], pattern: str) -> dict[str, Clu
 
 
 def _write(state: CurrentState, kinds: Sequence[ResourceKind], request: ExportRequest) -> None:
+    """Write the state to stdout, to one file, or to one file for each kind in a folder."""
+
     def text(of: Sequence[ResourceKind]) -> str:
         return state_text(state, of, with_placement=request.placement)
 

@@ -90,6 +90,7 @@ class MetricPages:
 
 
 def _serve(exporter: Exporter, request: ExporterRequest) -> int:
+    """Serve the metrics over HTTP until Ctrl-C."""
     from engine.host.http_server import PageServer, ServedPage
 
     pages: dict[str, Page] = {

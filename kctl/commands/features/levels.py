@@ -107,6 +107,7 @@ def _features(client: KafkaClient) -> tuple[ClusterFeatures, int]:
 
 
 def _list_row(feature: ClusterFeature, epoch: int | None) -> OutputRow:
+    """Return one feature's finalized level and supported range as a row."""
     supported = feature.supported
     return {
         "feature": feature.name,
@@ -204,6 +205,7 @@ def _question(
     updates: Sequence[FeatureUpdate],
     request: LevelsRequest,
 ) -> str:
+    """Return the question to confirm: the levels before and after, and what cannot be undone."""
     changes = ", ".join(
         f"{it.feature} from {level_text(it.feature, features.by_name[it.feature].level)}"
         f" to {level_text(it.feature, it.level)}"

@@ -134,6 +134,7 @@ def describe(options: ClusterOptions, group_ids: list[str], output: str) -> int:
 
 
 def _description_row(client: KafkaClient, group_id: str) -> OutputRow:
+    """Return a group's state with the sum of its lags, None if a partition's end is not known."""
     group = existing_group(client, group_id)
     committed = committed_offsets(client, group_id)
     partitions = {*committed, *owners(group)}

@@ -240,6 +240,7 @@ class GroupReset:
     def _new_offsets(
         self, partitions: Collection[TopicPartition], committed: Mapping[TopicPartition, int]
     ) -> NewOffsets:
+        """Return the new offset of each partition by the option that was given."""
         request = self._request
         if request.to_earliest:
             return self._at(dict.fromkeys(partitions, EARLIEST))

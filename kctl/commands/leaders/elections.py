@@ -98,6 +98,7 @@ def _all(words: Sequence[str]) -> str | None:
 def _chosen(
     client: KafkaClient, words: list[str], match: str | None
 ) -> tuple[ClusterView, list[TopicPartition], list[EngineError]]:
+    """Return the view, the selected partitions that exist, and an error for each that does not."""
     if match == ".*" and not words:
         # A cluster without topics has nothing to show, and that is no mistake.
         view = client.view(None)

@@ -154,6 +154,7 @@ def _lower_checkpoints(plans: list[RepairPlan], request: RepairRequest, log_dir:
 
 
 def _summarize(plans: list[RepairPlan]) -> None:
+    """Report the counts of actions, then the bytes lost and the overlaps kept in each partition."""
     actions = sum(len(plan.actions) for plan in plans)
     notify(f"{counted(len(plans), 'partition')}, {counted(actions, 'action')}")
     for plan in plans:

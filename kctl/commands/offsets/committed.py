@@ -142,6 +142,7 @@ def _decoded(key: bytes, value: bytes | None) -> CoordinatorRecord:
 
 
 def _row(commit: Commit) -> OutputRow:
+    """Return a record of __consumer_offsets as a row; a tombstone has no committed offset."""
     value = commit.value
     commit_ms = commit.source.timestamp_ms if value is None else value.commit_timestamp
     return {

@@ -275,6 +275,7 @@ class FileRecords:
 
 
 def _content(path: str) -> bytes:
+    """Return a file's bytes, those of stdin for `-`; raises FileTooLong above the limit."""
     if path == "-":
         import sys
 

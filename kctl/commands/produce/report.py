@@ -92,6 +92,7 @@ class ProduceReport:
                 self._writer.write(row)
 
     def _take_failure(self, result: BatchResult, error: EngineError) -> None:
+        """Count the lost records of a batch; report an error once for each partition."""
         batch = result.batch
         places = list(batch.places)
         if batch.record_count == 1 and is_too_large(error):
@@ -163,6 +164,7 @@ class ProduceReport:
         notify(counted(self._count, "record"))
 
     def _where_to_go_on(self) -> list[str]:
+        """Return the lines on which input is stored, and with which --from-line to continue."""
         if self._request.files or not self._count:
             return []
         start = self._request.from_line

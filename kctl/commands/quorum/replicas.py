@@ -148,6 +148,7 @@ def _controller_text(client: KafkaClient) -> str:
 
 
 def _quorum_row(state: _QuorumState) -> OutputRow:
+    """Return the quorum as one row, with its replicas and findings nested."""
     quorum, health = state.quorum, state.health
     return {
         "cluster_id": state.cluster_id,
@@ -172,6 +173,7 @@ def _quorum_row(state: _QuorumState) -> OutputRow:
 
 
 def _replica_row(one: ReplicaHealth, quorum: QuorumView) -> OutputRow:
+    """Return one voter or observer as a row; None where the leader reports no value."""
     replica = one.replica
     has_directory = replica.directory_id != _NO_DIRECTORY
     return {

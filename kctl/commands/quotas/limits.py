@@ -137,6 +137,7 @@ def _quotas(
 def _change_row(
     parts: Parts, quota: str, old: float | None, new: float | None, *, dry_run: bool
 ) -> OutputRow:
+    """Return the row of one limit before and after; None for a limit that is not set."""
     result = "would be changed" if dry_run else "changed"
     if old == new:
         result = "was not set" if new is None else "unchanged"

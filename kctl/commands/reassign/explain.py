@@ -38,6 +38,7 @@ def explain_plan(options: ClusterOptions, path: str, output: str) -> int:
 
 
 def _rows(change: PartitionChange) -> list[dict[str, object]]:
+    """Return one row for each step of the partition's reassignment."""
     return [
         {
             "topic": change.topic,

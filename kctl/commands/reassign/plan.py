@@ -216,6 +216,7 @@ class NoSuchTopics(EngineError):
 
 
 def _constraints(request: PlanRequest, model: ClusterModel) -> PlanConstraints:
+    """Return the constraints of the plan; topics that were not chosen are excluded."""
     topics = {partition.topic for partition in model.partitions}
     try:
         racks = RackRule(request.racks)
@@ -273,6 +274,7 @@ def write_plan(
 
 
 def _front_row(one: TradeOff) -> dict[str, object]:
+    """Return one trade-off between bytes moved and balance as a row."""
     after = one.after
     return {
         "moves": one.moves,
@@ -291,6 +293,7 @@ def _front_row(one: TradeOff) -> dict[str, object]:
 
 
 def _broker_rows(plan: ReassignmentPlan) -> list[dict[str, object]]:
+    """Return one row for each broker: its load before and after, and its moves."""
     return [
         {
             "broker_id": broker.broker_id,

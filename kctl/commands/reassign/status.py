@@ -141,6 +141,7 @@ def _rows(client: KafkaClient, watched: Watched) -> list[OutputRow]:
 
 
 def _row(change: PartitionChange, now: ClusterNow) -> OutputRow:
+    """Return the phase and progress of one partition's reassignment as a row."""
     key = change.name
     partition, ongoing = now.partitions.get(key), now.ongoing.get(key)
     replicas = now.replicas.get(key, {})

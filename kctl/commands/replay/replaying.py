@@ -172,6 +172,7 @@ class _Run:
             yield record
 
     def _outgoing(self, record: SourceRecord) -> OutgoingRecord:
+        """Return the record to send; None as timestamp or partition lets the producer choose it."""
         request = self._request
         headers = record.headers
         if request.source_headers:

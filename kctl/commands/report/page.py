@@ -80,6 +80,7 @@ def _when(document: OutputRow) -> str:
 
 
 def _tiles(document: OutputRow) -> Iterator[str]:
+    """Yield the HTML of the counts at the top of the page."""
     rate = document["bytes_per_s"]
     severities = [finding["severity"] for finding in document["findings"]]
     tiles = [
@@ -111,6 +112,7 @@ def _head(part: Part) -> str:
 
 
 def _findings(part: Part, document: OutputRow) -> Iterator[str]:
+    """Yield the HTML of the findings, grouped by kind; those after the first few are folded."""
     yield _head(part)
     by_kind: dict[tuple[str, str], list[OutputRow]] = {}
     for finding in document["findings"]:
@@ -157,6 +159,7 @@ def _rows(part: Part, document: OutputRow) -> list[OutputRow]:
 
 
 def _section(part: Part, document: OutputRow) -> Iterator[str]:
+    """Yield the HTML of one part: its charts, then its rows as a table."""
     yield _head(part)
     draw = _CHARTS.get(part.key)
     charts = [] if draw is None else draw(document)
@@ -176,6 +179,7 @@ def _section(part: Part, document: OutputRow) -> Iterator[str]:
 
 
 def _table(columns: Sequence[Column], rows: Sequence[OutputRow]) -> Iterator[str]:
+    """Yield the HTML of a table with the columns that are not wide, at most `_SHOWN_ROWS` rows."""
     shown = [column for column in columns if not column.wide]
     yield '<div class="scroll"><table><thead><tr>'
     for column in shown:

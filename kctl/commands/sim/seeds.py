@@ -76,6 +76,7 @@ def run_seeds(request: SimRequest) -> int:
 
 
 def _results(request: SimRequest, clock: RealClock) -> Iterator[RunResult]:
+    """Run the seeds and yield each result: one by one if traced, else in parallel processes."""
     seeds = range(request.first_seed, request.first_seed + request.seed_count)
     duration_ms = int(request.seconds * 1000)
     if request.is_traced:
@@ -121,6 +122,7 @@ def _failure(request: SimRequest, result: RunResult) -> dict[str, object]:
 def _write(
     request: SimRequest, results: list[RunResult], failures: list[OutputRow], real_ms: int
 ) -> None:
+    """Print the totals of all runs, and the seeds that failed."""
     row = {
         "seeds": len(results),
         "failed": len(failures),

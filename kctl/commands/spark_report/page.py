@@ -53,6 +53,7 @@ def _contents(results: list[tuple[Report, QueryResult]]) -> Iterator[str]:
 
 
 def _section(report: Report, result: QueryResult) -> Iterator[str]:
+    """Yield the HTML of one report's table, with bars in the cells of counts and sizes."""
     yield f'<h2 id="{escape(report.name)}">{escape(report.title)}</h2>\n'
     yield f'<p class="meaning">{escape(report.meaning)}</p>\n'
     if not result.rows:

@@ -61,6 +61,7 @@ class SamplingThread:
             self._client.close()
 
     def _run(self) -> None:
+        """Take samples until stopped; hand errors to the screen, end after an unexpected one."""
         while not self._stopped.is_set():
             self._going.wait()
             try:

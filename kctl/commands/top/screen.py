@@ -281,6 +281,7 @@ class TopApp(App[int]):
         return tuple(row.get(key) for key in keys)
 
     def _show_head(self) -> None:
+        """Draw the head lines, with errors and the current view highlighted."""
         shown = Shown(
             self.place,
             self._order(),

@@ -197,6 +197,7 @@ def rows_at(place: Place, frame: Frame, watch: Watch) -> list[OutputRow]:
 
 
 def _values_at(place: Place, frame: Frame, watch: Watch) -> Sequence[Any]:
+    """Return the rows that the view at a place shows, before they are sorted."""
     view = place.view
     if view is PARTITIONS:
         return frame.troubled

@@ -79,6 +79,7 @@ def _is_terminal() -> bool:
 
 
 def _print_once(client: KafkaClient, request: TopRequest, every_ms: int) -> int:
+    """Print one frame, from two samples so that it has rates; return the exit code."""
     sampler, watch = Sampler(client, every_ms, with_groups=request.has_groups), Watch()
     watch.take(sampler.next())
     frame = watch.take(sampler.next())
@@ -94,6 +95,7 @@ def _print_once(client: KafkaClient, request: TopRequest, every_ms: int) -> int:
 
 
 def _print_views(frame: Frame, watch: Watch, request: TopRequest, output: str) -> None:
+    """Print the tables of all views with a title each, and the failed requests to stderr."""
     mark = "## " if output == "markdown" else ""
     for view in VIEWS:
         rows = _rows(view, frame, watch, request)

@@ -136,6 +136,7 @@ def create_topics(options: ClusterOptions, request: CreateRequest) -> int:
 
 
 def _new_topic(name: str, request: CreateRequest) -> NewTopic:
+    """Return the topic to create; raises ContradictoryOptions for an assignment with counts."""
     if request.assignment is not None and (request.partitions or request.replication_factor):
         raise ContradictoryOptions(
             "--replica-assignment says how many partitions and replicas: "
@@ -215,6 +216,7 @@ def _grow(
     added: tuple[tuple[int, ...], ...],
     rows: list[dict[str, object]],
 ) -> int:
+    """Add partitions to topics after confirmation, add rows; return the number of failures."""
     total = request.partitions or 0
     topics, failures = _growing(topics, total)
     if not topics:
@@ -257,6 +259,7 @@ def _configure(
     request: AlterRequest,
     rows: list[dict[str, object]],
 ) -> int:
+    """Change settings of topics, add a row for each; return the number of failures."""
     resources = [Resource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
     refused, not_set = unset_errors(client, resources, request.delete_configs)
     wanted = {resource: changes for resource in resources if resource not in refused}

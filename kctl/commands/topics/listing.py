@@ -181,6 +181,7 @@ def _list_row(
     sizes: dict[str, int] | None,
     rates: dict[TopicPartition, PartitionRate] | None,
 ) -> dict[str, object]:
+    """Return one topic as a row; `sizes` and `rates` are None unless they were requested."""
     numbers = [partition.partition for partition in topic.partitions]
     return {
         **({} if rates is None else topic_rate_row(topic.name, numbers, rates)),
@@ -287,6 +288,7 @@ def _known_moves(client: KafkaClient, topics: list[TopicView]) -> list[TopicView
 def _facts(
     client: KafkaClient, topics: list[TopicView], request: DescribeRequest
 ) -> tuple[_Facts, int]:
+    """Return settings, sizes, offsets and rates of topics, and the number of failures."""
     from engine.client.config_admin import (
         ConfigResourceType,
         ConfigSource,
@@ -322,6 +324,7 @@ def _facts(
 def _offsets(
     client: KafkaClient, topics: Iterable[TopicView]
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int], int]:
+    """Return start offsets, end offsets and the number of failed requests, which are reported."""
     from engine.client.offsets import EARLIEST, LATEST, list_offsets
 
     partitions = [TopicPartition(t.name, p.partition) for t in topics for p in t.partitions]
@@ -362,6 +365,7 @@ def _is_described(partition: PartitionView, request: DescribeRequest, min_isr: i
 
 
 def _partition_row(topic: str, partition: PartitionView, facts: _Facts) -> dict[str, object]:
+    """Return one partition as a row, with size, offsets and rates if they were requested."""
     key = TopicPartition(topic, partition.partition)
     row: dict[str, object] = {
         "topic": topic,
@@ -389,6 +393,7 @@ def _write_topics(
     facts: _Facts,
     request: DescribeRequest,
 ) -> None:
+    """Print topics nested, by name, as one CSV table, or as a heading and a table each."""
     if request.output in _NESTED:
         write_rows(
             TOPIC_COLUMNS, [_topic_row(t, rows[t.name], facts) for t in topics], request.output
@@ -413,6 +418,7 @@ def _write_topics(
 
 
 def _heading(topic: TopicView, facts: _Facts) -> str:
+    """Return the line above a topic's partitions: its counts, id and changed settings."""
     parts = [
         topic.name,
         f"partitions {len(topic.partitions)}",

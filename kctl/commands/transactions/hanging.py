@@ -126,6 +126,7 @@ def _producers(
 
 
 def _hanging_row(found: HangingTransaction, now_ms: int) -> OutputRow:
+    """Return one hanging transaction as a row; the transactional id is None if not known."""
     producer = found.producer
     epoch = producer.coordinator_epoch
     return {
