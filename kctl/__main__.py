@@ -27,7 +27,7 @@ def main(argv: list[str] | None = None) -> int:
             return _reader_gone()
         raise
     except Exception as error:
-        # What was printed before it comes before it.
+        # Earlier output to stdout must precede the error.
         _settle_output()
         code = _report(error)
     return code
@@ -85,7 +85,7 @@ def run_typer(app: Any, prog: str, args: list[str]) -> int:
 
 
 def _report(error: Exception) -> int:
-    """Print what went wrong and what to try next; returns the exit code."""
+    """Print an error and its hint; returns the exit code."""
     from engine.errors import EngineError
 
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):
@@ -111,7 +111,7 @@ def _report(error: Exception) -> int:
 
 
 def _report_usage(error: Any) -> int:
-    """Print what is wrong with the words of a command; returns the exit code."""
+    """Print a usage error; returns the exit code."""
     message = error.format_message()
     if type(error).__name__ == "NoArgsIsHelpError":
         sys.stderr.write(f"{message}\n")
@@ -123,7 +123,7 @@ def _report_usage(error: Any) -> int:
 
 
 def _settle_output() -> None:
-    """Have what is printed beside an error leave; the interpreter would tell in its own words."""
+    """Flush output after an error; the interpreter would report a failure in its own format."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -131,7 +131,7 @@ def _settle_output() -> None:
 
 
 def _nowhere() -> object:
-    """Return a stream for what is still buffered, which the interpreter flushes at its end."""
+    """Return a stream for the buffered text, which the interpreter flushes at its end."""
     stdout = sys.__stdout__ or sys.stdout
     os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
     return stdout
@@ -184,7 +184,7 @@ def _end_in_order_on_sigterm() -> None:
 
 
 def _signals() -> Any:
-    """Return what is below `signal`, which makes enumerations that every command would pay for."""
+    """Return the module below `signal`, whose enumerations would slow down every command."""
     from importlib import import_module
 
     return import_module("_signal")

@@ -30,8 +30,8 @@ _OPTIONS = {
 
 
 def complete(args: Sequence[str]) -> int:
-    """Print the values of a kind, a line each; none where they cannot be told in time."""
-    # A look-up of a name cannot be stopped: the process is, with nothing printed.
+    """Print the values of a kind, a line each; none if they are not known in time."""
+    # A name resolution cannot be stopped: the process ends instead, with nothing printed.
     budget_s = _budget_s()
     watchdog = threading.Timer(budget_s, os._exit, (exits.OK,))
     watchdog.daemon = True
@@ -48,7 +48,7 @@ def complete(args: Sequence[str]) -> int:
 def can_be_offered(value: str) -> bool:
     """Return whether a name is one line that steers no terminal, and is read as no option.
 
-    A server may have any names; what a shell shows is chosen here.
+    Servers may have any names; this filter selects those that are safe in a shell.
     """
     return value.isprintable() and not value.startswith("-")
 
@@ -75,7 +75,7 @@ def _values(kind: str, words: Sequence[str], budget_s: float) -> list[str]:
 
 
 def _outputs(words: Sequence[str]) -> list[str]:
-    """Return what follows the words of `kctl schema`: nouns, or the verbs of one."""
+    """Return the words that can follow `kctl schema`: nouns, or the verbs of one."""
     from kctl.schemas import OUTPUTS
 
     nouns = list(dict.fromkeys(command.partition(" ")[0] for command in OUTPUTS))
@@ -101,7 +101,7 @@ def _zookeepers() -> list[str]:
 
 
 def options_in(words: Sequence[str]) -> dict[str, str]:
-    """Return what the words of a command line say of the cluster that is meant."""
+    """Return the options of a command line that select the cluster."""
     found: dict[str, str] = {}
     for index, word in enumerate(words):
         name, equals, value = word.partition("=")

@@ -18,7 +18,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 class CommandWords(NamedTuple):
-    """What can follow one command: `path` is its words behind `kctl`."""
+    """The words that can follow one command: `path` is its words after `kctl`."""
 
     path: str
     summary: str
@@ -258,7 +258,7 @@ def _fish(commands: list[CommandWords]) -> str:
 
 
 def _fish_values(kind: str) -> str:
-    """Return what an option with values of a kind has behind its name."""
+    """Return the completion of an option's values, by their kind."""
     if kind.startswith("words "):
         return f" -x -a '{kind.removeprefix('words ')}'"
     if kind == "files":

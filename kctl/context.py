@@ -1,4 +1,4 @@
-"""Which cluster a command talks to: profiles, and the order in which they are asked.
+"""Resolution of the cluster that a command talks to: contexts, and their order of precedence.
 
 | first that is there | says where the cluster is | and how to talk to it |
 |---|---|---|
@@ -48,7 +48,7 @@ _PROTECTED, _READ_ONLY = "protected", "read_only"
 
 
 class NoCluster(EngineError):
-    """Nothing says which cluster is meant."""
+    """No option, variable or file names a cluster."""
 
     exit_code = exits.USAGE
     hint = (
@@ -76,7 +76,7 @@ class NoSuchContext(EngineError):
 
 
 class BadContextFile(EngineError):
-    """The file of contexts is not what it should be."""
+    """The file of contexts is malformed."""
 
     hint = "correct it by hand, or remove it and make the contexts again"
 
@@ -100,12 +100,12 @@ class Profile(NamedTuple):
 
     @property
     def is_guarded(self) -> bool:
-        """Return True if commands that change something are asked about, or refused."""
+        """Return True if commands that change the cluster are confirmed or refused."""
         return self.is_protected or self.is_read_only
 
 
 class Profiles(NamedTuple):
-    """All contexts, and the one that is used when nothing else is said."""
+    """All contexts, and the current one, which is the default."""
 
     current: str | None
     by_name: dict[str, Profile]
@@ -204,7 +204,7 @@ def _fields(profile: Profile) -> dict[str, str | bool]:
 def change_profiles(
     files: Files, path: str, change: Callable[[Profiles], Profiles | None]
 ) -> Profiles:
-    """Change the file of contexts while no other command does; returns what is kept then.
+    """Change the file of contexts under its lock; returns the contexts that are stored then.
 
     `change` gets what is kept now, and returns None to leave it. Errors: those of `change`,
     BadContextFile, StorageError.

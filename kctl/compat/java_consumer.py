@@ -1,4 +1,4 @@
-"""The consumer that properties of Java's ask for: of one partition, or in a group.
+"""The consumer that Java's properties configure: of one partition, or in a group.
 
 | property | here |
 |---|---|
@@ -93,7 +93,7 @@ class Source(Protocol):
         ...
 
     def close(self) -> None:
-        """Commit what was used, and leave."""
+        """Commit the offsets of used records, and leave."""
         ...
 
 
@@ -115,7 +115,7 @@ class PartitionSource:
         return not self._unresolved
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
-        """Return records that have come, as `Source` says."""
+        """Return the records that have arrived; as `Source.poll`."""
         self._resolve()
         if not self._fetcher.partitions:
             self._client.links.pause(timeout_ms)
@@ -182,7 +182,7 @@ class GroupSource:
         )
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
-        """Return records that have come, as `Source` says."""
+        """Return the records that have arrived; as `Source.poll`."""
         if self._pattern is not None and self._now_ms() >= self._next_look_ms:
             self._next_look_ms = self._now_ms() + _METADATA_MAX_AGE_MS
             topics = self._matching()
@@ -200,7 +200,7 @@ class GroupSource:
         self.consumer.processed(partition, next_offset)
 
     def close(self) -> None:
-        """Commit what was used, and leave the group."""
+        """Commit the offsets of used records, and leave the group."""
         self.consumer.close()
 
     def _now_ms(self) -> int:

@@ -1,4 +1,4 @@
-"""Options as Kafka's tools read them: long names, never shortened, values of any look.
+"""Options as Kafka's tools parse them: long names without abbreviation, any text as value.
 
 `--name value`, `--name=value` and `-name value` are the same; words without an option are passed
 over, and so is a value that a flag is given. An optional value is the next word unless that looks
@@ -50,7 +50,7 @@ VERSION = ToolOption("version", "Print the version of Kafka that is followed.")
 class GivenOptions:
     """The options of one call."""
 
-    #: The words beside options, in their order.
+    #: The arguments that belong to no option, in their order.
     arguments: Sequence[str] = ()
     #: Whose tool is followed.
     release: Release = Release.V3_9
@@ -96,7 +96,7 @@ class GivenOptions:
         return value
 
     def number(self, name: str, default: int, bits: int = LONG_BITS) -> int:
-        """Return a number, `default` where it was not given; ToolFailure for what is none."""
+        """Return a number, `default` without the option; ToolFailure for text that is no number."""
         value = self.text(name)
         if value is not None and not is_java_number(value, bits):
             raise ToolFailure(
@@ -106,14 +106,14 @@ class GivenOptions:
         return default if value is None else int(value)
 
     def names(self) -> Sequence[str]:
-        """Return the names of what was given."""
+        """Return the names of the options that were given."""
         return list(self._values)
 
 
 def read_options(
     options: Iterable[ToolOption], words: Sequence[str], release: Release = Release.V3_9
 ) -> GivenOptions:
-    """Return what a call gives; OptionsRefused for what is unknown or has no value."""
+    """Return the options of a call; OptionsRefused for an unknown one or one without its value."""
     known = {option.name: option for option in options}
     values: dict[str, list[str]] = {}
     occurrences: list[str] = []
@@ -150,7 +150,7 @@ def read_options(
 
 
 def _unknown_name(word: str, name: str) -> str:
-    """Return what is not known: of a word with one dash, which may be options of one letter."""
+    """Return the unknown name: of a word with one dash, which may combine one-letter options."""
     return name if word.startswith("--") else word[1]
 
 
@@ -188,7 +188,7 @@ def require(given: GivenOptions, *names: str) -> None:
 
 
 def exclude(given: GivenOptions, name: str, others: Iterable[str]) -> None:
-    """Raise OptionsRefused if an option is there beside one of the others."""
+    """Raise OptionsRefused if an option occurs together with one of the others."""
     for other in others:
         if given.has(name) and given.has(other):
             raise refused(f'Option "[{name}]" can\'t be used with option "[{other}]"')

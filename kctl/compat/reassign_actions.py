@@ -1,4 +1,4 @@
-"""The five actions of kafka-reassign-partitions, in the tool's order of asking and printing.
+"""The five actions of kafka-reassign-partitions, with requests and output in the tool's order.
 
 Source: ReassignPartitionsCommand of 3.9.1 and 4.3.0.
 """
@@ -54,7 +54,7 @@ _VERIFY_LATER = (
     "Warning: You must run --verify periodically, until the reassignment completes, to ensure the "
     "throttle is removed."
 )
-#: How long the tool pauses before it asks again for directories of replicas that come late.
+#: Pause before directories are requested again for replicas that do not exist yet.
 _PAUSE_MS = 100
 
 Assignment = dict[TopicPartition, tuple[int, ...]]
@@ -71,7 +71,7 @@ class ExecuteSettings(NamedTuple):
 
 
 class ReassignActions:
-    """The actions on one cluster; errors are ToolFailure, TerseFailure and those of asking."""
+    """The actions on one cluster; errors are ToolFailure, TerseFailure and those of requests."""
 
     def __init__(self, client: KafkaClient, out: TextIO, release: Release = Release.V3_9) -> None:
         self._client = client
@@ -179,7 +179,7 @@ class ReassignActions:
         if not keeps_throttles:
             self._clear_throttles(proposal)
 
-    # What is there
+    # The current replicas
 
     def _current_json(self, current: Assignment) -> str:
         """Return where replicas are; the tool of 4.3.0 shows their log directories, too."""
@@ -256,7 +256,7 @@ class ReassignActions:
                     moves[replica] = moves[replica]._replace(**placed)
         return moves
 
-    # What is asked for
+    # The requested changes
 
     def _throttle(
         self,
@@ -375,7 +375,7 @@ def _replicas(view: ClusterView, key: TopicPartition) -> tuple[int, ...]:
 
 
 def _check_names(topics: Iterable[str]) -> None:
-    """Raise ToolFailure for a topic without a name, which Java's client does not ask for."""
+    """Raise ToolFailure for an empty topic name, which Java's client refuses before a request."""
     if "" in topics:
         raise as_tool_failure(api_error(INVALID_TOPIC_EXCEPTION, UNNAMED_TOPIC))
 
@@ -388,7 +388,7 @@ def _not_found(name: str, failure: ApiError) -> ApiError:
 
 
 def _waited(call: Callable[[], None]) -> None:
-    """Make a call whose errors the tool tells as those of waiting."""
+    """Run a call, and raise its errors as those of a waiting future."""
     try:
         call()
     except EngineError as error:

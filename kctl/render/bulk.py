@@ -22,7 +22,7 @@ _CSV_QUOTED: Final = '",\r\n'
 
 
 class Texts(list[str | None]):
-    """A column that has nothing but texts and nulls, so that nobody looks at each value."""
+    """A column of texts and nulls alone, so that no value needs a check of its type."""
 
 
 class Numbers(list[int]):
@@ -30,7 +30,7 @@ class Numbers(list[int]):
 
 
 class _Layout:
-    """What stands between the columns: `before` each of them, and `behind` the last."""
+    """The constant text of the columns: `before` each of them, and `after` the last."""
 
     def __init__(self) -> None:
         self.before: list[str] = []
@@ -38,7 +38,7 @@ class _Layout:
         self.behind = ""
 
     def add_text(self, text: str) -> None:
-        """Go on with what is the same in all rows."""
+        """Append text that is the same in all rows."""
         self.behind += text
 
     def add_column(self, column: Sequence[str]) -> None:
@@ -69,7 +69,7 @@ def json_rows(
     *,
     between: str,
 ) -> str:
-    """Return the rows as JSON objects with these keys in order; what is nowhere is null."""
+    """Return the rows as JSON objects with these keys in order; a key without a value is null."""
     from json import dumps
 
     layout = _Layout()

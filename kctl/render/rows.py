@@ -31,7 +31,7 @@ _BULK = ("json", "ndjson", "csv")
 
 
 class UnknownFormat(EngineError):
-    """An output format that does not exist was asked for."""
+    """An output format that does not exist was requested."""
 
     exit_code = exits.USAGE
 
@@ -88,7 +88,7 @@ class RowWriter:
         self._columns = columns
 
     def flush(self) -> None:
-        """Make what was written visible."""
+        """Flush the rows that were written."""
         if self._is_streamed and self._held:
             self._write_held()
         self._stream.flush()
@@ -104,7 +104,7 @@ class RowWriter:
         self._table.write(rows)
 
     def write_run(self, shared: Row, varying: Mapping[str, Sequence[Any]]) -> None:
-        """Take many rows as columns: what they share, and one value a row for each other key."""
+        """Write many rows as columns: shared values, and one value a row for each other key."""
         count = len(next(iter(varying.values())))
         if not count:
             return
@@ -163,7 +163,7 @@ class RowWriter:
     def _write_yaml(self, row: Row) -> None:
         import yaml
 
-        # Written by C where there is C. Lists of one row, one behind the other, are one list.
+        # Written by C where there is C. Lists of one row, joined, are one list.
         dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
         yaml.dump(
             [self._plain(row)], self._stream, Dumper=dumper, sort_keys=False, allow_unicode=True

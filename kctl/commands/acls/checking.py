@@ -1,4 +1,4 @@
-"""What `kctl acls check` does: whether a user may do something, and which rule says so."""
+"""Implementation of `kctl acls check`: whether a user may do something, and which rule says so."""
 
 from __future__ import annotations
 

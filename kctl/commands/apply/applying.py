@@ -1,4 +1,4 @@
-"""What `kctl apply` does: show the steps, ask, carry them out one after the other."""
+"""Implementation of `kctl apply`: show the steps, ask, carry them out one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl audit` does: decisions of authorizers, read from logs, chosen and counted."""
+"""Implementation of `kctl audit`: decisions of authorizers, read from logs, chosen and counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl broker` does."""
+"""Implementation of `kctl broker`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl brokers` does: ask brokers about themselves, print rows."""
+"""Implementation of `kctl brokers`: ask brokers about themselves, print rows."""
 
 from __future__ import annotations
 

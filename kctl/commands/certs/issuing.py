@@ -1,4 +1,4 @@
-"""What `kctl certs new` does: keys and certificates in the files that Kafka reads.
+"""Implementation of `kctl certs new`: keys and certificates in the files that Kafka reads.
 
 | file | holds | mode |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""What `kctl cluster` does."""
+"""Implementation of `kctl cluster`."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
 
 
 def _settings(data: DataDirectory, request: StartRequest) -> dict[str, str]:
-    """Return what is given by words, before it by a file, and before that by --secure."""
+    """Return the settings; --set overrides a file, and a file overrides --secure."""
     given = settings_of(request.settings)
     if request.secure:
         from kctl.commands.cluster.securing import SecureInForeground, secure_settings
@@ -227,7 +227,7 @@ def _warn_of_secrets(words: list[str]) -> None:
 
 
 def _check_open(plan: ClusterPlan) -> None:
-    """Raise OpenToAll, or name what is open where that is wanted."""
+    """Raise OpenToAll, or warn of open listeners where they are allowed."""
     found = open_listeners(broker_settings(plan, ["/"], FIRST_BROKER_ID))
     if found and not plan.is_insecure:
         raise OpenToAll(found)
@@ -244,7 +244,7 @@ def _racks(text: str) -> tuple[str, ...]:
 
 
 def _check(plan: ClusterPlan) -> None:
-    """Find out what is wrong with a plan before a process is started for it."""
+    """Check a plan before a process is started for it; raises the first error."""
     try:
         unknown = check_plan(plan)
     except ConfigError as error:
@@ -289,7 +289,7 @@ def list_clusters(output: str) -> int:
 
 
 def status_row(status: ClusterStatus) -> OutputRow:
-    """Return a status as commands write it; who is the controller is not known."""
+    """Return a status as an output row, without the controller."""
     brokers = [
         {
             **broker._asdict(),
@@ -304,7 +304,7 @@ def status_row(status: ClusterStatus) -> OutputRow:
 
 
 def _show_own(data: DataDirectory, output: str) -> None:
-    """Print what this process runs; asking for its lock would lose it."""
+    """Print the cluster of this process without a test of its lock, which would release it."""
     _show(daemon.status_as(data, ClusterState.RUNNING), output)
     sys.stdout.flush()
 
@@ -355,7 +355,7 @@ def _start_of_last_lines(file: File, line_count: int) -> int:
 
 
 def destroy_cluster(data: str | None, timeout_s: float, *, yes: bool) -> int:
-    """Stop a cluster and remove what it made."""
+    """Stop a cluster and remove its data."""
     directory, files = _directory(data), RealFiles()
     state = directory.state()
     if state is ClusterState.ABSENT:

@@ -1,4 +1,4 @@
-"""What `kctl cluster partition|slow|heal` do."""
+"""Implementation of `kctl cluster partition|slow|heal`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl cluster repair` does."""
+"""Implementation of `kctl cluster repair`."""
 
 from __future__ import annotations
 

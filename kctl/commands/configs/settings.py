@@ -1,4 +1,4 @@
-"""What `kctl configs` and `kctl topics configs` do."""
+"""Implementation of `kctl configs` and `kctl topics configs`."""
 
 from __future__ import annotations
 

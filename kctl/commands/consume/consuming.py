@@ -1,4 +1,4 @@
-"""What `kctl consume` does: finds where to start and stop, fetches, prints."""
+"""Implementation of `kctl consume`: finds where to start and stop, fetches, prints."""
 
 from __future__ import annotations
 
@@ -64,15 +64,15 @@ class Sink(Protocol):
     """Where records go."""
 
     def write(self, partition: TopicPartition, run: RecordRun, decoded: Decoded | None) -> None:
-        """Take some records of a partition, and what schemas make of them."""
+        """Print records of a partition, with the values that their schemas decode."""
         ...
 
     def flush(self) -> None:
-        """Make what was written visible."""
+        """Flush the records that were written."""
         ...
 
     def close(self, *, failures: int) -> None:
-        """Complete the output; so many errors were told beside it."""
+        """Complete the output; `failures` is the number of errors that were reported."""
         ...
 
 
@@ -89,7 +89,7 @@ class TextSink:
         self._stream.write(self._format.fill(partition, run))
 
     def flush(self) -> None:
-        """Make what was written visible."""
+        """Flush the records that were written."""
         self._stream.flush()
 
     def close(self, *, failures: int) -> None:  # a text has no heading
@@ -113,7 +113,7 @@ class RowSink:
         self._writer.write_run(shared, varying)
 
     def flush(self) -> None:
-        """Make what was written visible."""
+        """Flush the records that were written."""
         self._writer.flush()
 
     def close(self, *, failures: int) -> None:
@@ -123,7 +123,7 @@ class RowSink:
 
 
 def consume_records(options: ClusterOptions, request: ConsumeRequest) -> int:
-    """Print records until the end that was asked for; returns the exit code."""
+    """Print records until the requested end; returns the exit code."""
     try:
         with deferred_interrupts(signal.SIGINT, signal.SIGTERM) as interrupts:
             return _consume(options, request, interrupts)
@@ -154,7 +154,7 @@ def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldI
                 run.rate_line = _rate_line(client, starts, run.ends)
                 run.fetch_all(client, starts, request.fetch)
         finally:
-            # A document that is cut short by Ctrl-C still ends as it should.
+            # A document that Ctrl-C interrupts is completed, too.
             run.clear_rate_line()
             sink.close(failures=run.failures)
     return run.exit_code
@@ -235,7 +235,7 @@ def _rate_line(
     starts: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
 ) -> RateLine | None:
-    """Return what shows how far it is, where a person sees no records and there is an end."""
+    """Return the line of progress; None without ends, or if the records go to a terminal."""
     is_watched = sys.stderr is not None and sys.stderr.isatty()
     if not ends or sys.stdout.isatty() or not is_watched:
         return None
@@ -253,7 +253,7 @@ def _sink(request: ConsumeRequest, *, is_decoded: bool) -> Sink:
 
 
 class PrintRun:
-    """One run: what is left to print, and what went wrong."""
+    """One run: the records that are still to be printed, and the failures so far."""
 
     def __init__(
         self,
@@ -278,7 +278,7 @@ class PrintRun:
         self.exit_code = exits.OK
 
     def clear_rate_line(self) -> None:
-        """Take away what shows how far it is."""
+        """Clear the line of progress."""
         if self.rate_line is not None:
             self.rate_line.clear()
 
@@ -292,7 +292,7 @@ class PrintRun:
     def without_errors(
         self, results: dict[TopicPartition, int | EngineError]
     ) -> dict[TopicPartition, int]:
-        """Return the offsets that were found, and tell of the others."""
+        """Return the offsets that brokers returned, and report the errors of the others."""
         offsets = {}
         for partition, result in results.items():
             if isinstance(result, EngineError):
@@ -363,7 +363,7 @@ class PrintRun:
             fetcher.stop(partition)
 
     def _print(self, partition: TopicPartition, run: RecordRun) -> None:
-        """Print of a run what is wanted."""
+        """Print those records of a run that the filters select."""
         self._bulk.count(run.record_count)
         if self.rate_line is not None:
             self._read_count += run.record_count

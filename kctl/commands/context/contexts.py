@@ -1,4 +1,4 @@
-"""What `kctl context` does."""
+"""Implementation of `kctl context`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl copy` does: a plan, a journal, topics; then records, until each partition's end."""
+"""Implementation of `kctl copy`: plan, journal, topics; then records, to each partition's end."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class _Ended(NamedTuple):
 
 
 def copy_topics(request: CopyRequest) -> int:
-    """Copy topics, or show what would be, and print a row for each; returns the exit code."""
+    """Copy topics, or show the plan, and print a row for each; returns the exit code."""
     check_format(request.output)
     request.rate_bytes_per_s()
     request.producer()
@@ -167,7 +167,7 @@ def _job(
 def _try(
     source: KafkaClient, destination: KafkaClient, request: CopyRequest, identity: str, path: str
 ) -> int:
-    """Print what would be copied: nothing is written, and no journal."""
+    """Print the plan: no record and no journal is written."""
     files = RealHeldFiles()
     state = read_copy(files, path) if files.exists(path) else None
     job = _job(source, destination, request, identity, state, path)
@@ -208,7 +208,7 @@ def _copy(
     journal: CopyJournal,
     interrupts: HeldInterrupts,
 ) -> _Ended:
-    """Copy until the end, an error or Ctrl-C; what is committed stays."""
+    """Copy until the end, an error or Ctrl-C; committed records stay."""
     plan = job.plan
     _make_topics(destination, job.topics)
     if job.state is None:
@@ -248,7 +248,7 @@ def _copy(
 
 
 def _make_topics(destination: KafkaClient, topics: Destination) -> None:
-    """Create what the destination lacks; raises the first error."""
+    """Create the topics that the destination lacks; raises the first error."""
     if not topics.missing:
         return
     for name, created in create_topics(destination, topics.missing).items():
@@ -316,7 +316,7 @@ def _print_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
 
 
 def _is_of_rights(error: EngineError) -> bool:
-    """Return whether the destination refuses what only transactions need."""
+    """Return whether the destination refuses a permission that only transactions need."""
     if isinstance(error, TransactionalIdDenied):
         return True
     return isinstance(error, ApiError) and error.code in _RIGHTS_OF_TRANSACTIONS

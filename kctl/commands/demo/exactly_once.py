@@ -1,4 +1,4 @@
-"""What `kctl demo exactly-once` does."""
+"""Implementation of `kctl demo exactly-once`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl demo produce-consume` does."""
+"""Implementation of `kctl demo produce-consume`."""
 
 from __future__ import annotations
 

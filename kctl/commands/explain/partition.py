@@ -1,4 +1,4 @@
-"""What `kctl explain partition` does: ask all who know, and put it together."""
+"""Implementation of `kctl explain partition`: query all its brokers and join the answers."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ PARTITION_COLUMNS = (
     Column("replicas", "REPLICAS", kind="object[]", fields=REPLICA_FIELDS),
     Column("transactions", "TRANSACTIONS", kind="object[]", fields=TRANSACTION_FIELDS),
 )
-#: What is printed as tables of their own.
+#: The nested fields that are printed as tables.
 _TABLES_WITHIN = ("replicas", "transactions")
-#: Field, timestamp to ask for, whether only committed records count.
+#: Field, timestamp to request, whether only committed records count.
 _LEADER_OFFSETS: Final = (
     ("start_offset", EARLIEST, False),
     ("high_watermark", LATEST, False),
@@ -119,7 +119,7 @@ def explain_partition(
 
 
 class Failures:
-    """What could not be asked."""
+    """Requests that failed."""
 
     def __init__(self) -> None:
         self.exit_code = exits.OK
@@ -216,7 +216,7 @@ def _transactions(client: KafkaClient, key: TopicPartition, failures: Failures) 
             for one in find_hanging(client, found, idle_for_ms=IDLE_TRANSACTION_MS)
         }
     except NoCommonVersion:
-        # Brokers before 2.8 do not say it.
+        # Brokers before 2.8 do not report it.
         return []
     except EngineError as error:
         failures.report(error, "transactions")

@@ -1,4 +1,4 @@
-"""What `kctl export` does."""
+"""Implementation of `kctl export`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl groups reset-offsets` does: new offsets for groups without members.
+"""Implementation of `kctl groups reset-offsets`: new offsets for groups without members.
 
 1. Each group is described; one with members is refused, and they are named.
 2. Its partitions are those of --topic, of --all-topics (all it has committed for), or of the file.
@@ -69,7 +69,7 @@ class ResetRequest(NamedTuple):
     output: str
 
     def scenarios(self) -> list[str]:
-        """Return the options that say where offsets go."""
+        """Return the options that define the new offsets."""
         given = {
             "--to-earliest": self.to_earliest,
             "--to-latest": self.to_latest,
@@ -113,7 +113,7 @@ class UnreadablePlan(EngineError):
 
 
 class NewOffset(NamedTuple):
-    """Where a partition goes; the note says what was done to what was requested."""
+    """The new offset of a partition; the note explains a deviation from the request."""
 
     offset: int
     note: str | None = None
@@ -123,7 +123,7 @@ NewOffsets = dict[TopicPartition, NewOffset]
 
 
 def check_request(request: ResetRequest) -> None:
-    """Raise ContradictoryReset unless the options name one scenario and what it is for."""
+    """Raise ContradictoryReset unless the options name one scenario and its groups and topics."""
     scenarios = request.scenarios()
     if len(scenarios) != 1:
         given = f" and not {', '.join(scenarios)}" if scenarios else ""
@@ -295,7 +295,7 @@ class GroupReset:
         return found | self._at(dict.fromkeys(late, LATEST), note=note)
 
     def _within_log(self, requested: Mapping[TopicPartition, int]) -> NewOffsets:
-        """Return offsets, each brought within what its log has."""
+        """Return offsets, each limited to the range of its log."""
         starts = self._at(dict.fromkeys(requested, EARLIEST))
         ends = self._at(dict.fromkeys(requested, LATEST))
         offsets: NewOffsets = {}

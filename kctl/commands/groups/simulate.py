@@ -1,4 +1,4 @@
-"""What `kctl groups simulate` does: shows what an assignor makes of members and topics.
+"""Implementation of `kctl groups simulate`: shows what an assignor makes of members and topics.
 
 1. The members of the command line get the partitions of its topics.
 2. Members leave, others join; the assignor is asked again, and told what the others had. A

@@ -1,4 +1,4 @@
-"""What `kctl leaders` does: look who leads, have the controller elect, print rows."""
+"""Implementation of `kctl leaders`: look who leads, have the controller elect, print rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl logs repair` does: plan everything, show it, ask, and only then act."""
+"""Implementation of `kctl logs repair`: plan everything, show it, ask, and only then act."""
 
 from __future__ import annotations
 

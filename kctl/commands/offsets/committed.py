@@ -1,4 +1,4 @@
-"""What `kctl offsets committed` does: reads copied `__consumer_offsets` directories.
+"""Implementation of `kctl offsets committed`: reads copied `__consumer_offsets` directories.
 
 ```
 __consumer_offsets-0 … -49 ─ records by their time ─┬─ the last of each group and partition ─> rows

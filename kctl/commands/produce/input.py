@@ -1,4 +1,4 @@
-"""From lines and files to records: what the options of `kctl produce` say about the input."""
+"""From lines and files to records, by the input options of `kctl produce`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class RecordSource(Protocol):
 
 
 def record_source(request: ProduceRequest) -> RecordSource | FileRecords:
-    """Return what makes the records that the options ask for; raises UnreadableArgument."""
+    """Return the source of records that the options define; raises UnreadableArgument."""
     if request.input not in _INPUTS:
         raise UnreadableArgument("a value of --input", request.input, ", ".join(_INPUTS))
     _check_options(request)
@@ -95,7 +95,7 @@ def _check_options(request: ProduceRequest) -> None:
 
 
 def _kind_of_input(request: ProduceRequest) -> tuple[str, str]:
-    """Return the kind of input, and the option that asked for it."""
+    """Return the kind of input, and the option that requested it."""
     if request.files:
         return "--file", "--file"
     if request.value_json:
@@ -108,7 +108,7 @@ def _input_words(kinds: tuple[str, ...]) -> str:
 
 
 def _encoded(text: str | None) -> bytes | None:
-    # What the shell passed on as bytes that are not UTF-8 comes back as the same bytes.
+    # Arguments that are not UTF-8 come back as their original bytes.
     return None if text is None else os.fsencode(text)
 
 
@@ -221,7 +221,7 @@ class _Rows:
 
 
 class _Documents:
-    """A record a JSON document, which is its value as it stands; empty lines are none."""
+    """Each JSON document is the value of one record, byte for byte; empty lines are skipped."""
 
     def __init__(self, request: ProduceRequest) -> None:
         self.skipped = InputPlaces()
@@ -279,7 +279,7 @@ def _content(path: str) -> bytes:
     if path == "-":
         import sys
 
-        # One byte more than may be tells that there is too much.
+        # One byte more than the limit shows that there is too much.
         content = sys.stdin.buffer.read(PRODUCE_LINE_BYTES_MAX + 1)
         if len(content) > PRODUCE_LINE_BYTES_MAX:
             raise FileTooLong(path)

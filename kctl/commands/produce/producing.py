@@ -1,4 +1,4 @@
-"""What `kctl produce` does: reads its input, makes records, sends them in batches.
+"""Implementation of `kctl produce`: reads its input, makes records, sends them in batches.
 
 A batch leaves when it is full, when the input ends, and `--linger` after its first record: so
 `tail -f log | kctl produce` is prompt and a large file goes in large batches.

@@ -1,4 +1,4 @@
-"""What `kctl produce` tells: rows of batches, errors by their lines, and where to go on.
+"""Reports of `kctl produce`: rows of batches, errors by their lines, and where to continue.
 
 | what failed | what is stored then | go on with |
 |---|---|---|
@@ -29,7 +29,7 @@ BATCH_COLUMNS = (
 
 
 class ProduceReport:
-    """Counts what was stored, prints rows if they are wanted, and tells what was not."""
+    """Counts the stored records, prints rows if requested, and reports the records not stored."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class ProduceReport:
         return f"file {files[place - 1]}" if files else f"line {place}"
 
     def stop_at(self, error: EngineError, line: int) -> None:
-        """Report a line that is no record, behind which nothing was read."""
+        """Report a line that is no record; no line after it was read."""
         self.fail(error)
         self._first_lost = line if self._first_lost is None else min(self._first_lost, line)
 
@@ -135,11 +135,11 @@ class ProduceReport:
         self.exit_code = max(self.exit_code, getattr(error, "exit_code", exits.FAILED))
 
     def note(self, text: str) -> None:
-        """Report something beside the records, on stderr."""
+        """Report a message on stderr, apart from the records."""
         self._make_room()
         notify(text)
 
-    # -- what the producer says meanwhile
+    # -- messages of the producer during the run
 
     def on_retry(self, error: EngineError) -> None:
         """Report once that sending is tried again, until it has worked."""
@@ -155,7 +155,7 @@ class ProduceReport:
     # -- the end
 
     def close(self) -> None:
-        """Complete the rows; tell where to go on, and how many records were stored."""
+        """Complete the rows; report where to continue, and how many records were stored."""
         self._make_room()
         if self._writer is not None:
             self._writer.close(failures=self._failures)

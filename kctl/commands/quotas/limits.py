@@ -1,4 +1,4 @@
-"""What `kctl quotas` does."""
+"""Implementation of `kctl quotas`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl reassign execute` and `resume` do."""
+"""Implementation of `kctl reassign execute` and `resume`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ END_COLUMNS = (
 
 
 class LatencyOfNothing(EngineError):
-    """A topic to measure by was named, but the throttle does not follow what is measured."""
+    """A latency topic was named, but the throttle does not adapt to measurements."""
 
     exit_code = exits.USAGE
 
@@ -99,7 +99,7 @@ def execute_plan(
     plan = read_plan(path)
     settings = settings_of(moves, plan.plan)
     journal_path = journal or f"{path}.journal"
-    # What it has begun moves now, which says less of what to do than the journal does.
+    # Its moves are under way now, which explains less than the journal does.
     require_free(RealHeldFiles(), journal_path)
     with connect(options) as client:
         changes, cluster_id = _planned(client, plan)
@@ -270,7 +270,7 @@ def _print_unfinished(path: str) -> None:
 
 
 def _report_end(end: ExecutionEnd, path: str) -> int:
-    """Report what is not as it was wanted; returns how much."""
+    """Report the deviations from the plan; returns their number."""
     for key, error in end.refused.items():
         report_error(error, str(key))
     for setting in end.foreign_throttles:

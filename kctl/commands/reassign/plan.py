@@ -78,7 +78,7 @@ _VERBS = "--add-broker, --drain, --replace, --repair, --rf, --balance, --demote,
 
 
 class NotOneVerb(EngineError):
-    """It is not words what a plan is for, or more than one thing."""
+    """The options name no purpose of a plan, or more than one."""
 
     exit_code = exits.USAGE
 
@@ -150,7 +150,7 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
 def _requested(
     request: PlanRequest, goals: frozenset[LevelGoal]
 ) -> Callable[[ClusterModel, PlanConstraints], ReassignmentPlan]:
-    """Return what makes the plan; what cannot be read on the command line is refused before."""
+    """Return the function that makes the plan; malformed options are refused before."""
     ((verb, value),) = request.verbs.items()
     match verb:
         case "add-broker" | "drain" | "demote":
@@ -207,7 +207,7 @@ def _chosen(request: PlanRequest, model: ClusterModel) -> list[str]:
 
 
 class NoSuchTopics(EngineError):
-    """A plan is asked for topics that the cluster does not have."""
+    """A plan is requested for topics that the cluster does not have."""
 
     def __init__(self, names: list[str]) -> None:
         self.names = names
@@ -238,7 +238,7 @@ def _constraints(request: PlanRequest, model: ClusterModel) -> PlanConstraints:
 
 
 def print_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> None:
-    """Print what a plan comes to, and what it could not reach."""
+    """Print the summary of a plan, and the goals that it could not reach."""
     for warning in plan.warnings:
         notify(f"warning: {warning}")
     for unmet in plan.unmet:
@@ -246,7 +246,7 @@ def print_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> No
     if plan.is_empty:
         notify("nothing is to be done")
         return
-    # Where something is not reached, what reaching it takes is no bound of this plan.
+    # The cost of goals that were not reached is no bound of this plan.
     bound = "" if plan.unmet else f" (no plan does with fewer than {plan.bound_moves})"
     parts = [
         f"{counted(plan.moves, 'move')}{bound}",

@@ -1,4 +1,4 @@
-"""What `kctl replay` does: reads logs in the order of time, waits, sends, counts.
+"""Implementation of `kctl replay`: reads logs in the order of time, waits, sends, counts.
 
 Ctrl-C ends the reading; what was taken is still sent, unless Ctrl-C comes once more.
 """

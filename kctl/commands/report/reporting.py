@@ -1,4 +1,4 @@
-"""What `kctl report cluster` does: gather, compare, print or write a page."""
+"""Implementation of `kctl report cluster`: gather, compare, print or write a page."""
 
 from __future__ import annotations
 

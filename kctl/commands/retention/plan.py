@@ -1,4 +1,4 @@
-"""What `kctl retention plan` does: read logs, forecast, print rows."""
+"""Implementation of `kctl retention plan`: read logs, forecast, print rows."""
 
 from __future__ import annotations
 

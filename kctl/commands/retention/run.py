@@ -1,4 +1,4 @@
-"""What `kctl retention run` does: on the embedded cluster, or in a log directory."""
+"""Implementation of `kctl retention run`: on the embedded cluster, or in a log directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl sim` does: run seeds, tell what broke and how to see it again."""
+"""Implementation of `kctl sim`: run seeds, tell what broke and how to see it again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl spark-export` does: from options to a plan, and the plan run on Spark."""
+"""Implementation of `kctl spark-export`: from options to a plan, and the plan run on Spark."""
 
 from __future__ import annotations
 

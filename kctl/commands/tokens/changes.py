@@ -1,4 +1,4 @@
-"""What `kctl tokens` does: delegation tokens of a cluster."""
+"""Implementation of `kctl tokens`: delegation tokens of a cluster."""
 
 from __future__ import annotations
 

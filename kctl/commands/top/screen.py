@@ -101,17 +101,17 @@ class TopApp(App[int]):
         self._is_paused = False
         self._is_composed = False
         self._width = 80
-        #: Set where samples are taken beside the screen.
+        #: Set where a worker thread takes the samples.
         self.on_pause: Callable[[bool], None] = lambda _is_paused: None
-        #: What ended the screen that is no error of the cluster.
+        #: The exception that ended the screen, unless it is an error of the cluster.
         self.fault: Exception | None = None
 
     @property
     def place(self) -> Place:
-        """Return what is shown now."""
+        """Return the place that is shown now."""
         return self._places[-1]
 
-    # -- what comes from outside
+    # -- events from outside
 
     def take(self, timed: TimedSample) -> None:
         """Show a sample."""
@@ -176,7 +176,7 @@ class TopApp(App[int]):
         self._show(is_new_place=True)
 
     def action_close(self) -> None:
-        """Close what is open: the keys, the filter, then the place."""
+        """Close the list of keys, else the filter, else the place."""
         if self._is_help_shown():
             self.action_keys()
         elif self.query_one("#words").has_class("shown"):
@@ -197,13 +197,13 @@ class TopApp(App[int]):
         self._show()
 
     def action_reverse(self) -> None:
-        """Turn the order round."""
+        """Reverse the sort order."""
         order = self._order()
         self._orders[self.place.view.name] = Order(order.key, not order.is_descending)
         self._show()
 
     def action_filter(self) -> None:
-        """Ask for words."""
+        """Open the input of the filter's words."""
         words = self.query_one("#words", Input)
         words.add_class("shown")
         words.value = self._words

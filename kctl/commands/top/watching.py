@@ -1,4 +1,4 @@
-"""What `kctl top` does: one frame for pipes, or a screen until it is left."""
+"""Implementation of `kctl top`: one frame for pipes, or a screen until it is left."""
 
 from __future__ import annotations
 

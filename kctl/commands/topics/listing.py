@@ -1,4 +1,4 @@
-"""What `kctl topics list` and `describe` do: ask, join, print rows."""
+"""Implementation of `kctl topics list` and `describe`: request, join, print rows."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ TOPIC_COLUMNS = (
 
 
 class RateChoice(NamedTuple):
-    """The options `--rate` and `--rate-window`; the window alone asks for rates, too."""
+    """The options `--rate` and `--rate-window`; the window alone requests rates, too."""
 
     is_requested: bool
     window_s: float | None
@@ -150,7 +150,7 @@ def list_topics(options: ClusterOptions, request: ListRequest) -> int:
 def _rates(
     client: KafkaClient, topics: Sequence[TopicView], choice: RateChoice
 ) -> tuple[dict[TopicPartition, PartitionRate] | None, int]:
-    """Return the rates of partitions, None if they are not asked for, and the failures."""
+    """Return the rates of partitions, None if not requested, and the number of failures."""
     if not choice.is_wanted:
         return None, 0
     from kctl.options.rates import sampled
@@ -218,7 +218,7 @@ def _topic_sizes(client: KafkaClient, topics: Sequence[TopicView]) -> tuple[dict
 def replica_sizes(
     client: KafkaClient, topics: Sequence[str]
 ) -> tuple[dict[tuple[TopicPartition, int], int], int]:
-    """Return bytes by partition and broker, and how many brokers failed (and were told)."""
+    """Return bytes by partition and broker, and the number of failed brokers (reported)."""
     from engine.client.cluster_admin import describe_log_dirs
 
     sizes: dict[tuple[TopicPartition, int], int] = {}
@@ -237,7 +237,7 @@ def replica_sizes(
 
 
 class _Facts(NamedTuple):
-    """What was asked for besides the metadata."""
+    """The facts that were requested in addition to the metadata."""
 
     configs: dict[str, dict[str, str | None]]
     min_isr: dict[str, int]
@@ -257,7 +257,7 @@ def describe_topics(options: ClusterOptions, request: DescribeRequest) -> int:
         or request.at_min_isr
     )
     with connect(options) as client:
-        # Who looks for what is wrong looks everywhere.
+        # A search for problems covers all topics.
         _, topics, errors = select_topics(
             client, request.names, request.match, else_all=is_filtered or request.check
         )

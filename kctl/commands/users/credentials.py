@@ -1,4 +1,4 @@
-"""What `kctl users` does: credentials of SCRAM."""
+"""Implementation of `kctl users`: credentials of SCRAM."""
 
 from __future__ import annotations
 

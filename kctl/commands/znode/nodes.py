@@ -1,4 +1,4 @@
-"""What `kctl znode` does: read nodes, print rows."""
+"""Implementation of `kctl znode`: read nodes, print rows."""
 
 from __future__ import annotations
 
