@@ -1,4 +1,4 @@
-"""What values an option or argument takes, for completion: decided by what its help calls it.
+"""The kind of values of an option or argument, for completion, by its name in the help.
 
 | kind | values | from |
 |---|---|---|
@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-#: Kinds that only a look at files, at a cluster or at the other words tells.
+#: Kinds whose values depend on files, a cluster or the other words of the line.
 LIVE = ("topics", "groups", "contexts", "zookeepers", "outputs")
 NONE = "none"
 _ENUMERATED = ("FORMAT", "CODEC", "ACKS", "SHELL", "LEVEL", "KIND")
@@ -39,7 +39,7 @@ _BY_OPTION = {
     "--zookeeper": "zookeepers",
 }
 _KEYS = {"topics": "topic-keys", "configs": "config-keys"}
-#: Commands whose names are new ones, so that those that are there say nothing.
+#: Commands that create names, so that existing names are no candidates.
 _NEW_NAMES = ("topics create",)
 
 

@@ -30,7 +30,7 @@ class ClusterOptions(NamedTuple):
 
 
 class Host(NamedTuple):
-    """What a client needs of the machine; tests put others in its place."""
+    """The parts of the machine that a client needs; tests replace them."""
 
     streams: Streams
     clock: Clock
@@ -91,7 +91,7 @@ def client_of(choice: Choice, checks: ClientChecks, options: ClusterOptions) -> 
 def cluster_named(client: KafkaClient) -> str:
     """Return which cluster a client talks to, for a question: its id and its addresses.
 
-    The errors are those of asking for metadata.
+    The errors are those of a request for metadata.
     """
     view = client.brokers_view()
     addresses = ",".join(map(str, client.bootstrap))

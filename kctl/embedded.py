@@ -1,4 +1,4 @@
-"""Where the embedded cluster is: the one that commands talk to when nothing else is said."""
+"""The address of the embedded cluster, to which commands connect by default."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEYSTORE: Final = "ssl.keystore.location"
 
 
 def data_home(environment: Mapping[str, str]) -> str:
-    """Return the folder of what is kept between commands."""
+    """Return the folder of data that outlasts a command."""
     home = environment.get("XDG_DATA_HOME") or f"{environment.get('HOME', '')}/.local/share"
     return f"{home}/kctl"
 

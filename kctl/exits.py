@@ -1,4 +1,4 @@
-"""Exit codes: what a script may rely on."""
+"""Exit codes that scripts may rely on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TERMINATED = 143
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM asks the command to end, which it does as on Ctrl-C."""
+    """SIGTERM requests the command to end, which it does as on Ctrl-C."""
 
     #: Whether one has been raised in this process.
     is_raised = False

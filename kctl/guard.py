@@ -171,7 +171,7 @@ def _concerned_by_choice(
             command_config=parameters.get("command_config"),
         )
     except NoCluster:
-        # The command says so itself, if it needs one.
+        # The command reports it, if it needs a cluster.
         return []
     return [
         name
@@ -201,7 +201,7 @@ def _ids_of_journal(path: str) -> frozenset[str]:
 
 
 def reading_checks(choice: Choice) -> ClientChecks:
-    """Return the checks of a client that only reads, beside one that changes another cluster.
+    """Return the checks of a client that only reads, for commands that change another cluster.
 
     Errors: BadContextFile.
     """

@@ -1,4 +1,4 @@
-"""Numbers on the command line: each within what the cluster or the file can hold.
+"""Numbers on the command line: each within the range of the cluster's or file's field.
 
 | number | from | to |
 |---|---|---|
@@ -36,7 +36,7 @@ _SHOWN_CHARACTERS: Final = 40
 
 
 def whole_number(text: str, what: str, lowest: int = 0, highest: int = INT64_MAX) -> int:
-    """Return a text's number; raises UnreadableArgument with the range, `what` in front."""
+    """Return a text's number; raises UnreadableArgument with the range, after `what`."""
     number = read_whole(text)
     if number is None or not lowest <= number <= highest:
         raise UnreadableArgument(

@@ -72,7 +72,7 @@ def _kafka_broker(
 def kafka(
     _kafka_broker: EmbeddedCluster, request: pytest.FixtureRequest
 ) -> Iterator[IsolatedKafka]:
-    """Return one broker of the whole run; what the test makes there is the test's alone."""
+    """Return the run's broker; names of the test have its own prefix, its topics are deleted."""
     from kctl.testing import IsolatedKafka
 
     kafka = IsolatedKafka(_kafka_broker, _prefix(request))

@@ -29,7 +29,7 @@ Rewrite: TypeAlias = Callable[[bytes], bytes]
 
 
 class _Letter(NamedTuple):
-    """What a letter stands for: the same for a whole run, or a column of texts or numbers."""
+    """The value of a letter: the same for a whole run, or a column of texts or numbers."""
 
     of_run: Callable[[TopicPartition, RecordRun], bytes] | None = None
     column: Callable[[RecordRun], Iterable[object]] | None = None
@@ -70,12 +70,12 @@ class RecordFormat:
     """A template, ready to be filled."""
 
     def __init__(self, template: str, rewrite: Rewrite | None = None) -> None:
-        """Read a template; `rewrite` is applied to what records hold. Raises UnreadableArgument."""
+        """Read a template; `rewrite` is applied to record contents. Raises UnreadableArgument."""
         self._parts = _parse(template)
         self._rewrite = rewrite
 
     def fill(self, partition: TopicPartition, run: RecordRun) -> bytes:
-        """Return the texts of all records of a run, one behind the other."""
+        """Return the texts of all records of a run, concatenated."""
         template, columns = [], []
         for part in self._parts:
             if isinstance(part, bytes):
@@ -114,7 +114,7 @@ def _parse(template: str) -> list[bytes | _Letter]:
             raw, position = read_escape(template, position, "a record format")
             parts.append(raw)
         else:
-            # What the shell passed on as bytes that are not UTF-8 stays these bytes.
+            # Arguments that are not UTF-8 keep their original bytes.
             parts.append(os.fsencode(sign))
             position += 1
     return parts

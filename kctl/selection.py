@@ -102,7 +102,7 @@ def select_topics(
     topics = [view.topics[n] for n in sorted(view.topics) if n in names or matcher.fullmatch(n)]
     if not topics:
         raise NoneMatches(pattern, view.topics)
-    # A name that was typed is an error where it is not there, also beside a pattern.
+    # A name that was typed is an error if it does not exist, also together with a pattern.
     absent: list[EngineError] = [
         failure for name in dict.fromkeys(names) if (failure := topic_failure(view, name))
     ]

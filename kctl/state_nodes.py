@@ -1,4 +1,4 @@
-"""The states of partitions as the metadata store has them, if there is one that can be asked.
+"""The states of partitions in the metadata store, if one can be reached.
 
 That of the embedded cluster is found by itself; that of any other is a ZooKeeper which is named.
 """
@@ -27,7 +27,7 @@ class StoredState(NamedTuple):
 
 
 class StateNodes(NamedTuple):
-    """Where states are asked for; without an address there are none."""
+    """The address of the metadata store; without one there are no states."""
 
     address: str | None
     timeout_s: float

@@ -4,7 +4,7 @@ What the tool itself refuses is a sentence on stderr; any other failure is named
 the call, and its trace follows.
 
 Source: ConfigCommand.main, ConfigCommandOptions.checkArgs of 3.9.1 and 4.3.0.
-Differs: nothing is asked of ZooKeeper; a host name of --ip is not resolved.
+Differs: no request goes to ZooKeeper; a host name of --ip is not resolved.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     try:
         if given.has("alter") and len(entities.types) != len(entities.names):
             raise ConfigsRefused("An entity name must be specified for every entity type")

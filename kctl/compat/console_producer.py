@@ -97,7 +97,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def run(call: ToolCall, given: GivenOptions) -> int:
-    """Produce what is read; returns the exit code."""
+    """Produce the records of stdin; returns the exit code."""
     if not given.has("bootstrap-server") and not given.has("broker-list") and not call.is_four:
         raise OptionsRefused("Missing required option(s) [bootstrap-server]")
     require(given, "topic")
@@ -127,7 +127,7 @@ def run(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _check_renamed(given: GivenOptions) -> None:
-    """Raise OptionsRefused for an option beside its older name. Source: 4.3.0."""
+    """Raise OptionsRefused for an option together with its older name. Source: 4.3.0."""
     for old, new in (
         ("property", "reader-property"),
         ("producer-property", "command-property"),

@@ -74,7 +74,7 @@ def help_code(release: Release) -> int:
 
 
 def run_command(call: ToolCall, wanted: GivenCommand) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     name, given = wanted.command.name, wanted.given
     try:
         if name == "version-mapping":
@@ -158,7 +158,7 @@ def _update(call: ToolCall, name: str, given: GivenOptions) -> None:
         except NoCommonVersion as error:
             raise TerseFailure("The node does not support UPDATE_FEATURES") from error
         except (Unreachable, TimedOut):
-            # As Java's client tells of each future.
+            # As Java's client reports for each future.
             lost = ToolFailure(TIMEOUT, _NO_NODE)
             results = dict.fromkeys((update.feature for update in updates), lost)
         except EngineError as error:
@@ -171,7 +171,7 @@ def _update(call: ToolCall, name: str, given: GivenOptions) -> None:
 
 
 def _updates(name: str, given: GivenOptions, release: Release) -> list[FeatureUpdate]:
-    """Return what is to change; raises TerseFailure."""
+    """Return the requested updates; raises TerseFailure."""
     change = FeatureChange.UPGRADE
     if name != "upgrade":
         is_unsafe = given.has("unsafe")

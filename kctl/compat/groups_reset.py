@@ -227,7 +227,7 @@ class OffsetReset:
         raise OptionsRefused(message, shows_usage=True)
 
     def _within_log(self, requested: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return offsets, each brought within what its log has."""
+        """Return offsets, each limited to the range of its log."""
         starts = start_offsets(self._client, requested.keys())
         ends = end_offsets(self._client, requested.keys())
         offsets = {}
@@ -285,7 +285,7 @@ class OffsetReset:
         try:
             text = read_text(self._files, path)
         except ToolFailure as error:
-            # The tool wraps what keeps it from its file.
+            # The tool wraps the exception of its file.
             message = f"{error.java_class}: {error}"
             raise ToolFailure("java.lang.RuntimeException", message, message) from error
         plan = read_plan(text, list(self._given.texts("group")), self._err)

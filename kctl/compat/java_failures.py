@@ -51,7 +51,7 @@ def _java_errors() -> dict[int, JavaError]:
 
 
 class ToolFailure(EngineError):
-    """A tool ends with an exception: the name of its class, a message, what caused it."""
+    """A tool ends with an exception: the name of its class, a message, its causes."""
 
     def __init__(self, java_class: str, message: str, *causes: str) -> None:
         super().__init__(message)
@@ -59,7 +59,7 @@ class ToolFailure(EngineError):
         self.causes = causes
 
     def trace(self) -> str:
-        """Return what Java prints of it, but for the places in Java's code."""
+        """Return the stack trace as Java prints it, without the places in Java's code."""
         lines = [f"{self.java_class}: {self}", *(f"Caused by: {cause}" for cause in self.causes)]
         return "".join(f"{line}\n" for line in lines)
 

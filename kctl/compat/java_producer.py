@@ -1,4 +1,4 @@
-"""The producer that properties of Java's ask for.
+"""The producer that Java's properties configure.
 
 | property | here |
 |---|---|
@@ -110,7 +110,7 @@ def _whole(properties: Mapping[str, str], key: str) -> int:
 
 #: Takes a record that is not stored, and why.
 OnFailure = Callable[[OutgoingRecord, EngineError], None]
-#: Takes a record that is stored, and its partition and offset (−1 where nobody says it).
+#: Called with a stored record, its partition and offset (−1 if the response lacks it).
 OnStored = Callable[[OutgoingRecord, int, int], None]
 
 
@@ -156,7 +156,7 @@ class JavaProducer:
         self._producer.add(record, self._place)
 
     def poll(self, wait_ms: int = 0) -> None:
-        """Send what is due, and report results."""
+        """Send due batches, and report results."""
         self._report(self._producer.poll(wait_ms))
 
     def flush(self) -> None:

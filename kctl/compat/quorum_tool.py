@@ -76,7 +76,7 @@ def help_code(release: Release) -> int:
 
 
 def run_command(call: ToolCall, wanted: GivenCommand) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     name, given = wanted.command.name, wanted.given
     try:
         servers = server_of(given)
@@ -184,7 +184,7 @@ def _print_status(call: ToolCall, client: KafkaClient) -> None:
 
 
 def _follower_lag(quorum: QuorumView) -> tuple[int, int]:
-    """Return how far the slowest follower is behind, in offsets and in ms (−1: not known)."""
+    """Return the lag of the slowest follower, in offsets and in ms (−1: not known)."""
     leader = _leader(quorum)
     followers = [voter for voter in quorum.voters if voter.replica_id != leader.replica_id]
     if not followers:

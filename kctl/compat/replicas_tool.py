@@ -112,7 +112,7 @@ def _pattern(given: GivenOptions) -> re.Pattern[str]:
 
 
 class _ReplicaBatches(NamedTuple):
-    """What one replica gave of a partition."""
+    """The batches that one replica returned for a partition."""
 
     high_watermark: int
     batches: list[RecordBatch]
@@ -267,7 +267,7 @@ class _Verification:
     def _are_alike(
         self, partition: TopicPartition, ids: list[int], batches: tuple[RecordBatch, ...]
     ) -> bool:
-        """Tell of differences; returns whether the offsets are alike."""
+        """Report differences; returns whether the offsets are equal."""
         first = batches[0]
         for broker_id, batch in zip(ids[1:], batches[1:], strict=True):
             if batch.last_offset != first.last_offset:

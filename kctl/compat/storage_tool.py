@@ -1,4 +1,4 @@
-"""`kafka-storage`: formats the log directories of a node of KRaft, and shows what they are.
+"""`kafka-storage`: formats the log directories of a KRaft node, and shows their state.
 
 Source: StorageTool of 3.9.1 and 4.3.0.
 Differs: quorums are those of `controller.quorum.voters`: formats for others (`--standalone`,
@@ -90,7 +90,7 @@ def help_code(release: Release) -> int:
 
 
 def run_command(call: ToolCall, wanted: GivenCommand) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     name, given = wanted.command.name, wanted.given
     try:
         if name == "random-uuid":

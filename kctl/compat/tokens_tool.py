@@ -1,6 +1,6 @@
 """`kafka-delegation-tokens`: creates, renews, expires and shows delegation tokens.
 
-Without `--owner-principal`, `--describe` shows no token, as Java's: it asks for those of no owner.
+Without `--owner-principal`, `--describe` shows no token, as Java's: it requests those of no owner.
 
 Source: DelegationTokenCommand of 3.9.1 and 4.3.0.
 """
@@ -78,7 +78,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def run(call: ToolCall, given: GivenOptions) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     _check(given)
     servers = given.needed("bootstrap-server")
     call.admit(given.names(), servers)

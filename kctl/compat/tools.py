@@ -1,4 +1,4 @@
-"""The tools that are stood in for: from the words of a call to its exit code.
+"""Kafka's tools that kctl replaces: from the arguments of a call to its exit code.
 
 | words | Kafka's tools, and ours |
 |---|---|
@@ -218,7 +218,7 @@ def _enter(tool: str, given: GivenOptions, servers: str, *, command: str | None 
 
 
 def help_of(tool: str) -> str:
-    """Return what `kctl compat --help` says of a tool."""
+    """Return the text of `kctl compat --help` on a tool."""
     if tool in _OF_FOUR:
         return f"{_TABLE[tool].help} as {tool}.sh of Kafka {Release.V4_3.value} does."
     row = _RELEASED.get(tool) or _TABLE[tool]

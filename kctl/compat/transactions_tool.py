@@ -148,7 +148,7 @@ def help_code(release: Release) -> int:
 
 
 def run_command(call: ToolCall, wanted: GivenCommand) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     given = wanted.given
     servers = given.needed("bootstrap-server")
     call.admit([wanted.command.name, *given.names()], servers)
@@ -267,7 +267,7 @@ def _offset_text(offset: int) -> str:
 def _producers(
     client: KafkaClient, partition: TopicPartition, broker_id: int | None
 ) -> list[ActiveProducer]:
-    """Return who writes to a partition, as its leader or a replica knows; raises TerseFailure."""
+    """Return the producers of a partition, by its leader or a replica; raises TerseFailure."""
     where = "leader" if broker_id is None else f"broker {broker_id}"
     try:
         if broker_id is None:
@@ -376,7 +376,7 @@ def _find_hanging(call: ToolCall, client: KafkaClient, given: GivenOptions) -> N
 def _partitions(
     client: KafkaClient, given: GivenOptions, broker_id: int | None
 ) -> Sequence[TopicPartition]:
-    """Return the partitions to look at; raises TerseFailure for a topic that is not there."""
+    """Return the partitions to search; raises TerseFailure for a topic that does not exist."""
     topic = given.text("topic")
     try:
         view = client.view(None) if topic is None else client.view_of_existing([topic])

@@ -51,7 +51,7 @@ _ENTITY_KEYS: Final = {"user": "user", "client_id": "client-id", "ip": "ip"}
 
 
 class _Sections:
-    """What documents have declared so far, and where."""
+    """The state that documents have declared so far, and where."""
 
     def __init__(self) -> None:
         self.kinds: set[ResourceKind] = set()
@@ -327,7 +327,7 @@ def _entity(fields: Mapping[str, YamlValue], value: YamlValue) -> Entity:
 
 
 def _or_fault(value: YamlValue, read: Callable[..., V], *words: object) -> V:
-    """Return what is read of words at a place; raises BadStateFile."""
+    """Return the result of parsing at a place; raises BadStateFile."""
     try:
         return read(*words)
     except (UnreadableArgument, RulesNotClear) as error:

@@ -34,7 +34,7 @@ _FIELDS: Final = {"user": "user", "client-id": "client_id", "ip": "ip"}
 
 
 class _Plain(str):
-    """A text that stands without quotes where YAML would take it for a number or boolean.
+    """A text to be written without quotes if YAML would read it as a number or boolean.
 
     The reader takes settings as they are written.
     """

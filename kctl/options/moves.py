@@ -1,4 +1,4 @@
-"""Options of commands that move replicas: how fast, how many at a time, and what is asked."""
+"""Options of commands that move replicas: rate, number at a time, and confirmations."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@
 | markdown, html, tsv | a table for tickets and reports | those of table |
 
 A table without rows is a heading: there is nothing. Where errors are all there is, it is left out.
-What is one thing and never several (`write_object`) is one object in json and yaml.
+A single object (`write_object`) is one object in json and yaml, never a list.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""tabulate, without what most tables do not need of it.
+"""tabulate, without the imports that most tables do not need.
 
 | tabulate imports | for | here |
 |---|---|---|

@@ -30,7 +30,7 @@ class Numbers(list[int]):
 
 
 class _Layout:
-    """The constant text of the columns: `before` each of them, and `after` the last."""
+    """The constant text of the columns: `before` each of them, and `behind` for after the last."""
 
     def __init__(self) -> None:
         self.before: list[str] = []

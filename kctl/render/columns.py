@@ -1,4 +1,4 @@
-"""What a column of rows is."""
+"""The columns of rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Column(NamedTuple):
     | K[] | a list of K |
     | K{} | an object whose values are K |
 
-    `is_optional` are those that rows have if they are asked for.
+    `is_optional` are those that rows have on request only.
     """
 
     key: str

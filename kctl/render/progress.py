@@ -34,7 +34,7 @@ class ProgressBar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop drawing and leave nothing behind."""
+        """Stop drawing and leave no line."""
         self.stop()
 
     def stop(self) -> None:
@@ -51,7 +51,7 @@ class ProgressBar:
             progress.update(task, description=text)
 
     def update(self, done: int, of: int, text: str | None = None) -> None:
-        """Show how many pieces of the work are done, behind its title or another text."""
+        """Show the number of completed pieces, after its title or another text."""
         if self._drawn is not None:
             progress, task = self._drawn
             shown = self._title if text is None else text

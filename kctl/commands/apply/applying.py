@@ -1,4 +1,4 @@
-"""Implementation of `kctl apply`: show the steps, ask, carry them out one after the other."""
+"""Implementation of `kctl apply`: show the steps, confirm, perform them in order."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def _errors_of(client: KafkaClient, group: Sequence[StateStep], moves: MoveOptio
 
 
 def _settle(client: KafkaClient, steps: Sequence[StateStep]) -> None:
-    """Wait until brokers tell of steps on topics; note settings that brokers keep and not know."""
+    """Wait until brokers report the steps on topics; note settings that no broker knows."""
     operations = [step.operation for step in steps]
     await_created(client, [one.topic for one in operations if isinstance(one, CreateTopic)])
     await_partitions(

@@ -1,10 +1,10 @@
-"""The run of steps one after the other: what goes on after a failure, and what does not.
+"""The run of steps in their order: which steps are performed after a failure.
 
 | after a step has failed | |
 |---|---|
 | steps of other resources | are carried out |
 | later steps of the same topic | are skipped: they build on it |
-| deletions | are skipped: what was to take the place of the deleted may not be there |
+| deletions | are skipped: the replacement of a deleted resource may be missing |
 | any step, where no broker has answered | is skipped: it would wait as long, and fail as well |
 | any step, where one broker has not taken settings of its own | is carried out |
 """
@@ -61,7 +61,7 @@ class StepRun:
 
     @property
     def results(self) -> list[StepResult]:
-        """Return how each step ended; what was not begun is skipped."""
+        """Return the result of each step; a step that was not begun is skipped."""
         skipped = StepResult(SKIPPED)
         return [self._results.get(number, skipped) for number in range(len(self._steps))]
 
@@ -98,7 +98,7 @@ class StepRun:
         self._results[number] = StepResult(FAILED, error)
         self._has_failures = True
         is_silence = getattr(error, "exit_code", None) == exits.UNREACHABLE
-        # A broker that is asked for settings of its own is one of many.
+        # An unreachable broker with settings of its own is one of many.
         self.is_out_of_reach |= is_silence and not _is_of_one_broker(step)
         if step.kind is ResourceKind.TOPICS:
             self._failed_topics.add(step.name)

@@ -140,7 +140,7 @@ def _path(folder: str, name: str) -> str:
 
 
 def _check_name(name: str) -> None:
-    """Raise for what is no name of a file or of a certificate, before anything is written.
+    """Raise for an invalid name of a file or of a certificate, before anything is written.
 
     Errors: UnreadableArgument, BadCertificateName.
     """
@@ -151,7 +151,7 @@ def _check_name(name: str) -> None:
 
 
 def _check_host(host: str) -> None:
-    """Raise UnreadableArgument for what is no address and no name of a host: no client asks it."""
+    """Raise UnreadableArgument for an invalid address or host name, which no client could use."""
     try:
         ip_address(host)
     except ValueError:

@@ -56,7 +56,7 @@ def _address(directory: DataDirectory, broker_id: int) -> str | None:
 
 
 def remove_broker(broker_id: int, data: str | None, timeout_s: float, *, yes: bool) -> int:
-    """Ask, and remove a broker that holds no replicas."""
+    """Confirm, and remove a broker that holds no replicas."""
     directory, plan = _cluster(data)
     check_broker(directory, plan, broker_id)
     confirm(

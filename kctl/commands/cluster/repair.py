@@ -37,7 +37,7 @@ class RepairRequest(NamedTuple):
 
 
 def repair_cluster(request: RepairRequest) -> int:
-    """Show what a repair would write, ask, write it; returns the exit code."""
+    """Show the files that a repair would write, confirm, write them; returns the exit code."""
     check_format(request.output)
     files, clock = RealFiles(), RealClock()
     data = DataDirectory(files, cluster_path(os.environ, request.data))

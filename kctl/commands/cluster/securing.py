@@ -3,10 +3,10 @@
 | file of `security/` in the data directory | holds |
 |---|---|
 | `ca.key`, `ca.pem`, `broker.pem` | an authority, and the certificate of all brokers |
-| `broker.properties` | the brokers as a client: PLAIN, for what they ask each other |
+| `broker.properties` | the brokers as a client: PLAIN, for requests to each other |
 | `admin.properties` | the administrator as a client: SCRAM-SHA-512; the context names it |
 
-What is there is used again: passwords and keys change only if the files are removed. The one
+Existing files are used again: passwords and keys change only if the files are removed. The one
 listener takes SCRAM-SHA-512 from users, and PLAIN from the brokers alone; both are super users,
 all others may do nothing that no rule allows. The administrator's credential is created by the
 brokers' user once the cluster runs, since nobody else can.
@@ -53,7 +53,7 @@ _DEFAULT_CONTEXT: Final = "embedded"
 
 
 class SecureInForeground(EngineError):
-    """A cluster of this process is to be secured: its administrator has to be created beside it."""
+    """A foreground cluster is to be secured: another process has to create its administrator."""
 
     exit_code = exits.USAGE
     hint = "start it once without --foreground; its settings are kept for later starts"

@@ -51,7 +51,7 @@ CONFIG_COLUMNS = (
 DOCUMENTATION_COLUMN = Column(
     "documentation", "DOCUMENTATION", beneath=True, kind="string?", is_optional=True
 )
-# What Kafka writes its documentation with, %n by mistake; words such as <port> are no tags.
+# The markup of Kafka's documentation, %n by mistake; words such as <port> are no tags.
 _TAGS = r"</?(?:a|b|code|em|i|strong|tt)\b[^<>]*>"
 _BREAKS = r"</?(?:br|li|ol|p|pre|ul)\b[^<>]*>|%n"
 CHANGE_COLUMNS = (
@@ -97,7 +97,7 @@ def named_resources(
     broker_defaults: bool,
     loggers: list[int] | None,
 ) -> list[Resource]:
-    """Return what options name; raises NoResource."""
+    """Return the resources that options name; raises NoResource."""
     resources = [Resource(ConfigResourceType.TOPIC, name) for name in topics or ()]
     resources += [Resource(ConfigResourceType.BROKER, str(number)) for number in brokers or ()]
     resources += [Resource(ConfigResourceType.BROKER, "")] * broker_defaults
@@ -166,7 +166,7 @@ def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
     rows: list[dict[str, object]] = []
     failures = 0
     is_table = request.output in TABLES
-    # A setting that is asked for by name is shown with any value.
+    # A setting that is requested by name is shown with any value.
     shows_all = request.all or bool(request.keys)
     for resource in request.resources:
         entries = configs.get(resource, [])

@@ -42,7 +42,7 @@ CHOICE_COLUMNS = (
     Column("command_config", "PROPERTIES", kind="string?"),
     *_GUARD_COLUMNS,
 )
-#: How long `set` waits for the cluster to tell its id.
+#: How long `set` waits for the cluster's id.
 _ASK_MS = 2_000
 
 
@@ -81,7 +81,7 @@ class ContextChange(NamedTuple):
 
 
 def set_context(name: str, change: ContextChange, *, use: bool) -> int:
-    """Keep a context; what is not given stays as it was. All parts are checked first."""
+    """Store a context; parts not given stay unchanged. All parts are checked first."""
     if not is_utf8(name):
         raise UnreadableArgument("the name of a context", name, "text in UTF-8")
     if change.bootstrap is not None and not is_utf8(change.bootstrap):
@@ -92,7 +92,7 @@ def set_context(name: str, change: ContextChange, *, use: bool) -> int:
     def keep(profiles: Profiles) -> Profiles:
         current = name if use or profiles.current is None else profiles.current
         now = profiles.by_name.get(name)
-        # Another command may have changed it while the cluster was asked.
+        # Another command may have changed it during the request.
         whole = profile if now in (kept, None) else _with_changes_of(now, profile, change, name)
         return profiles.with_profile(name, whole)._replace(current=current)
 

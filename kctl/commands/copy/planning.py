@@ -76,7 +76,7 @@ def new_plan(
     identity: str,
     earlier: TopicCopy | None,
 ) -> TopicCopy:
-    """Return what is to be copied, by where the source is now, behind an earlier copy's end.
+    """Return a plan: ranges up to the source's present ends, after those of an earlier copy.
 
     Errors: those of asking, of topics that are not there, of points that cannot be read, and those
     of `continued_range`, `require_same_topics` and `continued_group_offsets`.
@@ -185,7 +185,7 @@ def _group_offsets(
     request: CopyRequest,
     plan: TopicCopy,
 ) -> list[GroupOffset]:
-    """Return what groups have committed of the partitions that are copied."""
+    """Return the committed offsets of groups in the copied partitions."""
     if request.groups and request.at_least_once:
         raise UnreadableArgument("options that go together", "--groups --at-least-once", "one")
     offsets: list[GroupOffset] = []

@@ -1,4 +1,4 @@
-"""What `kctl groups` shows of groups: their members, their offsets and the sum of their lag."""
+"""Implementation of `kctl groups list` and others: members, offsets and the sum of their lag."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def existing_group(client: KafkaClient, group_id: str) -> GroupDescription:
 
 
 def owners(group: GroupDescription) -> dict[TopicPartition, MemberView]:
-    """Return who has each partition."""
+    """Return the member that owns each partition."""
     owned: Iterable[tuple[TopicPartition, MemberView]] = (
         (partition, member) for member in group.members for partition in member.partitions or ()
     )

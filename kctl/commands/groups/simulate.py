@@ -1,4 +1,4 @@
-"""Implementation of `kctl groups simulate`: shows what an assignor makes of members and topics.
+"""Implementation of `kctl groups simulate`: print how an assignor assigns topics to members.
 
 1. The members of the command line get the partitions of its topics.
 2. Members leave, others join; the assignor is asked again, and told what the others had. A
@@ -157,7 +157,7 @@ def racks_of(words: Sequence[str]) -> dict[str, str]:
 def _revoked(
     had: Assignment, assignments: Sequence[Assignment], *, is_cooperative: bool
 ) -> set[TopicPartition]:
-    """Return what members that stay give up on the way."""
+    """Return the partitions that remaining members give up during the rebalance."""
     if not is_cooperative:
         return {key for name in assignments[-1] for key in had.get(name, ())}
     steps = zip((had, *assignments), assignments, strict=False)

@@ -1,4 +1,4 @@
-"""Implementation of `kctl leaders`: look who leads, have the controller elect, print rows."""
+"""Implementation of `kctl leaders`: show leaders, have the controller elect, print rows."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
 def _wanted(
     view: ClusterView, partitions: dict[TopicPartition, PartitionView], election: Election
 ) -> dict[TopicPartition, tuple[PartitionView, int | None]]:
-    """Return the partitions that an election would change, and who would lead them."""
+    """Return the partitions that an election would change, and their new leaders."""
     wanted: dict[TopicPartition, tuple[PartitionView, int | None]] = {}
     for key, partition in partitions.items():
         if election is Election.UNCLEAN:

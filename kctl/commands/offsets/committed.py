@@ -65,7 +65,7 @@ class Commit(NamedTuple):
 
 
 def show_committed(request: CommittedRequest, files: Files) -> int:
-    """Print who committed what and when; returns the exit code."""
+    """Print committed offsets with group and time; returns the exit code."""
     check_format(request.output)
     partitions = partitions_of(find_log_dir(files, request.path), TOPIC)
     reading = CommitReading(request)
@@ -73,7 +73,7 @@ def show_committed(request: CommittedRequest, files: Files) -> int:
         for record in source_records(files, partitions, ReplayBounds()):
             reading.take(record)
     except CorruptRecord as error:
-        # What was read before it counts.
+        # Records read before the error count.
         report_error(error)
         reading.failures += 1
     if reading.failures:

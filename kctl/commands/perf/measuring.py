@@ -1,4 +1,4 @@
-"""What `kctl perf` does: a topic, a warm-up, steps of a run until it is done or interrupted."""
+"""Implementation of `kctl perf`: a topic, a warm-up, steps of a run until its end or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Run(Protocol):
 
     @property
     def measurement(self) -> Measurement:
-        """Return what is counted so far."""
+        """Return the counts so far."""
         ...
 
     def step(self) -> None:
@@ -88,7 +88,7 @@ class Finished(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Return whether all was measured that was asked for."""
+        """Return whether the whole requested measurement was made."""
         return self.error is None and self.interrupt is None
 
     @property
@@ -378,7 +378,7 @@ def _print(
     settings: Mapping[str, str],
     failed: int = 0,
 ) -> None:
-    """Print what was measured, also if it is not all."""
+    """Print the measurement, even if it is incomplete."""
     if finished.error is not None:
         report_error(finished.error, topic.name)
     result = Measured(

@@ -3,7 +3,7 @@
 ```
 records ── begin before the first ── N taken ──┬─ commit: counted, with a row for each batch
                                                └─ each K-th with --abort-every: abort
-the input ends: commit what is open        an error, Ctrl-C: abort what is open
+the input ends: commit the open transaction     an error, Ctrl-C: abort it
 ```
 """
 
@@ -94,12 +94,12 @@ class TransactionalInput:
             done = end
 
     def poll(self, wait_ms: int = 0) -> list[BatchResult]:
-        """Send what is due; returns results of transactions that were committed meanwhile."""
+        """Send due batches; returns the results of transactions committed since the last poll."""
         self._results += self._producer.poll(wait_ms)
         return self._taken()
 
     def flush(self) -> list[BatchResult]:
-        """Have what is due on its way; the transaction stays open for more."""
+        """Send due batches; the transaction stays open for more records."""
         return self.poll()
 
     def due_in_ms(self) -> int | None:
@@ -114,13 +114,13 @@ class TransactionalInput:
     # Transactions
 
     def finish(self) -> list[BatchResult]:
-        """Commit what is open at the end of the input."""
+        """Commit the open transaction at the end of the input."""
         if self._producer.phase is TransactionPhase.OPEN:
             self._end()
         return self._taken()
 
     def give_up(self) -> None:
-        """Abort what is open. Errors: those of TransactionalProducer."""
+        """Abort the open transaction. Errors: those of TransactionalProducer."""
         if self._producer.phase in (TransactionPhase.OPEN, TransactionPhase.TO_ABORT):
             self._abort()
 

@@ -1,4 +1,4 @@
-"""What `kctl quorum` does: ask for the quorum, hold its replicas against the leader, print."""
+"""Implementation of `kctl quorum`: request the quorum, compare its replicas with the leader."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class QuorumRequest(NamedTuple):
 
 
 class _QuorumState(NamedTuple):
-    """One look at the quorum, and what is wrong with it."""
+    """One observation of the quorum, and its problems."""
 
     cluster_id: str | None
     quorum: QuorumView
@@ -116,7 +116,7 @@ def describe_cluster_quorum(options: ClusterOptions, request: QuorumRequest) -> 
 
 
 def list_voters(options: ClusterOptions, request: QuorumRequest, *, observers: bool) -> int:
-    """Print a row for each voter, and each observer if asked; returns the exit code."""
+    """Print a row for each voter, and each observer on request; returns the exit code."""
     state = _describe(options, request)
     chosen = [one for one in state.health.replicas if observers or one.is_voter]
     rows = [_replica_row(one, state.quorum) for one in chosen]

@@ -1,4 +1,4 @@
-"""What `kctl reassign cancel` does: take back what moves, also what another process moves."""
+"""Implementation of `kctl reassign cancel`: revert moves, also those of another process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CANCEL_COLUMNS = (
 )
 #: The result of a dry run.
 MOVING: Final = "moving"
-#: How often the journal of another process is looked at.
+#: Pause between two reads of another process's journal.
 _POLL_MS = 100
 
 
@@ -130,7 +130,7 @@ def _row(key: TopicPartition, replicas: Sequence[int], result: str) -> dict[str,
 
 
 def _show_journal(options: ClusterOptions, path: str, output: str) -> int:
-    """Show what a cancel of a journal would take back; returns the exit code."""
+    """Show the moves that a cancel of a journal would revert; returns the exit code."""
     state = journal_state(path)
     if state.is_over:
         notify(f"{path}: it is over already; `kctl reassign rollback {path}` goes back")
@@ -152,7 +152,7 @@ def _show_journal(options: ClusterOptions, path: str, output: str) -> int:
 
 
 def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str | None) -> int:
-    """Take back what moves by a journal, with its throttles; returns the exit code.
+    """Revert the moves of a journal, with its throttles; returns the exit code.
 
     A process that is at work by it is asked to, and waited for.
     """

@@ -1,4 +1,4 @@
-"""What `kctl reassign rehearse` does: copy the cluster, execute the plan there, print each step."""
+"""Implementation of `kctl reassign rehearse`: copy the cluster, execute the plan there."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _row(step: SeenStep) -> dict[str, object]:
 
 
 def _print_end(end: RehearsalEnd, count: int) -> int:
-    """Print what was refused or lost and the duration; return the exit code."""
+    """Print the refused changes, the lost records and the duration; return the exit code."""
     for warning in end.warnings:
         notify(f"warning: {warning}")
     for key, error in end.end.refused.items():

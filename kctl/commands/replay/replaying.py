@@ -34,7 +34,7 @@ from kctl.numbers import shortened
 from kctl.offset_points import PointKind, parse_point
 from kctl.render.rate_line import RateLine
 
-#: A wait is cut into such pieces, so that progress is shown and batches leave.
+#: A wait is divided into pieces of this length, so that progress is shown and batches are sent.
 _WAIT_MS = 200
 #: Slower than a second in eleven days, and faster than any machine, nobody means.
 _SPEED_MIN, _SPEED_MAX = 0.000001, 1_000_000_000.0
@@ -196,7 +196,7 @@ def _source_headers(record: SourceRecord) -> tuple[Header, ...]:
 
 
 class _Report:
-    """Counts what was read and stored, and tells how far it went."""
+    """Counts the records read and stored, and reports progress."""
 
     def __init__(self, client: KafkaClient, total_bytes: int) -> None:
         self._rate_line = RateLine(client.clock, total_bytes=total_bytes)
@@ -219,7 +219,7 @@ class _Report:
         return place
 
     def take(self, results: Iterable[BatchResult]) -> None:
-        """Note what became of batches."""
+        """Record the results of batches."""
         for result in results:
             origins = [self._places.pop(place) for place in result.batch.places]
             if result.error is not None:

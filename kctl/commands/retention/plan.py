@@ -99,7 +99,7 @@ class PlanRequest(NamedTuple):
 
 
 class UnlikeRows(EngineError):
-    """Options that ask for rows of different kinds."""
+    """The options request rows of different kinds."""
 
     exit_code = exits.USAGE
     hint = "ask for one after the other"
@@ -118,7 +118,7 @@ class _Seen(NamedTuple):
 
 
 def show_plan(options: ClusterOptions, request: PlanRequest) -> int:
-    """Print what retention does; returns the exit code."""
+    """Print the forecast of retention; returns the exit code."""
     check_format(request.output)
     _check_rows(request)
     overrides = overrides_of(request.settings)
@@ -240,7 +240,7 @@ def _print_sum(forecasts: Sequence[RetentionForecast]) -> None:
     logs = counted(len(forecasts), "partition")
     gone = f"{size_text(freed)} of {size_text(size)}{share}"
     if least != most:
-        # Where segments begin is not own_values: whole ones go, and none in part.
+        # Segment boundaries are not known: whole segments are deleted, never a part.
         gone = f"{size_text(least)} to {size_text(most)} of {size_text(size)}"
     notify(f"{gone} go now, of {logs}")
     for forecast in forecasts:

@@ -62,7 +62,7 @@ class ForeignCluster(EngineError):
 
 
 def run_now(options: ClusterOptions, request: RunRequest) -> int:
-    """Delete what is due; returns the exit code."""
+    """Delete records and segments that are due; returns the exit code."""
     check_format(request.output)
     if request.directory is None:
         return _run_embedded(options, request)
@@ -131,7 +131,7 @@ def _row(log: RetainedLog) -> OutputRow:
 
 
 def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
-    """Have the cluster's process look now, and tell which logs start later than before."""
+    """Run retention in the cluster's process, and report the logs that start later than before."""
     from engine.cluster import daemon
     from engine.cluster.requests import Action, ask
     from engine.forecast.cluster_history import log_starts

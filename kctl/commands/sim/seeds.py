@@ -1,4 +1,4 @@
-"""Implementation of `kctl sim`: run seeds, tell what broke and how to see it again."""
+"""Implementation of `kctl sim`: run seeds, report failures and how to reproduce them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SimRequest(NamedTuple):
 def run_seeds(request: SimRequest) -> int:
     """Run seeds and print a summary, of those that ran if it is interrupted.
 
-    Returns the exit code. Raises KeyboardInterrupt behind the summary.
+    Returns the exit code. Raises KeyboardInterrupt after the summary.
     """
     check_format(request.output)
     clock = RealClock()

@@ -1,7 +1,7 @@
-"""Reports as one page of HTML that needs nothing beside it: no script, no font, no connection.
+"""Reports as one page of HTML that needs no other file: no script, no font, no connection.
 
 ```
-title, when and of what           contents: a line a report, with its number of rows
+title, time and source            contents: a line a report, with its number of rows
 warnings about the logs           a table a report, under its title and what to look for
 ```
 

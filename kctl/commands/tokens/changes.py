@@ -109,7 +109,7 @@ def create_one(options: ClusterOptions, request: TokenRequest) -> int:
     columns: tuple[Column, ...] = CREATE_COLUMNS
     with connect(options) as client:
         if request.dry_run:
-            # Says whether there are tokens, and whether this connection may ask for one.
+            # Shows whether there are tokens, and whether this connection may request one.
             describe_tokens(client, [])
             row: OutputRow = {
                 "token_id": None,

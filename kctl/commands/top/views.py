@@ -1,4 +1,4 @@
-"""The views of `kctl top`: their columns, their order, and what a row of them leads to."""
+"""The views of `kctl top`: their columns, their order, and the views that their rows open."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def place_of(view: View) -> Place:
 
 
 def place_behind(place: Place, row: Mapping[str, Any]) -> Place:
-    """Return what a row of a place leads to."""
+    """Return the place that a row of a place opens."""
     view = place.view
     if view is TOPICS:
         return Place(_PARTITIONS_OF, f"partitions of {row['topic']}", topic=row["topic"])

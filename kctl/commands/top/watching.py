@@ -66,7 +66,7 @@ def show_top(options: ClusterOptions, request: TopRequest) -> int:
     except ImportError as error:
         raise NoTextual from error
     client = connect(options)
-    # What is wrong with the address or the login is said before the screen opens.
+    # Errors of the address or the login are reported before the screen opens.
     client.view([])
     from kctl.commands.top.screen import run_screen
 

@@ -1,4 +1,4 @@
-"""What `kctl topics create`, `alter` and `delete` do."""
+"""Implementation of `kctl topics create`, `alter` and `delete`."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def _grow(
 
 
 def _growing(topics: list[TopicView], total: int) -> tuple[list[TopicView], int]:
-    """Return the topics that have fewer partitions, and how many have not (told)."""
+    """Return the topics that have fewer partitions, and the number of the others (reported)."""
     growing = []
     for topic in topics:
         count = len(topic.partitions)
@@ -288,9 +288,9 @@ def _collect(
     dry_run: bool,
     idle: Sequence[str] = (),
 ) -> int:
-    """Add a row for each success and tell each failure; returns how many failed.
+    """Add a row for each success and report each failure; returns the number of failures.
 
-    `idle` are those that have not set what was to be unset.
+    `idle` are those that have not set any of the keys to unset.
     """
     failures = 0
     for name, error in results.items():

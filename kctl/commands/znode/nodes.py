@@ -155,7 +155,7 @@ def _data_cells(data: bytes | None) -> dict[str, str | None]:
 
 
 def show_stat(store: Store, path: str, output: str) -> int:
-    """Print what is known of a node but its data."""
+    """Print the stat of a node."""
     check_format(output)
     with _reader(store) as reader:
         stat = reader.stat(path)
@@ -202,7 +202,7 @@ def watch_changes(store: Store, path: str, count: int | None, output: str) -> in
 
 
 class _Gap:
-    """Tells a person what a watch may not have seen."""
+    """Reports changes that a watch may have missed."""
 
     def __init__(self) -> None:
         self._lost_ms: int | None = None
@@ -213,7 +213,7 @@ class _Gap:
         notify("the connection is lost; waiting for it")
 
     def new_session(self) -> None:
-        """Print that the session was lost too, and what that means."""
+        """Print that the session was lost too, and the consequence."""
         since = "" if self._lost_ms is None else f" since {iso_time(self._lost_ms)}"
         notify(f"its session expired, a new one was taken: what came and went{since} is missed")
 
