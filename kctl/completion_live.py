@@ -1,8 +1,8 @@
 """`kctl __complete KIND WORD...`: the values that only files or a cluster know, for a shell's TAB.
 
-Never an error, and never long: what is not known after the time is not offered. WORDs are those of
-the command line so far, of which the options count that say which cluster is meant.
-`KCTL_COMPLETION_MS` gives a cluster that is far away another time.
+No errors, and no long waits: values not known in time are not offered. WORDs are those of
+the command line so far; of their options those count that select the cluster.
+`KCTL_COMPLETION_MS` sets another time limit, for a cluster that is far away.
 """
 
 from __future__ import annotations

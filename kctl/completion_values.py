@@ -4,13 +4,13 @@
 |---|---|---|
 | `words a b` | these | the help, which names all of them |
 | `topic-keys`, `broker-keys` | settings | the tables of settings |
-| `config-keys` | one of the two | what else is on the line |
+| `config-keys` | one of the two | the other words of the line |
 | `topics`, `groups`, `contexts`, `zookeepers` | those that are there now | `completion_live.py` |
 | `outputs` | nouns, then verbs, that have a JSON schema | `completion_live.py` |
 | `files`, `folders` | | the shell |
 | `none` | nothing to offer | |
 
-A kind with `=` behind it offers keys that a value follows.
+A kind that ends with `=` offers keys that a value follows.
 """
 
 from __future__ import annotations

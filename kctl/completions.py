@@ -1,8 +1,8 @@
 """Completion scripts of bash, zsh and fish, made from the commands themselves.
 
-Commands, options and values that never change are in the scripts: those start no Python. What
-only a file or a cluster knows is asked of `kctl __complete` (`completion_live.py`).
-`completions/` holds the scripts, and a test keeps them equal to what this module makes.
+Commands, options and values that never change are in the scripts: those start no Python. Values
+that depend on a file or a cluster come from `kctl __complete` (`completion_live.py`).
+`completions/` holds the scripts, and a test keeps them equal to this module's output.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _arguments(commands: list[CommandWords], line: str) -> list[str]:
 def _values_function(words: str, line: str) -> list[str]:
     """Return the function of bash and zsh that prints the values of a kind.
 
-    `words` and `line` are how the shell calls the words and the whole of what is typed.
+    `words` and `line` are the shell's expressions for the words and the whole of the line.
     """
     topic, broker = (" ".join(keys_of(kind)) for kind in ("topic-keys", "broker-keys"))
     return [

@@ -1,6 +1,6 @@
 """Resolution of the cluster that a command talks to: contexts, and their order of precedence.
 
-| first that is there | says where the cluster is | and how to talk to it |
+| first that exists | address of the cluster | client properties |
 |---|---|---|
 | `-b` | its addresses | `--command-config`, else that of `--context` |
 | `--context` | its addresses | `--command-config`, else its own |
@@ -10,11 +10,11 @@
 | the current context | its addresses | `--command-config`, else its own |
 | the embedded cluster, if it runs | its addresses | `--command-config`, else its administrator's |
 
-So a flag comes before the file, the file before the environment, that before what is kept. `-v`
-says which one decided.
+The order is: flags, the file, environment variables, stored contexts. `-v` prints the source of
+the choice.
 
 Addresses that are given directly never meet the credentials of the current context: a password
-must not go to a host that it was not meant for. So do those in a file: its password goes to the
+must not reach another host. The same holds for addresses in a file: its password goes to the
 hosts that it names itself, unless a flag of the same command line names others.
 
 The file, `$XDG_CONFIG_HOME/kctl/config.yaml` (or what `KCTL_CONFIG` names):
@@ -25,8 +25,8 @@ contexts:
   <name>:
     bootstrap_servers: <host:port,…>
     command_config: <path of a Kafka client.properties>    (optional)
-    protected: true        (optional: what changes something needs the context's name)
-    read_only: true        (optional: what changes something is refused)
+    protected: true        (optional: changes need the context's name)
+    read_only: true        (optional: changes are refused)
     cluster_id: <id>       (optional: learnt at the first use, then checked on each)
 ```
 
@@ -65,7 +65,7 @@ class NoCluster(EngineError):
 
 
 class NoSuchContext(EngineError):
-    """A context was named that is not kept."""
+    """A context was named that is not stored."""
 
     exit_code = exits.USAGE
     hint = "`kctl context list` shows them, `kctl context set NAME -b HOST:PORT` makes one"
@@ -122,7 +122,7 @@ class Profiles(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The cluster to talk to; `source` says what decided.
+    """The cluster to connect to; `source` names the origin of the choice.
 
     `context` is the context that was named or is current, None where neither counts; `cluster_id`
     is the one that it is kept for, None if it knows none. Its addresses are those of the choice
@@ -137,7 +137,7 @@ class Choice(NamedTuple):
 
 
 def profiles_path(environment: Mapping[str, str]) -> str:
-    """Return where the contexts are kept."""
+    """Return the path of the file of contexts."""
     if environment.get("KCTL_CONFIG"):
         return environment["KCTL_CONFIG"]
     home = environment.get("XDG_CONFIG_HOME") or f"{environment.get('HOME', '')}/.config"
@@ -145,7 +145,7 @@ def profiles_path(environment: Mapping[str, str]) -> str:
 
 
 def load_profiles(files: Files, path: str) -> Profiles:
-    """Return the contexts that are kept, none if there is no file; raises BadContextFile."""
+    """Return the stored contexts, none if there is no file; raises BadContextFile."""
     if not files.exists(path):
         return Profiles(None, {})
     import yaml
@@ -206,7 +206,7 @@ def change_profiles(
 ) -> Profiles:
     """Change the file of contexts under its lock; returns the contexts that are stored then.
 
-    `change` gets what is kept now, and returns None to leave it. Errors: those of `change`,
+    `change` gets the stored contexts, and returns None to leave them. Errors: those of `change`,
     BadContextFile, StorageError.
     """
     from engine.host.lock_file import acquire

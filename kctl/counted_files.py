@@ -47,7 +47,7 @@ class CountedFile:
         self._file.truncate(size_bytes)
 
     def reserve(self, size_bytes: int) -> None:
-        """Take room on the disk up to a size."""
+        """Reserve disk space up to a size."""
         self._file.reserve(size_bytes)
 
     def sync(self) -> None:

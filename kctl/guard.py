@@ -262,7 +262,7 @@ class _ClusterCheck:
         return self._choice.context is not None or bool(self._guarded)
 
     def __call__(self, cluster_id: str | None) -> None:
-        """Take a cluster's id. Errors: OtherCluster, ReadOnlyContext, GuardedCluster."""
+        """Check a cluster's id. Errors: OtherCluster, ReadOnlyContext, GuardedCluster."""
         choice = self._choice
         if self._expected_id is not None and cluster_id != self._expected_id:
             addresses = choice.bootstrap_servers
@@ -284,7 +284,7 @@ def _refuse(cluster_id: str, name: str, profile: Profile) -> None:
 
 
 def keep_cluster_id(name: str, cluster_id: str) -> None:
-    """Keep the id of a context's cluster unless one is kept, or the file cannot be written."""
+    """Store the id of a context's cluster unless it has one, or the file cannot be written."""
     from engine.host.real import RealFiles
     from kctl.context import change_profiles
 

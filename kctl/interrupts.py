@@ -48,7 +48,7 @@ class HeldInterrupts:
             self._is_allowed = False
 
     def on_signal(self, number: int, _frame: FrameType | None) -> None:
-        """Take a Ctrl-C or SIGTERM: hold it back, or raise KeyboardInterrupt."""
+        """Handle a Ctrl-C or SIGTERM: defer it, or raise KeyboardInterrupt."""
         kind = Terminated if number == signal.SIGTERM else KeyboardInterrupt
         is_first, self._is_reported = not self._is_reported, True
         if is_first and not self._is_allowed:

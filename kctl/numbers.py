@@ -4,10 +4,10 @@
 |---|---|---|
 | an offset, a count of records, a seed, a producer's id | 0 | 2^63 − 1 |
 | a replication factor | 1 | 2^15 − 1 |
-| any other whole number | what its option says, else 0 | what its option says, else 2^31 − 1 |
-| seconds | what its option says | 2^31 − 1 ms |
+| any other whole number | the option's minimum, else 0 | the option's maximum, else 2^31 − 1 |
+| seconds | the option's minimum | 2^31 − 1 ms |
 
-Texts that are no such number are refused with this range, and exit code 2: `nan`, `inf`, what is
+Other texts are refused with this range, and exit code 2: `nan`, `inf`, numbers
 beyond it, the empty text. The ranges are put on every command by `with_ranges`, so that none can
 be without them.
 """

@@ -1,6 +1,6 @@
 r"""Templates of records, in the letters of kcat.
 
-| letter | stands for | letter | stands for |
+| letter | value | letter | value |
 |---|---|---|---|
 | `%s` | value | `%S` | its size in bytes, −1 for null |
 | `%k` | key | `%K` | its size in bytes, −1 for null |

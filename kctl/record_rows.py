@@ -7,7 +7,7 @@
  "headers": [{"key": "trace", "value": "9f", "encoding": "utf-8"}]}
 ```
 
-Bytes that are UTF-8 stand as their text, others as base64; the encoding says which. Null has
+Bytes that are UTF-8 are written as their text, others as base64; the encoding names which. Null has
 neither a text nor an encoding, so that it is not the empty text.
 """
 

@@ -1,6 +1,6 @@
 """The `-o json` document of each command, as JSON Schema draft 2020-12.
 
-`OUTPUTS` names the columns of every command that has `-o`; the columns say what their values are.
+`OUTPUTS` names the columns of every command that has `-o`; the columns have the types of values.
 `-o ndjson` has a row a line, `-o yaml` is the same document.
 """
 
@@ -19,10 +19,10 @@ Schema = dict[str, object]
 
 
 class JsonOutput(NamedTuple):
-    """What a command prints: columns as `module.NAME` below kctl, `+` between parts of a row.
+    """The output of a command: columns as `module.NAME` below kctl, `+` between parts of a row.
 
-    `rows` are the kinds of rows that there can be; none stand for rows of any keys. `note` says
-    what decides.
+    `rows` are the possible kinds of rows; none means rows of any keys. `note` names the condition
+    that selects the kind.
     """
 
     rows: tuple[str, ...]

@@ -154,7 +154,7 @@ def select_partitions(
 
 
 def matching_topics(client: KafkaClient, words: Sequence[str], pattern: str | None) -> list[str]:
-    """Return the words, and behind them the topics that match a pattern and are in none of them.
+    """Return the words, then the topics that match a pattern and are not among the words.
 
     Errors: NothingNamed, NoneMatches, BadPattern.
     """

@@ -6,7 +6,7 @@
 | stdout | a descriptor that refuses writes | lost output is an error, as of any tool |
 | stderr | nowhere | the work is done all the same |
 
-A closed descriptor would otherwise be the number of the next file that is opened, and what is
+A closed descriptor would otherwise be the number of the next file that is opened, and output
 printed would go into that file. What stderr does not accept is dropped: it cannot be reported.
 """
 

@@ -59,5 +59,5 @@ def _id_at(reader: ZnodeReader, path: str) -> str | None:
     try:
         return decode_cluster_id(data, path)
     except ZnodeError:
-        # Damaged, and perhaps about to be corrected: it says nothing.
+        # Damaged, and perhaps about to be corrected: it has no cluster id.
         return None

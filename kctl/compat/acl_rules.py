@@ -37,7 +37,7 @@ Rules = dict[PatternFilter, list[AccessEntry]]
 
 _Op: Final = AclOperation
 _CLUSTER: Final = PatternFilter(AclResource.CLUSTER, CLUSTER_NAME, PatternType.LITERAL)
-#: The option of each kind of resource, in the order in which they are looked at.
+#: The option of each kind of resource, in the order of the checks.
 _RESOURCES: Final = (
     ("topic", AclResource.TOPIC),
     ("group", AclResource.GROUP),

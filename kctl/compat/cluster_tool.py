@@ -58,7 +58,7 @@ def commands(release: Release) -> tuple[Command, ...]:
 def perform_command(
     wanted: GivenCommand, connect: Callable[[], KafkaClient], out: TextIO, err: TextIO
 ) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     try:
         with connect() as client:
             _act(client, wanted, out)

@@ -1,6 +1,6 @@
 """`kafka-configs`: its options, which go together, and how it ends.
 
-What the tool itself refuses is a sentence on stderr; any other failure is named by the words of
+A refusal by the tool itself is a sentence on stderr; any other failure is named by the words of
 the call, and its trace follows.
 
 Source: ConfigCommand.main, ConfigCommandOptions.checkArgs of 3.9.1 and 4.3.0.

@@ -154,7 +154,7 @@ def _shown(value: str | None) -> str:
 def settings_of(
     client: KafkaClient, kind: str, name: str, *, is_all: bool = False
 ) -> list[ConfigEntry]:
-    """Return what is set for an entity, or all that holds, by name; raises ToolFailure."""
+    """Return the settings made for an entity, or all in effect, by name; raises ToolFailure."""
     resource_type, source = _RESOURCES[kind]
     if kind in ("brokers", "broker-loggers") and name and not is_java_number(name):
         message = f"The entity name for {kind} must be a valid integer broker id, found: {name}"

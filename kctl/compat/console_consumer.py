@@ -50,7 +50,7 @@ from kctl.interrupts import HeldInterrupts, deferred_interrupts
 SUMMARY = "Prints the records of topics."
 _LOGGER: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 _FORMATTER: Final = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
-#: What 3.9.1 still takes for its formatters, with a warning.
+#: Old names of formatters that 3.9.1 still accepts, with a warning.
 _OLD_PACKAGE: Final = "kafka.tools."
 _OLD_NAMES: Final = ("DefaultMessageFormatter", "LoggingMessageFormatter", "NoOpMessageFormatter")
 _POINTS: Final = {"earliest": EARLIEST, "latest": LATEST}

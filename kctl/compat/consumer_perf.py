@@ -204,7 +204,7 @@ class _Measured:
         return self._client.clock.wall_ms()
 
     def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        """Take the time between giving partitions up and getting others."""
+        """Add the time between the revocation of partitions and the new assignment."""
         if not partitions:
             self._join_began_ms = self._now_ms()
             return

@@ -77,7 +77,7 @@ def mapping_lines(text: str | None) -> list[str]:
 
 
 def dependency_lines(name: str, level: int) -> list[str]:
-    """Return what a level of a feature requires; raises TerseFailure. Source: 4.3.0."""
+    """Return the requirements of a feature's level; raises TerseFailure. Source: 4.3.0."""
     if name == METADATA:
         if level not in _KNOWN[Release.V4_3]:
             raise TerseFailure(f"Unknown metadata.version {level}")

@@ -34,7 +34,7 @@ _UNQUOTED_LENGTH_MAX: Final = 24
 
 
 class _RecordKind(NamedTuple):
-    """What a line holds, as Kafka's class of it names the fields."""
+    """The fields of a line, as Kafka's class of it names them."""
 
     class_name: str
     fields: tuple[str, ...]

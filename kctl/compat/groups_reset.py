@@ -2,7 +2,7 @@
 
 1. Each group is described; one with members is refused, the others go on.
 2. Its partitions are those of --topic, of --all-topics, or of the file.
-3. Their new offsets come from the scenario; some are brought within what the log has.
+3. Their new offsets come from the scenario; some are limited to the range of the log.
 4. With --execute they are committed.
 5. The table, or CSV, shows all groups.
 

@@ -12,7 +12,7 @@ from kctl.compat.tools import TOOLS
 
 
 class ScriptInTheWay(EngineError):
-    """A file that kctl did not write stands where a script would go."""
+    """A file that kctl did not write has the path of a script to be written."""
 
     hint = "choose an empty directory, or add --force to replace it"
 

@@ -11,7 +11,7 @@
 | `group.protocol`, `group.remote.assignor` | as there |
 
 Every other changes nothing here. An offset that a partition does not have any more is reset as
-`auto.offset.reset` says; a partition that is not there is waited for.
+`auto.offset.reset` defines; a partition that does not exist is waited for.
 
 Source: KafkaConsumer, OffsetFetcher.resetPositionsIfNeeded of 3.9.1.
 """
@@ -89,7 +89,7 @@ class Source(Protocol):
         ...
 
     def processed(self, partition: TopicPartition, next_offset: int) -> None:
-        """Take note that of the last poll only records below an offset were used."""
+        """Note that of the last poll only records below an offset were used."""
         ...
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class Source(Protocol):
 
 
 class PartitionSource:
-    """Records of partitions from offsets on; `EARLIEST` and `LATEST` are looked up."""
+    """Records of partitions from offsets on; `EARLIEST` and `LATEST` are resolved first."""
 
     def __init__(
         self, client: KafkaClient, starts: Mapping[TopicPartition, int], settings: ConsumerSettings
@@ -147,7 +147,7 @@ class PartitionSource:
                 self._fetcher.seek(partition, result.offset)
 
     def _recover(self, partition: TopicPartition, position: int, error: EngineError) -> None:
-        """Go on with a partition that was given up, or raise."""
+        """Continue with a partition that was given up, or raise."""
         if isinstance(error, ApiError) and error.code == OFFSET_OUT_OF_RANGE:
             self._unresolved[partition] = reset_of(self._settings, partition, position)
         else:
@@ -196,7 +196,7 @@ class GroupSource:
         return consumed
 
     def processed(self, partition: TopicPartition, next_offset: int) -> None:
-        """Take note that of the last poll only records below an offset were used."""
+        """Note that of the last poll only records below an offset were used."""
         self.consumer.processed(partition, next_offset)
 
     def close(self) -> None:

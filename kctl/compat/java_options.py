@@ -1,9 +1,9 @@
 """Options as Kafka's tools parse them: long names without abbreviation, any text as value.
 
 `--name value`, `--name=value` and `-name value` are the same; words without an option are passed
-over, and so is a value that a flag is given. An optional value is the next word unless that looks
-like an option. That an option is given twice or has no number is
-found when its value is wanted: an option that does not go with the action is told first.
+over, and so is a value of a flag. An optional value is the next word unless that begins
+like an option. A repeated option, or a value that is no number, is an error
+when the value is read: an option that the action does not allow is reported first.
 
 Source: joptsimple 5.0.4 as CommandDefaultOptions sets it up.
 """

@@ -108,7 +108,7 @@ def _whole(properties: Mapping[str, str], key: str) -> int:
     return number
 
 
-#: Takes a record that is not stored, and why.
+#: Called with a record that is not stored, and the error.
 OnFailure = Callable[[OutgoingRecord, EngineError], None]
 #: Called with a stored record, its partition and offset (−1 if the response lacks it).
 OnStored = Callable[[OutgoingRecord, int, int], None]
@@ -142,11 +142,11 @@ class JavaProducer:
         return self._producer.is_idle
 
     def due_in_ms(self) -> int | None:
-        """Return when something is to be sent, None for nothing."""
+        """Return when the next batch is due, None if there is none."""
         return self._producer.due_in_ms()
 
     def send(self, record: OutgoingRecord) -> None:
-        """Take a record; a topic that does not come up is reported to `on_failure`."""
+        """Queue a record; a topic that does not appear is reported to `on_failure`."""
         error = self._await_topic(record.topic)
         if error is not None:
             self._on_failure(record, error)
@@ -164,7 +164,7 @@ class JavaProducer:
         self._report(self._producer.flush())
 
     def _await_topic(self, topic: str) -> ToolFailure | None:
-        """Wait until a topic is there; returns why it is not."""
+        """Wait until a topic exists; returns the error if it does not."""
         if topic in self._known_topics:
             return None
         deadline_ms = self._client.clock.monotonic_ms() + self._max_block_ms

@@ -1,7 +1,7 @@
 """`kafka-e2e-latency`: sends records one by one, and measures until each is consumed.
 
 Source: EndToEndLatency of 3.9.1 and 4.3.0.
-Differs: what is consumed is compared record by record, headers by their number.
+Differs: consumed records are compared one by one, headers by their number.
 """
 
 from __future__ import annotations

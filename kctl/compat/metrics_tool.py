@@ -102,7 +102,7 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     del files
     try:
         with connect() as client:
@@ -160,7 +160,7 @@ def _alter(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
     values = {}
     if given.has("interval"):
         text = given.text("interval") or ""
-        # Nothing brings back the default.
+        # No option restores the default.
         values["interval.ms"] = text and str(int(text))
     for option in ("metrics", "match"):
         if given.has(option):

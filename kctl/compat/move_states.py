@@ -1,4 +1,4 @@
-"""How --verify tells of moves: of a partition between brokers, of a replica between directories.
+"""Output of --verify on moves: of a partition between brokers, of a replica between directories.
 
 Source: partitionReassignmentStatesToString, replicaMoveStatesToString, LogDirMoveState of 3.9.1.
 """

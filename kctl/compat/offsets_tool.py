@@ -50,7 +50,7 @@ _OPTIONS = (
     VERSION,
 )
 _OLD_SERVERS = ToolOption("broker-list", "The old name of --bootstrap-server.", "HOST:PORT,...")
-#: What a sentence on stderr begins with.
+#: The beginning of a sentence on stderr.
 ERROR_PREFIX = "Error occurred: "
 
 _TIMES: Final = {

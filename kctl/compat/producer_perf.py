@@ -186,7 +186,7 @@ class _Payloads:
 
 
 class _Stats:
-    """Counts what is stored and prints it, the records after a warm-up apart."""
+    """Counts the stored records and prints the rates, the records after a warm-up apart."""
 
     def __init__(
         self, call: ToolCall, client: KafkaClient, given: GivenOptions, count: int

@@ -153,7 +153,7 @@ class ReassignActions:
             self._clear_throttles(proposal)
 
     def cancel(self, proposal: Proposal, *, keeps_throttles: bool, timeout_ms: int) -> None:
-        """Take back the moves of a file that are under way, between directories too.
+        """Revert the moves of a file that are under way, between directories too.
 
         The tool of 3.9.1 passes over a move that only adds replicas, that of 4.3.0 does not.
         """
@@ -229,7 +229,7 @@ class ReassignActions:
         return {key: of_topics[key] for key in sorted(wanted)}
 
     def _present(self, keys: Sequence[TopicPartition]) -> Assignment:
-        """Return the replicas of partitions, none for those that are not there."""
+        """Return the replicas of partitions, none for those that do not exist."""
         if not keys:
             return {}
         _check_names(key.topic for key in keys)
@@ -316,7 +316,7 @@ class ReassignActions:
                 raise TerseFailure(
                     f"Timed out before log directory move{plural} could be started for: {named}"
                 )
-            # A replica whose broker has it not yet gets its directory once it is there.
+            # A broker without the replica creates it later; the move is requested again.
             self._client.links.pause(_PAUSE_MS)
 
     def _started(self, paths: Mapping[Replica, str]) -> list[Replica]:

@@ -4,7 +4,7 @@ Source: StorageTool of 3.9.1 and 4.3.0.
 Differs: quorums are those of `controller.quorum.voters`: formats for others (`--standalone`,
 `--initial-controllers`, `--no-initial-controllers`, a level of kraft.version) and users
 (`--add-scram`) are refused, and so are levels of features with 3.9.1. A node's properties are not
-checked but for what a format needs.
+checked except for those that a format needs.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 | a broker's rates between brokers | on sources and destinations | on every broker |
 | a broker's rate between directories | on brokers whose replica gets a directory | the same |
 
-What was there before is overwritten and not put back: so does the tool. `kctl reassign` does it.
+Earlier settings are overwritten and not restored, as by the tool. `kctl reassign` restores them.
 
 Source: calculateProposedMoveMap, modifyReassignmentThrottle, clearAllThrottles of 3.9.1.
 """

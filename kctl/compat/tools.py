@@ -4,7 +4,7 @@
 |---|---|
 | none, or `--help` | help on stderr, exit code 1 |
 | `--version` | the version on stdout, exit code 0 |
-| options that do not fit | what is wrong on stderr, often with the help, exit code 1 |
+| options that do not fit | the error on stderr, often with the help, exit code 1 |
 
 Source: CommandLineUtils.maybePrintHelpOrVersion, printUsageAndExit.
 """

@@ -137,7 +137,7 @@ def _configs(texts: Sequence[str], out: TextIO) -> dict[str, str]:
     try:
         check_topic_overrides(configs, BrokerSettings({}))
     except ConfigError as error:
-        # Whether tiered storage is there is the broker's to say.
+        # The broker checks whether tiered storage exists.
         if not error.rule.startswith("needs tiered storage"):
             java_class = _CONFIG_REFUSED if error.key in topic_keys() else _KEY_UNKNOWN
             raise ToolFailure(java_class, config_message(error)) from error

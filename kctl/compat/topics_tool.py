@@ -162,7 +162,7 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     del files
     with connect() as client:
         try:

@@ -1,6 +1,6 @@
 """From the state of a cluster to the text of files; the same state gives the same bytes.
 
-Only what was set is written: settings at their defaults, and those that come from the files of
+Only explicit settings are written: settings at their defaults, and those from the files of
 brokers, are not. Passwords cannot be read from a cluster: a user gets a reference to a variable.
 """
 

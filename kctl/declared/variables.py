@@ -44,7 +44,7 @@ def variable_of(text: str) -> str | None:
 
 
 def without_references(text: str) -> str:
-    """Return the text of a file that stands for this very text."""
+    """Return the text of a file that is read as exactly this text."""
     return text.replace("${", "$${")
 
 

@@ -58,7 +58,7 @@ TIMEOUT_S = 30.0
 def on_cluster(command: Callable[..., int]) -> Callable[..., int]:
     """Give a command the options that select the cluster, as one `ClusterOptions` in front.
 
-    They stand before the last option of the command, which is `-o` where there is one. A parameter
+    They precede the last option of the command, which is `-o` if it has one. A parameter
     that is a NamedTuple of options, as `MoveOptions`, becomes these, after all others.
     """
     own, sets = _options_of(command)

@@ -88,5 +88,5 @@ class JobOptions(NamedTuple):
 
     @property
     def moves(self) -> MoveOptions:
-        """The same, of what else there is as it is without being told."""
+        """Return these options; those that the command lacks have their defaults."""
         return MoveOptions(**self._asdict())

@@ -3,7 +3,7 @@
 | tabulate imports | for | here |
 |---|---|---|
 | wcwidth | characters that are not one column wide | once a text is not ASCII |
-| importlib.metadata | its own version | never; it asks for it only to have it |
+| importlib.metadata | its own version | never; the version is not used |
 
 Both cost more time than all else that a short table takes.
 """
@@ -57,7 +57,7 @@ def _tabulate() -> Any:
             with _stand_ins():
                 import tabulate
         except ImportError:
-            # A release that wants more of what stands in.
+            # A release of tabulate that needs more of the modules than their replacements have.
             pass
     import tabulate
 

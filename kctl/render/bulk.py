@@ -1,12 +1,12 @@
-"""Many rows at once, given as columns: the text of row by row, at a fraction of its cost.
+"""Many rows at once, given as columns: the same text as row by row, at a fraction of the cost.
 
 ```
-shared    what all rows have in common, as in a row
+shared    the values that all rows have in common, as in a row
 varying   key -> one value a row: Texts, Numbers, or any other sequence
 ```
 
-Each varying column is made text as a whole, and what stands between two of them is made once, the
-shared values with it. Then all rows are one `join`. `RowWriter.write_run` prints what comes back,
+Each varying column is converted as a whole, and the text between two columns is made once, with
+the shared values. Then all rows are one `join`. `RowWriter.write_run` prints the result,
 and writes row by row where a format needs the rows themselves.
 """
 
@@ -120,7 +120,7 @@ def csv_rows(
     varying: Mapping[str, Sequence[object]],
     cell: Callable[[object], object],
 ) -> str:
-    """Return the rows as lines of CSV; `cell` gives what stands for a value.
+    """Return the rows as lines of CSV; `cell` converts a value to its text.
 
     The last line has no end. There are two keys or more: a lone empty cell would need quotes.
     """

@@ -48,7 +48,7 @@ class LastingLine:
 
 
 def share_and_left(done: int, total: int | None, lasting_s: float) -> list[str]:
-    """Return how much is done and how long the rest takes; nothing where that is not known."""
+    """Return the share done and the estimated time left; none where that is not known."""
     if not total or not 0 < done <= total:
         return []
     left_s = lasting_s * (total - done) / done

@@ -33,7 +33,7 @@ class RateLine:
         self._line.show(lambda lasting_s: self._text(count, done_bytes, lasting_s))
 
     def clear(self) -> None:
-        """Take the line away, so that something else can be said or the work is done."""
+        """Clear the line, before another text is printed or when the work is done."""
         self._line.clear()
 
     def _text(self, count: int, done_bytes: int, lasting_s: float) -> str:

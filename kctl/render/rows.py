@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from kctl.render.table import StreamedTable
 
 Row = Mapping[str, object]
-#: A row that a command still fills: what it puts in, it takes out again by the same name.
+#: A row that a command is still filling: it reads back its values by the same keys.
 OutputRow: TypeAlias = dict[str, Any]
 
-#: Rows of a streamed table that are looked at before its columns have their widths.
+#: Rows of a streamed table that are measured before its columns have their widths.
 STREAMED_ROWS_HELD_MAX: Final = 100
 
 #: Those for people.
@@ -133,9 +133,9 @@ class RowWriter:
             self._stream.write(json_rows(keys, shared, varying, between=",\n "))
 
     def close(self, *, failures: int = 0) -> None:
-        """Write what was buffered and end the document.
+        """Write the buffered rows and end the document.
 
-        A table of nothing but failures, which were told, is left out.
+        Without rows, after reported failures, a table is left out.
         """
         if self._output == "json":
             self._stream.write("\n]\n" if self._count else "[]\n")
@@ -183,7 +183,7 @@ class RowWriter:
         import csv
         import io
 
-        # The writer quotes what its line end has in it, and a lone CR must be quoted too.
+        # The writer quotes the characters of its line end, and a lone CR must be quoted, too.
         line = io.StringIO(newline="")
         csv.writer(line, lineterminator="\r\n").writerow(cells)
         self._stream.write(line.getvalue()[:-2] + "\n")

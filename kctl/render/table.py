@@ -7,7 +7,7 @@
 | html | one `<table>` |
 | tsv | cells with a tab between them, headings first |
 
-Wide characters count as wide as they are shown. Control characters stand escaped in every cell.
+Wide characters count as wide as they are shown. Control characters are escaped in every cell.
 """
 
 from __future__ import annotations

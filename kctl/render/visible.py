@@ -1,4 +1,4 @@
-r"""Control characters made visible: what a record holds must not steer a terminal.
+r"""Control characters made visible: the contents of a record must not steer a terminal.
 
 | in | becomes |
 |---|---|

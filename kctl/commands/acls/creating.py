@@ -1,4 +1,4 @@
-"""What `kctl acls create` and `apply` do: rules that shall be there."""
+"""Implementation of `kctl acls create` and `apply`: rules that shall exist."""
 
 from __future__ import annotations
 

@@ -189,9 +189,9 @@ def _of_readers(
 def _of_store(
     client: KafkaClient, request: CheckRequest, found: Sequence[HealthFinding], end_s: float
 ) -> tuple[dict[str, str], list[HealthFinding]]:
-    """Return since when sets are as they are, and what is wrong with the metadata store.
+    """Return the times of in-sync sets, and the findings on the metadata store.
 
-    It is asked where a set, or something that could not be asked, is among the findings, and
+    The store is read if the findings contain an in-sync set or a failed request, and
     always if it is named; until `end_s`, by the monotonic clock.
     """
     partitions = [one.partition for one in found if one.partition is not None]

@@ -1,4 +1,4 @@
-"""What `kctl cluster restart|kill|pause|resume|add|remove` and `kctl brokers shutdown` do."""
+"""Implementation of the `kctl cluster` commands on one broker, and of `kctl brokers shutdown`."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def slow(
 
 
 def heal(data: str | None, timeout_s: float) -> int:
-    """Take all faults back."""
+    """Remove all faults."""
     directory, plan = _cluster(data)
     _change(directory, plan, lambda _faults: LinkFaults(), timeout_s=timeout_s)
     notify("the network has no faults")

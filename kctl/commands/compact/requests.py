@@ -28,7 +28,7 @@ class CompactPlanRequest(NamedTuple):
     output: str
 
     def cleaning_settings(self) -> CleaningSettings:
-        """Return what a cleaning that is tried has; raises RunWhere, UnreadableArgument."""
+        """Return the settings of a trial cleaning; raises RunWhere, UnreadableArgument."""
         if self.buffer is not None and not self.exact:
             raise RunWhere("--buffer needs --exact", "keys are read with it alone")
         from engine.log.cleaner.cleaning_facts import CleaningSettings

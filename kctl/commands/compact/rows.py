@@ -1,4 +1,4 @@
-"""Rows of `kctl compact`: how dirty logs are, what a cleaning frees, how far cleaners are."""
+"""Rows of `kctl compact`: dirty parts of logs, gains of a cleaning, progress of cleaners."""
 
 from __future__ import annotations
 

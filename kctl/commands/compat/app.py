@@ -19,7 +19,7 @@ def run(args: list[str]) -> int:
 
 
 def __getattr__(name: str) -> object:
-    """Return the Typer application when somebody asks for it."""
+    """Import and return the Typer application at the first access."""
     if name == "app":
         from kctl.commands.compat.typer_app import app
 

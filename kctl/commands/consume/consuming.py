@@ -317,7 +317,7 @@ class PrintRun:
     def consume_all(self, consumer: GroupConsumer, timeout_ms: int) -> None:
         """Print records of a group's member until nothing is left to print, then commit and leave.
 
-        What is printed is committed, also if it ends by Ctrl-C.
+        Offsets of printed records are committed, also after Ctrl-C.
         """
         try:
             while self._left != 0 and not consumer.is_at(self.ends):

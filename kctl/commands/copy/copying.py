@@ -299,7 +299,7 @@ def _print_retry(error: EngineError) -> None:
 
 
 def _print_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
-    """Report why a copy failed, what its principal may need, and how to continue."""
+    """Report why a copy failed, the permissions it may need, and how to continue."""
     # That a transaction ends is the copy's affair; why it does is the operator's.
     cause = error.cause if isinstance(error, TransactionFailed) else error
     report_error(cause, "destination" if isinstance(error, TransactionFailed) else None)

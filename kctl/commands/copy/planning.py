@@ -78,7 +78,7 @@ def new_plan(
 ) -> TopicCopy:
     """Return a plan: ranges up to the source's present ends, after those of an earlier copy.
 
-    Errors: those of asking, of topics that are not there, of points that cannot be read, and those
+    Errors: those of requests, of topics that do not exist, of malformed points, and those
     of `continued_range`, `require_same_topics` and `continued_group_offsets`.
     """
     view, chosen, errors = select_topics(source, request.topics, request.match)

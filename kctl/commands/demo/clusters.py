@@ -18,9 +18,9 @@ from kctl.temporary import temporary_folder
 
 
 class DemoCluster(NamedTuple):
-    """Where a demo runs; `temporary` is None for a cluster that was there before.
+    """The cluster of a demo; `temporary` is None for a cluster that the demo did not start.
 
-    `properties` are what its clients are set to.
+    `properties` are the settings of its clients.
     """
 
     bootstrap_servers: str

@@ -99,7 +99,7 @@ def _copy(
     request: ExactlyOnceRequest,
     options: ClusterOptions,
 ) -> list[InstanceTotals]:
-    """Copy with several processes, some killed on request; return what each committed."""
+    """Copy with several processes, some killed on request; return the totals of each."""
     access = ClusterAccess(
         cluster.bootstrap_servers, cluster.properties, round(options.timeout_s * 1000)
     )

@@ -1,6 +1,6 @@
-"""`kctl dump-log`: what is in segment files, in Kafka's own lines or as rows.
+"""`kctl dump-log`: the contents of segment files, in Kafka's own lines or as rows.
 
-The options of Kafka's tool mean what they mean there, down to exit codes: usage errors and
+The options of Kafka's tool have its meaning, including exit codes: usage errors and
 `--help` exit with 1, findings with 0 unless `--check` is given. `-h` shows the same help on
 stdout with exit code 0.
 
@@ -29,7 +29,7 @@ FLAGS = (
     "cluster_metadata_decoder", "remote_log_metadata_decoder", "share_group_state_decoder",
     "headers_only", "check",
 )  # fmt: skip
-#: Options with a text, and what they are without one.
+#: Options with a text, and their defaults.
 TEXTS = {
     "files": None, "max_bytes": "2147483647", "max_message_size": "5242880",
     "key_decoder_class": None, "value_decoder_class": None, "kafka_version": "3.9.1",
@@ -67,7 +67,7 @@ def read_options_fast(args: list[str]) -> dict[str, Any] | None:
         is_option = name in TEXTS or name in NUMBERS
         if not is_option or name in seen or value is None or value.startswith("-"):
             return None
-        # Longer ones have a range to be told of.
+        # Longer numbers are left to Typer, which reports the valid range.
         if name in NUMBERS and not (value.isdecimal() and len(value) <= _DIGITS_MAX):
             return None
         seen.add(name)
@@ -76,7 +76,7 @@ def read_options_fast(args: list[str]) -> dict[str, Any] | None:
 
 
 def __getattr__(name: str) -> object:
-    """Return the Typer application when somebody asks for it."""
+    """Import and return the Typer application at the first access."""
     if name == "app":
         from kctl.commands.dump_log.options import app
 

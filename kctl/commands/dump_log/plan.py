@@ -84,7 +84,7 @@ class DumpPlan:
         try:
             session.run(paths)
         except StorageError as error:
-            # What a missing file's name lacks is not the point.
+            # A missing file is reported as missing, not by its name's suffix.
             missing = [path for path in paths if path and not self._files.exists(path)]
             if missing:
                 raise FileMissing(missing[0]) from error
@@ -138,7 +138,7 @@ class DumpPlan:
     def _paths(self) -> list[str]:
         files, paths = self._given["files"], self._given["paths"]
         if files is not None:
-            # As in Java, empty names at the end do not count; words beside --files do not either.
+            # As in Java, empty names at the end do not count; bare arguments do not either.
             parts = files.split(",")
             while len(parts) > 1 and not parts[-1]:
                 parts.pop()
@@ -160,7 +160,7 @@ class DumpPlan:
         return segments
 
     def _no_segments(self, path: str) -> EngineError:
-        """Return what is wrong with a directory without a .log."""
+        """Return the error of a directory without a .log."""
         from engine.log.directory.log_dir import HoldsPartitions, NoLogDirectory, find_log_dir
 
         try:
@@ -240,7 +240,7 @@ class DumpPlan:
 
 
 def _typed(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """Return columns that say what they are of."""
+    """Return columns with their type: numbers or texts."""
     from kctl.render.bulk import Numbers, Texts
 
     return {
@@ -250,7 +250,7 @@ def _typed(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
 
 
 def _whole_number(option: str, text: str) -> tuple[int, WrongUsage | None]:
-    """Return an int32, or what is wrong with the text."""
+    """Return an int32, or the error of the text."""
     number = read_whole(text)
     if number is not None and -(1 << 31) <= number < 1 << 31:
         return number, None

@@ -1,4 +1,4 @@
-"""Looking at a cluster again and again, and printing what has changed."""
+"""Repeated snapshots of a cluster, and rows for their differences."""
 
 from __future__ import annotations
 

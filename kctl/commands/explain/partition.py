@@ -91,7 +91,7 @@ def explain_partition(
 ) -> int:
     """Print all that is known of a partition; returns the exit code.
 
-    What could not be asked is reported, and all else printed; the exit code is that of the first
+    Failed requests are reported, and the rest is printed; the exit code is that of the first
     such error.
     """
     check_format(output)
@@ -186,9 +186,9 @@ def _row(
 
 
 def of_leader(client: KafkaClient, key: TopicPartition, failures: Failures) -> OutputRow:
-    """Return what the leader knows; after the first error, which is reported, it is asked no more.
+    """Return the fields that the leader reports; no request after the first error (reported).
 
-    Each further request would take as long to fail, and report the same.
+    Each further request would take as long to fail, and report the same error.
     """
     row = dict(_NOTHING_OF_LEADER)
     for name, timestamp, read_committed in _LEADER_OFFSETS:

@@ -1,4 +1,4 @@
-"""What `kctl groups delete`, `delete-offsets` and `remove-members` do."""
+"""Implementation of `kctl groups delete`, `delete-offsets` and `remove-members`."""
 
 from __future__ import annotations
 

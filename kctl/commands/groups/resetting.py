@@ -2,7 +2,7 @@
 
 1. Each group is described; one with members is refused, and they are named.
 2. Its partitions are those of --topic, of --all-topics (all it has committed for), or of the file.
-3. The scenario gives each partition a new offset, brought within what its log has.
+3. The scenario gives each partition a new offset, limited to the range of its log.
 4. The table shows old offset, new offset and the difference.
 5. With --execute the new offsets are committed; without it nothing changes.
 

@@ -6,7 +6,7 @@ __consumer_offsets-0 … -49 ─ records by their time ─┬─ the last of eac
 ```
 
 Commits of transactions that were aborted do not count; those of one that is open at the end do, and
-are named as such nowhere: the log of offsets does not tell. Nothing is asked of a cluster.
+are not marked: the log of offsets does not show it. No request is sent to a cluster.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
         for error in errors:
             report_error(error)
         lookup = OffsetLookup(client, partitions)
-        # The point first: what is found lies before an end that is looked at later.
+        # The point first: its offset is then at most the end, which is requested later.
         before = lookup.resolve(point)
         results_by_column = {
             "start_offset": lookup.resolve(_START),

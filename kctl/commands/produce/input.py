@@ -34,14 +34,14 @@ class FileTooLong(EngineError):
 
 
 class RecordSink(Protocol):
-    """Takes records, as `Producer` does."""
+    """Accepts records, as `Producer` does."""
 
     def add(self, record: OutgoingRecord, place: int = ...) -> None:
-        """Take a record."""
+        """Add a record."""
         ...
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
-        """Take records at once."""
+        """Add records on the fast path."""
         ...
 
 
@@ -51,7 +51,7 @@ class RecordSource(Protocol):
     skipped: InputPlaces
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Give the records of lines to a producer. Errors: UnreadableRecord, ApiError."""
+        """Add the records of lines to a producer. Errors: UnreadableRecord, ApiError."""
         ...
 
 
@@ -132,7 +132,7 @@ class _FromLine:
         self.skipped = source.skipped
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Give the records of the lines that count."""
+        """Add the records of the lines that are selected."""
         behind = self._from_line - chunk.first
         if behind <= 0:
             self._source.feed(producer, chunk)
@@ -159,13 +159,13 @@ class _Lines:
         )
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Give the records of lines; those that are alike at once."""
+        """Add the records of lines; runs of one form on the fast path."""
         if not self._feed_fast(producer, chunk):
             for place, line in zip(chunk.places, chunk.lines, strict=True):
                 producer.add(self._record(line), place)
 
     def _feed_fast(self, producer: RecordSink, chunk: InputLines) -> bool:
-        """Give the records at once if every line has a key or none can, and nothing is null."""
+        """Add the records in one call if every line has a key or none can, and nothing is null."""
         fast, null = self._fast, self._null
         keys: Sequence[bytes] | None = None
         values: Sequence[bytes] = chunk.lines
@@ -205,7 +205,7 @@ class _Rows:
         self._keep = Keep(request.keep_partitions, not request.new_timestamps)
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Give the records of rows."""
+        """Add the records of rows."""
         for place, line in zip(chunk.places, chunk.lines, strict=True):
             record = None
             if line.strip():
@@ -234,7 +234,7 @@ class _Documents:
         )
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Give the records of documents; those before one that is none are given too."""
+        """Add the records of documents, including those before the first malformed one."""
         places: list[int] = []
         values: list[bytes] = []
         try:

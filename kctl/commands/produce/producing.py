@@ -3,7 +3,7 @@
 A batch leaves when it is full, when the input ends, and `--linger` after its first record: so
 `tail -f log | kctl produce` is prompt and a large file goes in large batches.
 
-Ctrl-C ends the reading; what was read before is still sent, unless Ctrl-C comes once more.
+Ctrl-C ends the reading; records read before are still sent, unless Ctrl-C comes once more.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kctl.render.rate_line import RateLine
 
 
 def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
-    """Send what comes from stdin or files; returns the exit code."""
+    """Send the records of stdin or files; returns the exit code."""
     source = record_source(request)
     settings = producer_options(request)
     transactions = transaction_options(request)
@@ -63,7 +63,7 @@ def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
                     records = TransactionalInput(transactional, transactions)
                     _TransactionalRun(records, source, report, interrupts).send_all()
         finally:
-            # Also of a cluster that is gone, it counts what was stored before.
+            # The report of stored records is completed after errors, too.
             report.close()
     return report.exit_code
 
@@ -76,7 +76,7 @@ def _rate_line(client: KafkaClient, request: ProduceRequest) -> RateLine | None:
 
 
 def _limits_of(client: KafkaClient, topic: str) -> str | None:
-    """Return what a topic takes, None if its brokers do not say it."""
+    """Return the topic's size limits as text, None if its brokers do not return them."""
     from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
 
     resource = Resource(ConfigResourceType.TOPIC, topic)

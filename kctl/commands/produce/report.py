@@ -1,8 +1,8 @@
 """Reports of `kctl produce`: rows of batches, errors by their lines, and where to continue.
 
-| what failed | what is stored then | go on with |
+| failed | stored | continue with |
 |---|---|---|
-| single records, too large | every other line that was read | the line behind those |
+| single records, too large | every other line that was read | the line after those |
 | a line that is no record | every line before it | that line |
 | batches | every line before their first one, perhaps later ones of other partitions | that line |
 """

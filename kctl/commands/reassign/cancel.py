@@ -54,7 +54,7 @@ class CancelNotHonoured(EngineError):
 
 
 class AllAndSome(EngineError):
-    """A cancel is to take back all that moves, and names a part of it as well."""
+    """A cancel is to revert all moves, and names some of them as well."""
 
     exit_code = exits.USAGE
 
@@ -75,7 +75,7 @@ class CancelRequest(NamedTuple):
 
 
 def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
-    """Take back moves, of a journal or of the cluster; returns the exit code."""
+    """Revert moves, of a journal or of the cluster; returns the exit code."""
     words, every, dry_run, yes, output = request
     check_format(output)
     if every and words:
@@ -154,7 +154,7 @@ def _show_journal(options: ClusterOptions, path: str, output: str) -> int:
 def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str | None) -> int:
     """Revert the moves of a journal, with its throttles; returns the exit code.
 
-    A process that is at work by it is asked to, and waited for.
+    A process that executes it is requested to cancel, and waited for.
     """
     state = journal_state(path)
     if state.is_over:

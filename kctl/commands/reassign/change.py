@@ -1,4 +1,4 @@
-"""What `kctl reassign throttle` and `pause` do: change how an execution goes on, at any time.
+"""Implementation of `kctl reassign throttle` and `pause`: change a running execution.
 
 The change is a line in the journal. The process that is at work by it follows and answers; without
 one it holds for the next `resume`.

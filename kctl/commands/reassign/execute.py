@@ -199,7 +199,7 @@ def resume_on(
 ) -> int:
     """Go on with an execution that is not over, or with its cancel; returns the exit code.
 
-    Errors: JournalHeld; PlanRefused if what has not begun cannot be made.
+    Errors: JournalHeld; PlanRefused if changes not yet begun are impossible.
     """
     process = this_process()
     journal, state = MoveJournal.reopen(RealHeldFiles(), path, process)
@@ -224,7 +224,7 @@ def resume_on(
 def go_on(
     client: KafkaClient, journal: MoveJournal, output: str | None, *, is_cancel: bool = False
 ) -> int:
-    """Execute or cancel what a journal has begun, show it on the way, print how changes ended.
+    """Execute or cancel the changes of a journal, show progress, print how changes ended.
 
     The journal is closed in the end. Returns the exit code.
     """
@@ -304,9 +304,9 @@ def print_ends(
     *,
     failures: int = 0,
 ) -> int:
-    """Print how changes ended, beside so many failures; returns the exit code.
+    """Print how changes ended; returns the exit code for them and this number of failures.
 
-    Without an output nothing is printed but what is not as the plan wants it.
+    Without an output only deviations from the plan are printed.
     """
     rows = [_end_row(change, how) for change in changes if (how := how_ended.get(change.name))]
     bad = [row for row in rows if row["result"] not in (MovePhase.DONE.value, CANCELLED)]

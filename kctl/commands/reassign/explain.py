@@ -1,4 +1,4 @@
-"""What `kctl reassign explain` does: the steps of each partition, in words and as a picture."""
+"""Implementation of `kctl reassign explain`: the steps of each partition, also as a picture."""
 
 from __future__ import annotations
 

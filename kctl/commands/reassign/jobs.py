@@ -1,7 +1,7 @@
 """Whole jobs: plan, confirm, execute, check the result; an interrupted job can be resumed.
 
 A job keeps its plan and journal in `$XDG_STATE_HOME/kctl/reassign`, named by the cluster and the
-job: the same command again goes on where it was.
+job: the same command, run again, continues an interrupted job.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `kctl reassign plan` does: read the cluster, plan, write the plan, print what it does."""
+"""Implementation of `kctl reassign plan`: read the cluster, make, write and print the plan."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def _row(change: PartitionChange, now: ClusterNow) -> OutputRow:
 def _original(change: PartitionChange, ongoing: OngoingReassignment | None) -> tuple[int, ...]:
     """Return the replicas of before, in the plan's order where it knows them.
 
-    The controller has them behind those of the target by then, and knows no order of before.
+    The controller lists them after those of the target by then, and does not keep their order.
     """
     if ongoing is None or set(ongoing.original) == set(change.old_replicas):
         return change.old_replicas

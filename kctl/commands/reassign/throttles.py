@@ -1,6 +1,6 @@
 """Implementation of `kctl reassign throttles`: show throttles and their moves, clear the others.
 
-Only what the controller lists as a move counts. An execution that is paused or waits with nothing
+Only moves that the controller lists count. An execution that is paused or waits with nothing
 under way needs its throttles, too; that is in its journal, which may be anywhere.
 """
 

@@ -1,6 +1,6 @@
 """Implementation of `kctl replay`: reads logs in the order of time, waits, sends, counts.
 
-Ctrl-C ends the reading; what was taken is still sent, unless Ctrl-C comes once more.
+Ctrl-C ends the reading; records read before are still sent, unless Ctrl-C comes once more.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _BAR_STEP: Final = 20
 _ROOM: Final = 1.4
 _BLUE: Final = "#4c90f0"
 _ORANGE: Final = "#d9822b"
-#: Distinguishable in light and in dark, and by people who do not see all colours.
+#: Distinguishable in light and in dark, and with colour blindness.
 _PALETTE: Final = ("#4c90f0", "#d9822b", "#29a371", "#a67bd6", "#c7a008", "#db5f7e", "#8a97a3")
 #: Source: XML 1.0 §2.2; controls are escaped before.
 _NOT_IN_XML: Final = re.compile("[\ud800-\udfff\ufffe\uffff]")

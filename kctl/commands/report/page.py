@@ -2,7 +2,7 @@
 
 ```
 title, cluster, time            tiles: brokers, topics, bytes, writes, findings
-findings by kind                what it means, the command to go on with, of what
+findings by kind                meaning, subjects, the command to continue with
 a section a part                charts, then a table
 ```
 """

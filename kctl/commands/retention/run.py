@@ -74,7 +74,7 @@ def run_now(options: ClusterOptions, request: RunRequest) -> int:
 
 
 def _run_directory(directory: str, request: RunRequest) -> int:
-    """Delete what is due in a stopped broker's log directory or a copy; return the exit code."""
+    """Run retention in a stopped broker's log directory or a copy; return the exit code."""
     from engine.broker.host import real_directory_lock
     from engine.forecast.opened_directory import DirectoryHost
     from engine.forecast.retention_run import run_retention

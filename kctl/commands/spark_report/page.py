@@ -2,10 +2,10 @@
 
 ```
 title, time and source            contents: a line a report, with its number of rows
-warnings about the logs           a table a report, under its title and what to look for
+warnings about the logs           a table a report, under its title and its explanation
 ```
 
-A column of numbers whose name speaks of bytes or records has a bar behind each number.
+A column of numbers whose name contains bytes or records has a bar in each cell.
 """
 
 from __future__ import annotations

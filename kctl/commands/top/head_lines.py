@@ -32,7 +32,7 @@ second at most.
 
 
 class Shown(NamedTuple):
-    """What the screen shows beside the frame; `error` is why there is no newer one."""
+    """The state of the screen apart from the frame; `error` is why there is no newer frame."""
 
     place: Place
     order: Order

@@ -1,4 +1,4 @@
-"""Samples that are taken beside the screen: a request that waits must not keep keys waiting."""
+"""Samples that a worker thread takes: a request that waits must not keep keys waiting."""
 
 from __future__ import annotations
 

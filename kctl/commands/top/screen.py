@@ -1,9 +1,9 @@
-"""The screen of `kctl top`, by textual. What it shows comes from `views`, `cells`, `head_lines`.
+"""The screen of `kctl top`, by textual. Its content comes from `views`, `cells`, `head_lines`.
 
 ```
 cluster, brokers, age of the figures          or for how long nobody answers
 partitions, groups, moves, writes
-1 brokers  2 partitions  3 topics  …          where, sorted by what, filtered by what
+1 brokers  2 partitions  3 topics  …          place, sort order, filter
 rows                                          keys, or all of them after ?
 ```
 """
@@ -210,7 +210,7 @@ class TopApp(App[int]):
         words.focus()
 
     def action_pause(self) -> None:
-        """Keep the figures as they are, or go on."""
+        """Pause the figures, or resume."""
         self._is_paused = not self._is_paused
         self.on_pause(self._is_paused)
         self._show_head()

@@ -1,4 +1,4 @@
-"""What `kctl transactions list`, `describe` and `producers` show."""
+"""Implementation of `kctl transactions list`, `describe` and `producers`."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def list_users(options: ClusterOptions, users: Sequence[str], output: str) -> in
 
 
 def create_user(options: ClusterOptions, request: PasswordRequest) -> int:
-    """Give a user a password for a mechanism without one; returns the exit code."""
+    """Set a user's password for a mechanism without one; returns the exit code."""
     check_format(request.output)
     _check_user(request.user)
     mechanism = mechanism_of(request.mechanism) or ScramMechanism.SCRAM_SHA_512
@@ -106,7 +106,7 @@ def create_user(options: ClusterOptions, request: PasswordRequest) -> int:
 
 
 def rotate_user(options: ClusterOptions, request: PasswordRequest) -> int:
-    """Give a user another password, for all its mechanisms or one; returns the exit code."""
+    """Change a user's password, for all its mechanisms or one; returns the exit code."""
     check_format(request.output)
     _check_user(request.user)
     mechanism = mechanism_of(request.mechanism)
