@@ -170,9 +170,9 @@ def entry() -> None:
 
 
 def _end_in_order_on_sigterm() -> None:
-    """Have SIGTERM end a command as Ctrl-C does: processes and files of its own go with it.
+    """End a command on SIGTERM as on Ctrl-C: its processes and files are removed with it.
 
-    Where a shell has the process ignore it, it goes on ignoring it.
+    Where a shell has the process ignore it, it is still ignored.
     """
     signals = _signals()
 

@@ -1,4 +1,4 @@
-"""`kctl __complete KIND WORD...`: the values that only files or a cluster know, for a shell's TAB.
+"""`kctl __complete KIND WORD...`: values that depend on files or a cluster, for a shell's TAB.
 
 No errors, and no long waits: values not known in time are not offered. WORDs are those of
 the command line so far; of their options those count that select the cluster.

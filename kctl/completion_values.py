@@ -5,10 +5,10 @@
 | `words a b` | these | the help, which names all of them |
 | `topic-keys`, `broker-keys` | settings | the tables of settings |
 | `config-keys` | one of the two | the other words of the line |
-| `topics`, `groups`, `contexts`, `zookeepers` | those that are there now | `completion_live.py` |
+| `topics`, `groups`, `contexts`, `zookeepers` | the existing ones | `completion_live.py` |
 | `outputs` | nouns, then verbs, that have a JSON schema | `completion_live.py` |
 | `files`, `folders` | | the shell |
-| `none` | nothing to offer | |
+| `none` | no values | |
 
 A kind that ends with `=` offers keys that a value follows.
 """
@@ -22,7 +22,7 @@ from typing import Any
 LIVE = ("topics", "groups", "contexts", "zookeepers", "outputs")
 NONE = "none"
 _ENUMERATED = ("FORMAT", "CODEC", "ACKS", "SHELL", "LEVEL", "KIND")
-#: The words by which values are called in helps; all else there is prose.
+#: The words that name values in helps; all other words are prose.
 _VALUES = frozenset(
     (
         *("table", "wide", "json", "ndjson", "yaml", "csv", "name", "text", "raw"),

@@ -30,7 +30,7 @@ class CannotAsk(EngineError):
 
 
 def show_rows() -> None:
-    """Have the rows that were printed leave, so that the next notice comes after them.
+    """Flush the rows that were printed, so that the next notice comes after them.
 
     An error of stdout is raised when the command ends, not here.
     """
@@ -45,7 +45,7 @@ def notify(line: str) -> None:
 
 
 def report_error(error: EngineError, about: str | None = None) -> None:
-    """Report the error of one item, so that the others can go on."""
+    """Report the error of one item; the command continues with the others."""
     text = str(error)
     is_named = about is None or about in text
     notify(f"error: {text}" if is_named else f"error: {about}: {text}")

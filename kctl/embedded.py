@@ -26,7 +26,7 @@ def data_home(environment: Mapping[str, str]) -> str:
 
 
 def cluster_path(environment: Mapping[str, str], data: str | None) -> str:
-    """Return the data directory that is meant, as an absolute path; raises UnreadableArgument."""
+    """Return the selected data directory, as an absolute path; raises UnreadableArgument."""
     if data == "":
         raise UnreadableArgument("a directory", data, "a path")
     if data is not None:

@@ -14,7 +14,7 @@ PROBLEMS_FOUND = 4
 CHANGES_PENDING = 5
 INTERNAL = 70
 INTERRUPTED = 130
-#: The reader of stdout went away (128 + SIGPIPE), as for any tool in a pipe.
+#: The reader of stdout has closed the pipe (128 + SIGPIPE), as for any tool in a pipe.
 BROKEN_PIPE = 141
 #: Ended in order on SIGTERM (128 + 15).
 TERMINATED = 143

@@ -71,10 +71,10 @@ def _entered(words: str, invoke: Callable[[object], object], context: Any) -> ob
 
 
 def enter(words: str, parameters: Mapping[str, object]) -> None:
-    """Begin a command with these values of its options.
+    """Check the guards for a command with these values of its options.
 
-    Errors: ReadOnlyContext, NameNotTyped, NotConfirmed, BadContextFile, and those of finding out
-    which cluster is meant.
+    Errors: ReadOnlyContext, NameNotTyped, NotConfirmed, BadContextFile, and those of
+    the cluster's resolution.
     """
     Guard.command, Guard.confirmed = words, frozenset()
     Guard.may_change = effect_of(words).changes_something(parameters)
@@ -150,7 +150,7 @@ def _concerned(
     return [
         name
         for name, profile in sorted(guarded.items())
-        # The one in use counts as long as its id is not known, or the other's is not.
+        # The current context counts while its id, or the other cluster's, is not known.
         if profile.cluster_id in cluster_ids
         or (name == current and (profile.cluster_id is None or not cluster_ids))
     ]

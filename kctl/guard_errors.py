@@ -1,4 +1,4 @@
-"""Why a guard of a context keeps a command from changing something, and how to go on."""
+"""Errors of contexts' guards, with the reason and the way to proceed."""
 
 from __future__ import annotations
 

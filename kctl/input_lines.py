@@ -13,7 +13,7 @@ from engine.errors import EngineError
 from engine.limits import PRODUCE_LINE_BYTES_MAX
 from kctl.interrupts import HeldInterrupts
 
-#: Large enough that a chunk's own cost does not count, small enough to be worked on meanwhile.
+#: Large enough that the overhead of a chunk does not count, small enough for steady progress.
 _READ_BYTES = 1 << 17
 
 
@@ -100,7 +100,7 @@ def _chunks(
 
 
 def _widen(descriptor: int) -> None:
-    """Let a pipe hold as much as is read at once, where the system can."""
+    """Set the capacity of a pipe to the size of a read, where the system can."""
     from contextlib import suppress
 
     with suppress(ImportError, AttributeError, OSError):

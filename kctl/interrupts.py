@@ -61,10 +61,10 @@ class HeldInterrupts:
 
 @contextmanager
 def deferred_interrupts(*signals: signal.Signals) -> Iterator[HeldInterrupts]:
-    """Hold Ctrl-C and SIGTERM, or these signals, back from here on, but where it is allowed.
+    """Defer Ctrl-C and SIGTERM, or these signals, from here on, except where allowed.
 
     Raises KeyboardInterrupt at the end for one that is still deferred. Where a shell has the
-    process ignore them, it goes on ignoring them. For the main thread.
+    process ignore them, it continues to ignore them. For the main thread.
     """
     held = HeldInterrupts()
     before = {number: signal.getsignal(number) for number in signals or _BOTH}

@@ -107,7 +107,7 @@ def _decoding(
     problems: list[Problem],
     show_step: Callable[[str], None],
 ) -> LogQueries:
-    """Return queries that see the content of keys and values, if that is wanted."""
+    """Return queries that decode the content of keys and values, if requested."""
     from functools import partial
 
     from engine.analysis.value_decoding import views_of

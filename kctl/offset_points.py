@@ -2,10 +2,10 @@
 
 | text | point |
 |---|---|
-| `start`, `earliest`, `beginning` | the first record that is there |
+| `start`, `earliest`, `beginning` | the first record that the log has |
 | `end`, `latest` | after the last one |
 | `1234` | this offset |
-| `-100` | so many records before the end |
+| `-100` | this number of records before the end |
 | `-1h`, `yesterday`, `@1767225600000`, `2026-01-01` | from this time on, see `times.py` |
 | `max-timestamp` | the record with the largest time |
 | `earliest-local` | the first record on the brokers' own disks |
@@ -50,7 +50,7 @@ class PointKind(Enum):
     """How a point is found."""
 
     OFFSET = "offset"
-    #: So many before the end.
+    #: A number of offsets before the end.
     TAIL = "tail"
     #: A time in ms, or one of the negative numbers of `engine.client.offsets`.
     TIMESTAMP = "timestamp"
@@ -85,7 +85,7 @@ def parse_point(text: str, now_ms: int) -> Point:
 class OffsetLookup:
     """Finds points in some partitions; requests each offset once.
 
-    So the points of one command fit together although the topic is written to meanwhile.
+    So the points of one command are consistent while the topic is written to.
     """
 
     def __init__(

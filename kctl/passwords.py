@@ -47,7 +47,7 @@ class PasswordOptions(NamedTuple):
 
 
 class NoPassword(EngineError):
-    """It is not clear which password is meant, or it is none."""
+    """The options do not select a password, or it is empty."""
 
     exit_code = exits.USAGE
     hint = "give --password-file FILE (- is stdin), --password-env VARIABLE or --generate"

@@ -1,4 +1,4 @@
-"""Settings that were named and are not there: mistyped, or not set.
+"""Named settings that do not exist: mistyped, or not set.
 
 | named | of a topic or logger | of a broker |
 |---|---|---|
@@ -104,7 +104,7 @@ def _is_own(resource: Resource, entry: ConfigEntry) -> bool:
 
 
 def note_on_unknown(resource: Resource, keys: Iterable[str]) -> list[str]:
-    """Return a line for each key that was kept for a broker and is of no release we know."""
+    """Return a line for each key that a broker has stored and that no known release has."""
     if resource.kind is not ConfigResourceType.BROKER:
         return []
     lines = []

@@ -1,4 +1,4 @@
-"""stdin, stdout and stderr as they may be: closed, full, a terminal that went away.
+"""stdin, stdout and stderr in any state: closed, full, a terminal that has disappeared.
 
 | closed by the caller | becomes | so that |
 |---|---|---|
@@ -38,7 +38,7 @@ class _Dropping(io.TextIOWrapper):
 
 
 def prepare_streams() -> None:
-    """Have all three standard streams be there; for the start of a process."""
+    """Open all three standard streams if they are closed; for the start of a process."""
     for number, mode in enumerate(_MODES):
         try:
             os.fstat(number)

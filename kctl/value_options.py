@@ -95,7 +95,7 @@ def _source(wanted: WantedValues) -> SchemaSource:
 
 
 class EmptyHashKey(EngineError):
-    """A file that hashes are keyed with holds nothing."""
+    """The key file of hashes is empty."""
 
     exit_code = 2
 

@@ -91,7 +91,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def check_options(given: GivenOptions) -> Entities:
-    """Return the entities that are meant; raises OptionsRefused, ConfigsRefused."""
+    """Return the entities of the call; raises OptionsRefused, ConfigsRefused."""
     if given.has("alter") == given.has("describe"):
         raise refused("Command must include exactly one action: --describe, --alter")
     exclude(given, "describe", ("add-config", "delete-config"))

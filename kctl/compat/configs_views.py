@@ -114,7 +114,7 @@ def _configured_groups(client: KafkaClient) -> list[str]:
 
 
 def _is_there(client: KafkaClient, kind: str, name: str) -> bool:
-    """Return whether there is such an entity, or settings of it. Source: 4.3.0."""
+    """Return whether the entity exists, or has settings. Source: 4.3.0."""
     if kind == "topics":
         try:
             check_name(name)

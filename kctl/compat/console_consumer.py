@@ -1,7 +1,7 @@
 """`kafka-console-consumer`: prints records of a topic, of a partition, of topics by pattern.
 
-1. Options are checked; the properties of consumer and formatter are put together.
-2. Records are printed until there were enough, none came for --timeout-ms, or a signal comes.
+1. Options are checked; the properties of consumer and formatter are assembled.
+2. Records are printed until --max-messages, --timeout-ms without one, or a signal.
 3. A time-out is logged as an error, and the tool ends with 0.
 4. The consumer is closed: a group learns which records were printed, not which were fetched.
 
@@ -166,7 +166,7 @@ class _Printing:
         self._last_ms = 0
 
     def start(self, now_ms: int) -> None:
-        """Begin to wait for the first record."""
+        """Start the wait for the first record."""
         self._last_ms = now_ms
 
     @property
@@ -272,7 +272,7 @@ def _print_until_done(
 
 
 def _polled(source: Source, client: KafkaClient, wait_ms: int) -> list[ConsumedRecords]:
-    """Return records that have come; brokers that are not there are waited for."""
+    """Return the records that have arrived; unreachable brokers are waited for."""
     try:
         return source.poll(wait_ms)
     except (Unreachable, TimedOut):
@@ -283,7 +283,7 @@ def _polled(source: Source, client: KafkaClient, wait_ms: int) -> list[ConsumedR
 
 
 def _close(source: Source) -> None:
-    """Close the source; a coordinator that is not there learns nothing."""
+    """Close the source; an unreachable coordinator is not informed."""
     from contextlib import suppress
 
     with suppress(EngineError):

@@ -213,7 +213,7 @@ class _Measured:
         self._join_ms_of_interval += elapsed_ms
 
     def consume(self, source: GroupSource) -> None:
-        """Consume until there were enough records, or none for too long."""
+        """Consume until the requested number of records, or the timeout without any."""
         last_ms = now_ms = self._now_ms()
         while self._count < self._wanted and now_ms - last_ms <= self._timeout_ms:
             try:

@@ -28,7 +28,7 @@ _KNOWN: Final = {Release.V3_9: range(4, 22), Release.V4_3: range(7, 32)}
 _STABLE: Final = {Release.V3_9: 21, Release.V4_3: STABLE_METADATA_LEVEL}
 _QUORUM: Final = "kraft.version"
 
-#: Releases before there were quorums, and the last of their versions of metadata.
+#: Releases without quorums, and the last of their metadata versions.
 _BEFORE_QUORUMS: Final = {
     "1.0": 0,
     "1.1": 0,
@@ -165,7 +165,7 @@ def _first_metadata(release_text: str | None, wanted: Mapping[str, int], release
 
 
 def _too_old(release_text: str) -> EngineError:
-    """Return why 3.9.1 formats for no such release."""
+    """Return the refusal of 3.9.1 to format for such a release."""
     if release_text in _NO_BOOTSTRAP:
         return ToolFailure(
             "java.lang.RuntimeException",

@@ -126,7 +126,7 @@ def _cause(error: EngineError) -> str:
 def _partitions(
     client: KafkaClient, topics: Iterable[str], results: dict[TopicPartition, str | None]
 ) -> list[TopicPartition]:
-    """Return the partitions that are named; a topic that is not there goes to the results."""
+    """Return the named partitions; an unknown topic is added to the results."""
     topics = list(topics)
     named = [partition for topic in topics if ":" in topic for partition in partitions_in(topic)]
     whole = topic_partitions(client, [topic for topic in topics if ":" not in topic])

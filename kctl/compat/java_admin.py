@@ -39,7 +39,7 @@ def admin_call(name: str) -> Iterator[None]:
 
 
 def gave_up(call: str, now_ms: int, attempts: int) -> str:
-    """Return the words of Java's client for a call that was tried until its time was up."""
+    """Return the message of Java's client for a call that was tried until its timeout."""
     return (
         f"Call(callName={call}, deadlineMs={now_ms}, tries={attempts}, nextAllowedTryMs={now_ms}) "
         f"timed out at {now_ms} after {attempts} attempt(s)"

@@ -223,7 +223,7 @@ class _Reader:
         self.values[option.name] = values
 
     def check(self) -> None:
-        """Raise CommandRefused unless all is there that is needed."""
+        """Raise CommandRefused unless all required options are given."""
         for option in self._command.options:
             if option.is_required and option.name not in self.values:
                 self.refuse(f"argument {option.shown} is required")

@@ -2,15 +2,15 @@
 
 | property | here |
 |---|---|
-| `auto.offset.reset`, `isolation.level` | as there |
-| `enable.auto.commit`, `auto.commit.interval.ms` | as there |
-| `fetch.max.bytes`, `fetch.max.wait.ms`, `max.partition.fetch.bytes` | as there |
-| `group.instance.id`, `session.timeout.ms`, `heartbeat.interval.ms` | as there |
-| `max.poll.interval.ms` | as there |
-| `partition.assignment.strategy`, `client.rack`, `metadata.max.age.ms` | as there |
-| `group.protocol`, `group.remote.assignor` | as there |
+| `auto.offset.reset`, `isolation.level` | as in Java |
+| `enable.auto.commit`, `auto.commit.interval.ms` | as in Java |
+| `fetch.max.bytes`, `fetch.max.wait.ms`, `max.partition.fetch.bytes` | as in Java |
+| `group.instance.id`, `session.timeout.ms`, `heartbeat.interval.ms` | as in Java |
+| `max.poll.interval.ms` | as in Java |
+| `partition.assignment.strategy`, `client.rack`, `metadata.max.age.ms` | as in Java |
+| `group.protocol`, `group.remote.assignor` | as in Java |
 
-Every other changes nothing here. An offset that a partition does not have any more is reset as
+Every other has no effect. An offset that a partition does not have any more is reset as
 `auto.offset.reset` defines; a partition that does not exist is waited for.
 
 Source: KafkaConsumer, OffsetFetcher.resetPositionsIfNeeded of 3.9.1.
@@ -111,7 +111,7 @@ class PartitionSource:
 
     @property
     def is_placed(self) -> bool:
-        """Return whether it is known of each partition where to read."""
+        """Return whether each partition has a position."""
         return not self._unresolved
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
@@ -246,7 +246,7 @@ def _looked_up(
 
 
 def _no_start(settings: ConsumerSettings, partition: TopicPartition) -> int:
-    """Return where a partition begins for which nothing is committed; raises ToolFailure."""
+    """Return the initial position of a partition without a committed offset; raises ToolFailure."""
     if settings.reset is None:
         raise ToolFailure(
             _NO_OFFSET, f"Undefined offset with no reset policy for partitions: [{partition}]"
@@ -255,7 +255,7 @@ def _no_start(settings: ConsumerSettings, partition: TopicPartition) -> int:
 
 
 def reset_of(settings: ConsumerSettings, partition: TopicPartition, position: int) -> int:
-    """Return where to go on with an offset that is out of range; raises ToolFailure."""
+    """Return the position after an offset out of range; raises ToolFailure."""
     if settings.reset is None:
         raise ToolFailure(
             _OUT_OF_RANGE,

@@ -76,7 +76,7 @@ def java_text(error: EngineError) -> str:
 
 
 def speak_as(release: Release) -> None:
-    """Give errors the messages of a release, in this context from now on."""
+    """Set the release whose messages errors have, in this context from now on."""
     _release.set(release)
 
 

@@ -35,13 +35,13 @@ class ToolOption(NamedTuple):
     value: str | None = None
     is_value_optional: bool = False
     is_number: bool = False
-    #: Options of which one has to be there besides; none where it does not matter.
+    #: Options of which one is required besides; none without such a rule.
     available_if: tuple[str, ...] = ()
 
 
 _JOPTSIMPLE = "joptsimple"
 
-#: Options of every tool, with which nothing else is needed.
+#: Options of every tool, which require no other.
 _FOR_HELP = ("help", "version")
 HELP = ToolOption("help", "Print this help.")
 VERSION = ToolOption("version", "Print the version of Kafka that is followed.")
@@ -90,7 +90,7 @@ class GivenOptions:
         return self._values.get(name, [])
 
     def needed(self, name: str) -> str:
-        """Return the value of an option that has been found to be there; as `text`."""
+        """Return the value of a required option, which has been checked; as `text`."""
         value = self.text(name)
         assert value is not None, name
         return value
@@ -181,7 +181,7 @@ def refused(message: str) -> OptionsRefused:
 
 
 def require(given: GivenOptions, *names: str) -> None:
-    """Raise OptionsRefused unless all options are there."""
+    """Raise OptionsRefused unless all options are given."""
     for name in names:
         if not given.has(name):
             raise refused(f'Missing required argument "[{name}]"')

@@ -2,11 +2,11 @@
 
 | property | here |
 |---|---|
-| `acks`, `compression.type`, `batch.size`, `linger.ms`, `enable.idempotence` | as there |
-| `max.in.flight.requests.per.connection`, `delivery.timeout.ms`, `max.block.ms` | as there |
+| `acks`, `compression.type`, `batch.size`, `linger.ms`, `enable.idempotence` | as in Java |
+| `max.in.flight.requests.per.connection`, `delivery.timeout.ms`, `max.block.ms` | as in Java |
 | those of every client | as in `engine/client/settings.py` |
 
-Every other changes nothing here, as `buffer.memory`, `retries`, `send.buffer.bytes`.
+Every other has no effect, as `buffer.memory`, `retries`, `send.buffer.bytes`.
 
 Source: ProducerConfig, KafkaProducer.doSend of 3.9.1.
 """
@@ -42,7 +42,7 @@ _DEFAULTS: Final = {
 
 
 class ProducerTimes(NamedTuple):
-    """How long a producer waits: for a topic to be there, and for a batch to be stored."""
+    """How long a producer waits: for a topic to exist, and for a batch to be stored."""
 
     max_block_ms: int
     delivery_ms: int
@@ -164,7 +164,7 @@ class JavaProducer:
         self._report(self._producer.flush())
 
     def _await_topic(self, topic: str) -> ToolFailure | None:
-        """Wait until a topic exists; returns the error if it does not."""
+        """Wait until a topic exists; returns the error if it does not appear in time."""
         if topic in self._known_topics:
             return None
         deadline_ms = self._client.clock.monotonic_ms() + self._max_block_ms

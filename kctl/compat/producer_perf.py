@@ -200,7 +200,7 @@ class _Stats:
         self._steady: LatencyStats | None = None
 
     def on_sent(self, index: int) -> None:
-        """Begin to count apart once so many records were sent."""
+        """Start separate counts once the records of the warm-up were sent."""
         if self._steady is None and 0 < self._warmup == index:
             self._call.out.write("In steady state.\n")
             self._all.is_silent = True

@@ -117,7 +117,7 @@ class ReassignActions:
         self._print(assignment_json(proposed))
 
     def execute(self, proposal: Proposal, settings: ExecuteSettings) -> None:
-        """Begin the moves of a file, with throttles set before."""
+        """Set throttles, then begin the moves of a file."""
         targets = dict(proposal.targets)
         ongoing = list_reassignments(self._client)
         if ongoing and not settings.is_additional:
@@ -139,7 +139,7 @@ class ReassignActions:
             self._move_log_dirs(proposal.log_dirs, settings.timeout_ms)
 
     def verify(self, proposal: Proposal, *, keeps_throttles: bool) -> None:
-        """Print how far the moves of a file are, and clear throttles once all have ended."""
+        """Print the state of a file's moves, and clear throttles once all have ended."""
         ongoing = list_reassignments(self._client)
         targets = dict(proposal.targets)
         found = self._present([key for key in targets if key not in ongoing])
@@ -237,7 +237,7 @@ class ReassignActions:
         return {key: _replicas(view, key) for key in keys}
 
     def _log_dir_moves(self, wanted: Mapping[Replica, str]) -> dict[Replica, LogDirMove]:
-        """Return how far each replica is from the log directory that it shall have."""
+        """Return the state of each replica's move to its wanted log directory."""
         topics = sorted({replica.partition.topic for replica in wanted})
         alive = self._client.view([]).brokers if wanted else {}
         requested = {replica.broker_id for replica in wanted} & set(alive)

@@ -183,7 +183,7 @@ class _Verification:
     def _fetch(
         self, view: ClusterView, replicas: Mapping[TopicPartition, tuple[int, ...]]
     ) -> dict[TopicPartition, dict[int, _ReplicaBatches]]:
-        """Return the batches of each partition by replica; brokers that are away give none."""
+        """Return the batches of each partition by replica; unreachable brokers have none."""
         by_broker: dict[int, list[TopicPartition]] = {}
         for partition, ids in replicas.items():
             for broker_id in ids:
@@ -245,9 +245,9 @@ class _Verification:
         fetched: Mapping[int, _ReplicaBatches],
         replicas: tuple[int, ...],
     ) -> int | None:
-        """Compare the replicas of a partition as far as all have it.
+        """Compare the replicas of a partition up to the lowest offset that all have.
 
-        Returns how far the high watermark is ahead, None after a difference in offsets.
+        Returns the distance to the high watermark, None after a difference in offsets.
         """
         columns = [fetched[broker_id].batches for broker_id in replicas if broker_id in fetched]
         ids = [broker_id for broker_id in replicas if broker_id in fetched]

@@ -1,6 +1,6 @@
 """Kafka's tools that kctl replaces: from the arguments of a call to its exit code.
 
-| words | Kafka's tools, and ours |
+| words | Kafka's tools, and kctl's own |
 |---|---|
 | none, or `--help` | help on stderr, exit code 1 |
 | `--version` | the version on stdout, exit code 0 |
@@ -209,7 +209,7 @@ def _refuse(tool: str, error: EngineError, usage: str) -> int:
 
 
 def _enter(tool: str, given: GivenOptions, servers: str, *, command: str | None = None) -> None:
-    """Have the guards of contexts decide on a tool. Errors: those of `guard.enter`."""
+    """Check the guards of contexts for a tool. Errors: those of `guard.enter`."""
     from kctl.guard import enter
 
     names = [*given.names(), *([] if command is None else [command])]

@@ -125,7 +125,7 @@ class _Events:
         self._assigned = partitions
 
     def consume_all(self, source: GroupSource, *, commits: bool) -> int:
-        """Consume until there are enough or a signal comes; returns the exit code."""
+        """Consume until the requested number of records or a signal; returns the exit code."""
         self._print("startup_complete", {})
         code = exits.OK
         try:

@@ -90,7 +90,7 @@ class _Sending:
         self._sent = self._stored = 0
 
     def send_all(self, producer: JavaProducer) -> int:
-        """Send until there are enough or a signal comes; returns the exit code."""
+        """Send until the requested number of records or a signal; returns the exit code."""
         self._print("startup_complete", {})
         code = exits.OK
         try:

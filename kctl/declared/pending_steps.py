@@ -59,7 +59,7 @@ class NoFiles(EngineError):
 
 
 class CannotBeHad(EngineError):
-    """Something that is declared cannot be had; nothing was done."""
+    """A declared property is impossible; no step was performed."""
 
     def __init__(self, faults: Sequence[EngineError]) -> None:
         self.faults = tuple(faults)
@@ -170,10 +170,10 @@ def step_line(number: int, step: StateStep) -> str:
     change = change_text(step)
     kind = "acl" if step.kind is ResourceKind.ACLS else step.kind.value.removesuffix("s")
     line = f"{number:>3}. {step.action.value} {kind} {name_of(step)}{change and f': {change}'}"
-    # Values are anybody's: none may steer the terminal or pass for another step.
+    # Values come from any client: none may steer the terminal or look like another step.
     return visible_cell(line)
 
 
 def steps_counted(steps: Sequence[StateStep]) -> str:
-    """Return how many steps there are."""
+    """Return the number of steps, with its noun."""
     return counted(len(steps), "step")

@@ -64,7 +64,7 @@ class _Sections:
         self._places: dict[tuple[ResourceKind, object], str] = {}
 
     def declare(self, kind: ResourceKind, name: object, label: str, value: YamlValue) -> None:
-        """Note where a resource is declared; raises BadStateFile if it is declared already."""
+        """Record the place where a resource is declared; raises BadStateFile for a second one."""
         before = self._places.get((kind, name))
         if before is not None:
             raise value.fault(f"{kind.value}: {label} is declared twice: first at {before}")

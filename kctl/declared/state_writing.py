@@ -59,7 +59,7 @@ def state_text(
 
 
 def unreadable_settings(state: CurrentState) -> list[tuple[str, str]]:
-    """Return broker and name of each setting that is set and has a value that nobody can read."""
+    """Return broker and name of each setting that is set and has a hidden value."""
     return [
         (broker or DEFAULT_NAME, name)
         for broker, settings in sorted(state.brokers.items())

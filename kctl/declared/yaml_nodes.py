@@ -55,7 +55,7 @@ class YamlValue:
 
     @property
     def is_null(self) -> bool:
-        """Return True if the value is null, or nothing at all."""
+        """Return True if the value is null or empty."""
         return bool(self._node.tag == _NULL)
 
     @property
@@ -206,7 +206,7 @@ def _children(node: Any) -> list[Any]:
 def yaml_documents(
     content: bytes, path: str, environment: Mapping[str, str]
 ) -> Sequence[YamlValue]:
-    """Return the documents of a file that have anything in them; raises BadStateFile."""
+    """Return the documents of a file that are not empty; raises BadStateFile."""
     import yaml
 
     if path.endswith(_JSON):

@@ -66,7 +66,7 @@ def _tabulate() -> Any:
 
 @contextmanager
 def _stand_ins() -> Iterator[None]:
-    """Have imports meet no wcwidth, and next to nothing of importlib.metadata."""
+    """Replace wcwidth and importlib.metadata during an import of tabulate."""
     metadata = ModuleType(_METADATA)
     vars(metadata).update(version=lambda _name: "unknown", PackageNotFoundError=ImportError)
     stand_ins = {_WIDTHS: None, _METADATA: metadata}

@@ -42,7 +42,7 @@ class _Layout:
         self.behind += text
 
     def add_column(self, column: Sequence[str]) -> None:
-        """Go on with a column."""
+        """Append a column."""
         self.before.append(self.behind)
         self.columns.append(column)
         self.behind = ""
@@ -106,7 +106,7 @@ def _add_json_column(layout: _Layout, values: Sequence[object]) -> None:
     else:
         whole = "".join(values)  # type: ignore[arg-type]
         if len(quoted(whole)) == len(whole) + 2:
-            # None of them has anything to escape: the quotes are the layout's.
+            # No text needs escapes: the quotes are part of the constant text.
             layout.add_text('"')
             layout.add_column(values)  # type: ignore[arg-type]
             layout.add_text('"')

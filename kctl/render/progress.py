@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ProgressBar:
-    """Shows how far long work is; silent where stderr is no terminal."""
+    """Shows the progress of long work; silent where stderr is no terminal."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -38,7 +38,7 @@ class ProgressBar:
         self.stop()
 
     def stop(self) -> None:
-        """Stop drawing before the end; nothing is drawn afterwards."""
+        """Stop drawing before the end; later updates draw no bar."""
         if self._drawn is not None:
             progress, _ = self._drawn
             progress.stop()

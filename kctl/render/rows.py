@@ -77,14 +77,14 @@ class RowWriter:
         return self._count
 
     def write(self, row: Row) -> None:
-        """Take one row: a value for each column's key."""
+        """Write one row: a value for each column's key."""
         getattr(self, f"_write_{self._output}", self._held.append)(row)
         self._count += 1
         if self._is_streamed and len(self._held) >= STREAMED_ROWS_HELD_MAX:
             self._write_held()
 
     def use_columns(self, columns: Sequence[Column]) -> None:
-        """Have the rows from here on other columns: those of json and ndjson can differ."""
+        """Change the columns of the following rows: those of json and ndjson can differ."""
         self._columns = columns
 
     def flush(self) -> None:
@@ -208,7 +208,7 @@ def write_rows(
     *,
     failures: int = 0,
 ) -> int:
-    """Write all rows in one format; returns how many there were."""
+    """Write all rows in one format; returns their number."""
     writer = RowWriter(columns, output, stream)
     count = 0
     for row in rows:
@@ -221,7 +221,7 @@ def write_rows(
 def write_object(
     columns: Sequence[Column], row: Row, output: str, stream: TextIO | None = None
 ) -> None:
-    """Write one thing: an object in JSON and YAML, a row in the other formats."""
+    """Write one object: an object in JSON and YAML, a row in the other formats."""
     stream = stream or sys.stdout
     plain = {column.key: row.get(column.key) for column in columns}
     if output == "json":

@@ -76,7 +76,7 @@ class RulesRequest(NamedTuple):
 
 
 def wanted_rules(request: RulesRequest) -> list[AclBinding]:
-    """Return the rules that are meant; raises RulesNotClear, UnreadableArgument."""
+    """Return the requested rules; raises RulesNotClear, UnreadableArgument."""
     if not (request.allow or request.deny):
         raise RulesNotClear("whose rules? Nobody is named", "give --allow USER or --deny USER")
     if request.job is not None:

@@ -55,7 +55,7 @@ _PENDING: Final = "pending"
 
 
 class DeletionNotAllowed(EngineError):
-    """Something would be deleted, and that was not allowed."""
+    """A deletion is needed, and was not allowed."""
 
     exit_code = exits.USAGE
     hint = "add --allow-delete, or leave --prune out"
@@ -99,7 +99,7 @@ def apply_state(options: ClusterOptions, request: ApplyStateRequest) -> int:
     """Carry out the steps to a declared state and print a row for each; returns the exit code."""
     moves = request.moves
     check_format(moves.output)
-    # Options of moves are right or wrong whether something moves or not.
+    # Options of moves are checked whether there are moves or not.
     settings_of(moves)
     declared = read_declared(options, request.files)
     with connect(options) as client:
@@ -123,7 +123,7 @@ def apply_state(options: ClusterOptions, request: ApplyStateRequest) -> int:
 
 
 def _check(client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateRequest) -> None:
-    """Refuse steps before the first is done, if it is known that one cannot be.
+    """Refuse all steps before the first is performed, if one is known to be impossible.
 
     Errors: DeletionNotAllowed, TooManyDeletions, CannotBeHad, those of moves that cannot be.
     """

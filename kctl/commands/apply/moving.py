@@ -41,7 +41,7 @@ class NotMoved(EngineError):
 
 
 class PlannedMoves(NamedTuple):
-    """The changes of partitions that bring the declared replicas."""
+    """The changes of partitions that lead to the declared replicas."""
 
     cluster_id: str | None
     changes: Sequence[PartitionChange]
@@ -135,7 +135,7 @@ def is_placed(wanted: MoveReplicas, topic: ClusterTopic | None) -> bool:
 
 
 def finish_earlier_moves(client: KafkaClient, moves: MoveOptions) -> int:
-    """Go on with the moves of an earlier `apply`, if that is agreed to; returns the exit code.
+    """Resume the moves of an earlier `apply`, after confirmation; returns the exit code.
 
     Errors: JournalHeld, those of executions.
     """

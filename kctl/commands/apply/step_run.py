@@ -66,7 +66,7 @@ class StepRun:
         return [self._results.get(number, skipped) for number in range(len(self._steps))]
 
     def run(self) -> None:
-        """Carry out all steps. Raises KeyboardInterrupt, with the results up to there."""
+        """Perform all steps. Raises KeyboardInterrupt, with the results so far."""
         number = 0
         for group in step_groups(self._steps):
             wanted = [(number + at, step) for at, step in enumerate(group) if self._may_run(step)]

@@ -54,7 +54,7 @@ _GZIP: Final = b"\x1f\x8b"
 
 
 class NoLogThere(EngineError):
-    """There is no log of an embedded cluster."""
+    """The embedded cluster has no log."""
 
     hint = "name a log of a broker, or the directory of an embedded cluster with --data"
 
@@ -73,7 +73,7 @@ class DamagedLog(EngineError):
 
 
 class AuditFilter(NamedTuple):
-    """Which decisions are shown; nothing given is all."""
+    """The conditions on decisions to show; without any all are shown."""
 
     principals: frozenset[str]
     operations: frozenset[AclOperation]
@@ -133,7 +133,7 @@ class AuditRequest(NamedTuple):
 
 
 def show_audit(request: AuditRequest) -> int:
-    """Print decisions by time, or how many there were; returns the exit code."""
+    """Print decisions by time, or their counts; returns the exit code."""
     check_format(request.output)
     zone = UTC if request.is_utc else None
     found = [

@@ -78,7 +78,7 @@ class CheckRequest(NamedTuple):
     group_lag: int
 
     def thresholds(self) -> ReaderThresholds:
-        """Return from when on something is a finding; raises UnreadableArgument."""
+        """Return the limits above which an observation is a finding; raises UnreadableArgument."""
         return ReaderThresholds(
             duration_ms(self.idle_transaction, "--idle-transaction"), self.group_lag
         )
@@ -111,7 +111,7 @@ def check_cluster(options: ClusterOptions, request: CheckRequest) -> int:
 
 
 def _await(options: ClusterOptions, request: CheckRequest) -> CheckResult:
-    """Check until nothing is waited for, or the time is up; returns the last result."""
+    """Check until no problem is waited for, or the time is up; returns the last result."""
     deadline_s = time.monotonic() + options.timeout_s
     while True:
         left_s = max(deadline_s - time.monotonic(), _PERIOD_S)
@@ -128,7 +128,7 @@ def _await(options: ClusterOptions, request: CheckRequest) -> CheckResult:
 
 
 def _is_late(deadline_s: float) -> bool:
-    """Return whether there is no time for a pause and another check."""
+    """Return whether the time left is too short for a pause and another check."""
     return time.monotonic() + 2 * _PERIOD_S > deadline_s
 
 
@@ -198,7 +198,7 @@ def _of_store(
     is_in_doubt = any(one.kind in ("unasked", "no-controller", "unreachable") for one in found)
     if not (partitions or is_in_doubt or request.zookeeper):
         return {}, []
-    # It brings kazoo, whose import is none of the store's time.
+    # It imports kazoo, and the import must not use up the store's time.
     import engine.znode.kazoo_reader  # noqa: F401
 
     nodes = StateNodes.of(client, request.zookeeper, max(end_s - time.monotonic(), 0.001))

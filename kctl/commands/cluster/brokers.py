@@ -38,7 +38,7 @@ def _cluster(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
 
 
 def change(action: str, broker_id: int | None, data: str | None, timeout_s: float) -> int:
-    """Have the cluster's process do something to a broker; None for a new one."""
+    """Request a change of a broker from the cluster's process; None for a new broker."""
     directory, plan = _cluster(data)
     if broker_id is not None:
         check_broker(directory, plan, broker_id)

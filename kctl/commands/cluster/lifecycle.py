@@ -71,7 +71,7 @@ _FOLLOW_PAUSE_S = 0.2
 
 
 class NoLogOfBroker(EngineError):
-    """The log of a broker is wanted that had no process of its own."""
+    """The log of a broker is requested that had no process of its own."""
 
     def __init__(self, path: str, broker_id: int) -> None:
         super().__init__(f"broker {broker_id} of the cluster in {path} has no log of its own")
@@ -80,7 +80,7 @@ class NoLogOfBroker(EngineError):
 
 
 class OpenToAll(EngineError):
-    """A cluster would listen for other machines, and take everybody."""
+    """A cluster without authentication would listen for other machines."""
 
     exit_code = exits.USAGE
     hint = (
@@ -236,7 +236,7 @@ def _check_open(plan: ClusterPlan) -> None:
 
 
 def _racks(text: str) -> tuple[str, ...]:
-    """Return the racks of a list; "" takes them away again."""
+    """Return the racks of a list; "" removes them."""
     racks = tuple(rack.strip() for rack in text.split(",")) if text.strip() else ()
     if not all(racks):
         raise UnreadableArgument("a list of racks", text, "names with commas between")
@@ -274,7 +274,7 @@ def _pause(duration_ms: int) -> None:
 
 
 def list_clusters(output: str) -> int:
-    """Print a row for each data directory that is known and has a cluster."""
+    """Print a row for each known data directory that has a cluster."""
     check_format(output)
     rows = []
     for path in known_clusters(RealFiles(), os.environ):
@@ -387,7 +387,7 @@ def _forget_secured(directory: DataDirectory) -> None:
 
 
 def _named(directory: DataDirectory) -> str:
-    """Return which cluster a directory has: its id and where it listens, as far as is known."""
+    """Return the cluster of a directory: its id and its addresses, as far as known."""
     status = daemon.status_of(directory)
     cluster_id = daemon.cluster_id_of(directory, RealFiles())
     where = f"at {status.bootstrap_servers}" if status.bootstrap_servers else status.state.value

@@ -9,7 +9,7 @@
 Existing files are used again: passwords and keys change only if the files are removed. The one
 listener takes SCRAM-SHA-512 from users, and PLAIN from the brokers alone; both are super users,
 all others may do nothing that no rule allows. The administrator's credential is created by the
-brokers' user once the cluster runs, since nobody else can.
+brokers' user once the cluster runs, since no other user can.
 """
 
 from __future__ import annotations
@@ -105,12 +105,12 @@ class SecuredFiles(NamedTuple):
 
 
 def secured_files(data: DataDirectory) -> SecuredFiles:
-    """Return the files of a data directory, whether they are there or not."""
+    """Return the paths of a data directory's security files, which may not exist."""
     return SecuredFiles(data.security_path)
 
 
 def secure_settings(data: DataDirectory, files: Files) -> dict[str, str]:
-    """Return the settings of a secured cluster; its files are made if they are not there.
+    """Return the settings of a secured cluster; missing files are created.
 
     Errors: ContextTaken, and those of making certificates and files.
     """

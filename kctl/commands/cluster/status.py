@@ -42,7 +42,7 @@ HEALTH_COLUMNS = (
 )
 #: Columns that tables print below the others, a row each.
 _BELOW = ("brokers", "throttles", "faults")
-#: Brokers of this machine answer in no time, or something is wrong with them.
+#: Local brokers respond immediately, unless something is wrong with them.
 _TIMEOUT_S = 5.0
 
 

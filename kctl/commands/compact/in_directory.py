@@ -76,7 +76,7 @@ def _choose(log_dir: LogDir, topics: list[str], match: str | None, settings: lis
             notify(
                 f"{log_dir.path}: no cleaner has noted a topic there: name those that are compacted"
             )
-    # Nothing of a topic that is not meant may go because of its age.
+    # Retention by age must not delete records of topics that were not chosen.
     kept = log_config({"retention.ms": "-1"})
     compacted = log_config({"cleanup.policy": "compact", **overrides})
     return _Chosen(frozenset(named), compacted, kept)
@@ -173,7 +173,7 @@ def _tried(log_dir: LogDir, chosen: _Chosen, settings: CleaningSettings) -> dict
 
 
 def _print_missing(topics: list[str], found: set[str]) -> int:
-    """Return which topics were named and have no log there; returns how many."""
+    """Report named topics that have no log in the directory; returns their number."""
     missing = sorted(set(topics) - found)
     for topic in missing:
         report_error(TopicNotInDirs(topic))

@@ -36,10 +36,10 @@ from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
 from kctl.run_where import RunWhere, embedded_cluster
 
-#: Often enough to see how far a cleaning is.
+#: Often enough to show the progress of a cleaning.
 _PERIOD_S = 0.25
 _AT_WORK = (CompactionPhase.WAITING, CompactionPhase.CLEANING)
-#: So many topics get their commands.
+#: Maximum number of topics whose commands are printed.
 _ADVISED_MAX = 5
 
 
@@ -139,7 +139,7 @@ def _of_topics(replicas: Replicas, names: Collection[str] | None) -> Replicas:
 
 
 def show_status(options: ClusterOptions, request: CleanStatusRequest) -> int:
-    """Print how far cleaners are, again and again if they are watched; returns the exit code."""
+    """Print the state of cleaners, repeatedly if they are watched; returns the exit code."""
     check_format(request.output)
     with connect(options) as client:
         data = embedded_cluster(client)
@@ -183,7 +183,7 @@ def _named(client: KafkaClient, request: CleanStatusRequest) -> tuple[set[str] |
 
 
 def clean_cluster(options: ClusterOptions, request: CompactRunRequest) -> int:
-    """Have the cleaners of the embedded cluster clean now, and wait; returns the exit code."""
+    """Start a cleaning by the embedded cluster's cleaners, and wait; returns the exit code."""
     check_format(request.output)
     _refuse_options(request)
     with connect(options) as client:
@@ -280,7 +280,7 @@ def _run_row(key: CleanedReplica, before: LogCompaction, after: LogCompaction) -
     last = after.last if after.last != before.last or before.phase in _AT_WORK else None
     freed = 0 if last is None else last.before_bytes - last.after_bytes
     if last is not None and before.log_end_offset == after.log_end_offset:
-        # As many passes as there were.
+        # There may have been several passes.
         freed = before.size_bytes - after.size_bytes
     records = 0 if last is None else last.before_records - last.after_records
     return {

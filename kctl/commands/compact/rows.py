@@ -155,7 +155,7 @@ def print_sum(rows: Sequence[OutputRow], *, is_exact: bool) -> None:
 
 
 def status_row(broker_id: int, log: LogCompaction) -> dict[str, object]:
-    """Return how far the cleaner of a broker is with a log."""
+    """Return the state of a broker's cleaner on a log."""
     now, last = log.now, log.last
     return {
         **replica_row(broker_id, log),

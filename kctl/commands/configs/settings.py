@@ -63,7 +63,7 @@ CHANGE_COLUMNS = (
 
 
 class NoResource(EngineError):
-    """Nothing was named whose settings are meant."""
+    """The options name no resource."""
 
     exit_code = exits.USAGE
     hint = "give --topic NAME, --broker ID, --broker-defaults or --broker-logger ID"
@@ -122,7 +122,7 @@ def parse_change(text: str) -> ConfigChange:
 
 
 def removals(keys: Sequence[str]) -> list[ConfigChange]:
-    """Return the changes that take settings away; raises UnreadableArgument for `key=value`."""
+    """Return the changes that unset keys; raises UnreadableArgument for `key=value`."""
     for key in keys:
         if "=" in key:
             raise UnreadableArgument("the name of a setting", key, "KEY")

@@ -77,7 +77,7 @@ class Sink(Protocol):
 
 
 class TextSink:
-    """Records by a template: byte for byte, or with nothing that would steer a terminal."""
+    """Records by a template: byte for byte, or with control characters escaped for a terminal."""
 
     def __init__(self, template: str, *, is_visible: bool) -> None:
         self._format = RecordFormat(template, visible_lines if is_visible else None)
@@ -93,7 +93,7 @@ class TextSink:
         self._stream.flush()
 
     def close(self, *, failures: int) -> None:  # a text has no heading
-        """Make the last record visible."""
+        """Flush the last record."""
         self._stream.flush()
 
 
@@ -163,7 +163,7 @@ def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldI
 def _starts(
     client: KafkaClient, request: ConsumeRequest, run: PrintRun
 ) -> dict[TopicPartition, int]:
-    """Return where to start in each partition that has something to print; `run` has the ends."""
+    """Return the start of each partition that has records to print; `run` has the ends."""
     now_ms = client.clock.wall_ms()
     start = parse_point(request.start, now_ms)
     until = None if request.until is None else parse_point(request.until, now_ms)
@@ -283,7 +283,7 @@ class PrintRun:
             self.rate_line.clear()
 
     def fail(self, error: EngineError, about: str | None = None) -> None:
-        """Report the error of one partition; the others go on."""
+        """Report the error of one partition; the run continues with the others."""
         self.clear_rate_line()
         report_error(error, about)
         self.failures += 1
@@ -304,7 +304,7 @@ class PrintRun:
     def fetch_all(
         self, client: KafkaClient, starts: dict[TopicPartition, int], options: FetchOptions
     ) -> None:
-        """Print records until nothing is left to print."""
+        """Print records until the end of all partitions."""
         fetcher = Fetcher(client, starts, options)
         while fetcher.partitions and self._left != 0:
             with self._interrupts.allowed():
@@ -315,7 +315,7 @@ class PrintRun:
             self._print_trouble(fetcher.trouble, client.timeout_ms)
 
     def consume_all(self, consumer: GroupConsumer, timeout_ms: int) -> None:
-        """Print records of a group's member until nothing is left to print, then commit and leave.
+        """Print records of a group's member until the end of the run, then commit and leave.
 
         Offsets of printed records are committed, also after Ctrl-C.
         """

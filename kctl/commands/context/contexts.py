@@ -157,7 +157,7 @@ def _changed(name: str, kept: Profile | None, change: ContextChange) -> Profile:
 def _with_id(
     profile: Profile, kept: Profile | None, change: ContextChange
 ) -> tuple[Profile, str | None]:
-    """Return a context with the id of its cluster, as far as it can be known, and a note on it."""
+    """Return a context with the id of its cluster, if that can be requested, and a note on it."""
     if change.cluster_id is not None:
         return profile._replace(cluster_id=change.cluster_id or None), None
     is_moved = kept is None or kept.bootstrap_servers != profile.bootstrap_servers
@@ -191,7 +191,7 @@ def _ask_for_id(profile: Profile) -> str | None:
 
 
 def use_context(name: str) -> int:
-    """Make a context the current one."""
+    """Set the current context."""
 
     def use(profiles: Profiles) -> Profiles:
         profiles.get(name)

@@ -78,7 +78,7 @@ class TopicNotMade(EngineError):
 
 
 class _Job(NamedTuple):
-    """A copy, where it goes on, and the topics at the destination."""
+    """A copy, its positions, and the topics at the destination."""
 
     plan: TopicCopy
     state: CopyState | None
@@ -185,7 +185,7 @@ def _try(
 
 
 def _known_positions(destination: KafkaClient, job: _Job) -> dict[TopicPartition, int]:
-    """Return where the copy would go on, as far as that is known without writing."""
+    """Return the positions from which the copy would continue, as far as known without writing."""
     plan, state = job.plan, job.state
     if state is None:
         return {key: found.start for key, found in plan.ranges.items()}
@@ -235,7 +235,7 @@ def _copy(
             return _Ended(run.positions, run, "interrupted", exits.interrupted(interrupt))
         run.finish()
     except EngineError as error:
-        # Nobody waits for a destination that is gone.
+        # An unreachable destination is not waited for.
         if getattr(error, "exit_code", exits.FAILED) != exits.UNREACHABLE:
             writer.abandon()
         _print_failure(error, plan, journal.path)
@@ -339,7 +339,7 @@ def _delete_progress(destination: KafkaClient, plan: TopicCopy) -> None:
     except EngineError as failure:
         error = failure
     if isinstance(error, ApiError) and error.code == GROUP_ID_NOT_FOUND:
-        # Nothing was to be copied.
+        # The copy had no records.
         return
     if error is not None:
         notify(f"the group {plan.name}, which had the positions of the copy, stays: {error}")

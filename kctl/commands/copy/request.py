@@ -46,7 +46,7 @@ class CopyRequest(NamedTuple):
 
     @property
     def delivery(self) -> str:
-        """Return how often a record may be there."""
+        """Return the delivery guarantee: exactly once or at least once."""
         return AT_LEAST_ONCE if self.at_least_once else EXACTLY_ONCE
 
     def identity(self, source_id: str | None, destination_id: str | None) -> str:

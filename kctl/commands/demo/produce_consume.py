@@ -61,7 +61,7 @@ def run_produce_consume(options: ClusterOptions, request: ProduceConsumeRequest)
 
 
 def _make_topic(client: KafkaClient, topic: str) -> None:
-    """Create the topic unless it is there. Errors: ApiError."""
+    """Create the topic unless it exists. Errors: ApiError."""
     made = create_topics(client, [NewTopic(topic, partition_count=_PARTITIONS)])[topic]
     if isinstance(made, ApiError) and made.code != TOPIC_ALREADY_EXISTS:
         raise made

@@ -22,7 +22,7 @@ _OPTIONAL_ARGUMENT = ("--key-decoder-class", "--value-decoder-class")
 _DIGITS_MAX = 18
 _ONCE = ("--files", "--max-bytes", "--max-message-size", *_OPTIONAL_ARGUMENT)
 
-#: Options that are there or not.
+#: Options without a value.
 FLAGS = (
     "print_data_log", "deep_iteration", "skip_record_metadata", "verify_index_only",
     "index_sanity_check", "offsets_decoder", "transaction_log_decoder",
@@ -43,7 +43,7 @@ REPEATED = ("json_path",)
 
 
 def read_options_fast(args: list[str]) -> dict[str, Any] | None:
-    """Return the options of a call, None if a word of it is not plainly known."""
+    """Return the options of a call, None if an argument is not known here."""
     given: dict[str, Any] = {
         "paths": [],
         **dict.fromkeys(FLAGS, False),
@@ -152,7 +152,7 @@ def _count(args: list[str], name: str) -> int:
 
 
 def _with_optional_arguments(args: list[str]) -> list[str]:
-    """Give the decoder options without an argument their default one."""
+    """Set the default argument of decoder options without one."""
     out: list[str] = []
     for word, following in zip(args, [*args[1:], "-"], strict=True):
         out.append(word)

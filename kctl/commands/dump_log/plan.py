@@ -60,7 +60,7 @@ class DumpPlan:
             return self._text(paths, options)
 
     def _progress(self, paths: list[str]) -> AbstractContextManager[object]:
-        """Show how far a dump to a file is, where a person waits for it."""
+        """Show the progress of a dump to a file on a terminal."""
         if sys.stderr is None or not sys.stderr.isatty() or sys.stdout.isatty():
             return nullcontext()
         from kctl.commands.logs.progress import Progress
@@ -234,7 +234,7 @@ class DumpPlan:
         )
 
     def _on_unjudged(self, error: EngineError) -> None:
-        """Report a record that is left out because nobody knows whether it is wanted."""
+        """Report a record that is left out because its value cannot be tested."""
         report_error(error)
         self._failures += 1
 

@@ -37,7 +37,7 @@ class EventsRequest(NamedTuple):
 
 
 def show_events(options: ClusterOptions, request: EventsRequest) -> int:
-    """Print changes until Ctrl-C, or so many; returns the exit code.
+    """Print changes until Ctrl-C, or a number of them; returns the exit code.
 
     Errors: those of the first snapshot.
     """

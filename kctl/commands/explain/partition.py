@@ -202,7 +202,7 @@ def of_leader(client: KafkaClient, key: TopicPartition, failures: Failures) -> O
 
 
 def _transactions(client: KafkaClient, key: TopicPartition, failures: Failures) -> list[OutputRow]:
-    """Return the open transactions, the one that holds up readers first.
+    """Return the open transactions, the one that blocks readers first.
 
     Their state is the coordinator's, or `hangs` where none has them open.
     """

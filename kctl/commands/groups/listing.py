@@ -151,7 +151,7 @@ def _description_row(client: KafkaClient, group_id: str) -> OutputRow:
         "topics": len({partition.topic for partition in partitions}),
         "partitions": len(partitions),
         "uncommitted": len(partitions) - len(committed),
-        # Partitions without an end are left out, so that there is no sum that is too small.
+        # A sum without the partitions whose end is not known would be too small.
         "lag": sum(lags) if len(lags) == len(committed) else None,
     }
 
@@ -193,7 +193,7 @@ def host_text(member: MemberView) -> str:
 
 
 def existing_group(client: KafkaClient, group_id: str) -> GroupDescription:
-    """Return a group; raises GROUP_ID_NOT_FOUND for one that nobody knows."""
+    """Return a group; raises GROUP_ID_NOT_FOUND for an unknown one."""
     group = describe_group(client, group_id)
     if group.state == _DEAD:
         raise api_error(GROUP_ID_NOT_FOUND)

@@ -198,7 +198,7 @@ class GroupReset:
         ], failures
 
     def _check_inactive(self) -> None:
-        """Raise GroupHasMembers; a group that nobody knows begins to exist with its offsets."""
+        """Raise GroupHasMembers; an unknown group is created by the commit of its offsets."""
         try:
             group = describe_group(self._client, self._group_id)
         except ApiError as error:
@@ -222,7 +222,7 @@ class GroupReset:
     def _partitions(
         self, committed: Mapping[TopicPartition, int]
     ) -> tuple[list[TopicPartition], int]:
-        """Return the partitions that are named, and how many topics are not there."""
+        """Return the named partitions, and the number of topics that do not exist."""
         request = self._request
         if request.from_file is not None:
             return [], 0
@@ -288,7 +288,7 @@ class GroupReset:
         return offsets
 
     def _at_time(self, partitions: Collection[TopicPartition], time_ms: int) -> NewOffsets:
-        """Return the first record of a time in each partition, the end if there is none."""
+        """Return the first offset of a time in each partition, the end without such a record."""
         found = self._at(dict.fromkeys(partitions, max(time_ms, 0)))
         late = [key for key, new in found.items() if new.offset == _NOTHING_FOUND]
         note = "no record as late: the end"

@@ -54,7 +54,7 @@ class SimulateRequest(NamedTuple):
 
 
 class UnknownAssignor(EngineError):
-    """There is no assignor of this name."""
+    """No assignor has this name."""
 
     exit_code = exits.USAGE
 
@@ -64,7 +64,7 @@ class UnknownAssignor(EngineError):
 
 
 class UnknownMember(EngineError):
-    """A member leaves, or has a rack, that is not there."""
+    """A member leaves, or has a rack, that does not exist."""
 
     exit_code = exits.USAGE
 

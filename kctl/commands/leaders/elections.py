@@ -100,7 +100,7 @@ def _chosen(
 ) -> tuple[ClusterView, list[TopicPartition], list[EngineError]]:
     """Return the view, the selected partitions that exist, and an error for each that does not."""
     if match == ".*" and not words:
-        # A cluster without topics has nothing to show, and that is no mistake.
+        # A cluster without topics has no leaders, and that is no error.
         view = client.view(None)
         keys = [
             TopicPartition(t.name, p.partition) for t in view.topics.values() for p in t.partitions
@@ -173,7 +173,7 @@ def _broker_rows(view: ClusterView, partitions: Iterable[PartitionView]) -> list
 
 
 def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
-    """Have leaders elected and print a row for each that was not right; returns the exit code."""
+    """Elect leaders, print a row for each election without an error; returns the exit code."""
     check_format(request.output)
     election = _KINDS.get(request.kind)
     if election is None:

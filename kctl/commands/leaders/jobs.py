@@ -9,7 +9,7 @@ from kctl.connect import ClusterOptions
 from kctl.console import notify
 from kctl.options.moves import MoveOptions
 
-#: Orders of replicas cost next to nothing: as many at once as there are.
+#: Changes of replica order copy no records: all can be made in parallel.
 _AT_ONCE = 1000
 
 

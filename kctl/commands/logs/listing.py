@@ -85,7 +85,7 @@ def open_dirs(paths: Iterable[str]) -> tuple[list[LogDir], int]:
 
 
 def log_bytes(dirs: Iterable[LogDir]) -> int:
-    """Return how much there is to read."""
+    """Return the number of bytes to read."""
     return sum(partition.files.log_bytes for _, partition in kept_partitions(dirs))
 
 

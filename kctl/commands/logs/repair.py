@@ -92,7 +92,7 @@ def repair_dir(path: str, request: RepairRequest) -> int:
 
 
 def _plan_all(log_dir: LogDir, request: RepairRequest) -> tuple[list[RepairPlan], int]:
-    """Return a plan for every partition before anything is touched."""
+    """Return a plan for every partition before any file is changed."""
     plans = []
     failures = 0
     with Progress(log_bytes([log_dir]), "reading") as progress:

@@ -82,7 +82,7 @@ def show_committed(request: CommittedRequest, files: Files) -> int:
 
 
 class CommitReading:
-    """The commits that were read so far, as far as they are wanted."""
+    """The selected commits that were read so far."""
 
     def __init__(self, request: CommittedRequest) -> None:
         self._request = request
@@ -91,7 +91,7 @@ class CommitReading:
         self.failures = 0
 
     def take(self, record: SourceRecord) -> None:
-        """Take the next record of the topic; others than committed offsets are passed over."""
+        """Add the next record of the topic; records other than committed offsets are ignored."""
         try:
             commit = commit_of(record)
         except EngineError as error:

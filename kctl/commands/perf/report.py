@@ -114,7 +114,7 @@ def _rates(interval: Interval) -> OutputRow:
 
 
 def show_progress(bar: ProgressBar, measurement: Measurement, record_count: int) -> None:
-    """Show how far a run is, and the rates of its last interval."""
+    """Show the progress of a run, and the rates of its last interval."""
     last = measurement.last_interval
     text = f"{measurement.records:,} records"
     if last is not None:

@@ -257,7 +257,7 @@ class FileRecords:
         self._headers = _headers(request)
 
     def feed(self, producer: RecordSink) -> None:
-        """Give a record for each file.
+        """Add a record for each file.
 
         Errors: FileMissing, FileRefused, FileTooLong, ApiError.
         """

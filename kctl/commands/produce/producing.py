@@ -69,7 +69,7 @@ def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
 
 
 def _rate_line(client: KafkaClient, request: ProduceRequest) -> RateLine | None:
-    """Return where progress is shown; None where rows would come in between."""
+    """Return the line of progress; None where rows go to the same terminal."""
     if request.output is not None and sys.stdout.isatty():
         return None
     return RateLine(client.clock, total_bytes=input_bytes(sys.stdin.buffer))
@@ -140,7 +140,7 @@ class _Run:
                 return
 
     def _patience_ms(self) -> int | None:
-        """Return how long the input may be quiet before something has to be done."""
+        """Return how long to wait for input before a batch is due."""
         due_ms = self._producer.due_in_ms()
         if due_ms is not None:
             return due_ms

@@ -62,11 +62,11 @@ class ProduceReport:
 
     @property
     def has_failed(self) -> bool:
-        """Return whether anything has failed."""
+        """Return whether an error was reported."""
         return self.exit_code != exits.OK
 
     def read_up_to(self, line: int, done_bytes: int) -> None:
-        """Note the last line that was given to the producer, and show how far it is."""
+        """Note the last line that the producer has got, and show the progress."""
         self._last_line = line
         if self._rate_line is not None:
             self._rate_line.update(self._count, done_bytes)
@@ -76,7 +76,7 @@ class ProduceReport:
             self._rate_line.clear()
 
     def take(self, results: Iterable[BatchResult]) -> None:
-        """Note results of batches."""
+        """Record the results of batches."""
         for result in results:
             if result.error is not None:
                 self._take_failure(result, result.error)
@@ -120,7 +120,7 @@ class ProduceReport:
         self._first_lost = line if self._first_lost is None else min(self._first_lost, line)
 
     def take_unanswered_commit(self, transactional_id: str) -> None:
-        """Note that the last transaction may be committed, and how to find out."""
+        """Note that the last transaction may be committed, and how to check it."""
         self._is_doubtful = True
         self.note(
             "warning: nobody answered the commit of the last transaction, which may be stored: "
@@ -149,7 +149,7 @@ class ProduceReport:
             notify(f"warning: {error}; trying again for up to {self._timeout_s:g} s")
 
     def on_plain(self, error: EngineError) -> None:
-        """Report that the producer goes on without an id."""
+        """Report that the producer continues without a producer id."""
         notify(f"warning: not idempotent, the cluster gives no producer id: {error}")
 
     # -- the end

@@ -1,4 +1,4 @@
-"""`kctl produce --transactional-id`: the input in transactions of so many records.
+"""`kctl produce --transactional-id`: the input in transactions of a number of records each.
 
 ```
 records ── begin before the first ── N taken ──┬─ commit: counted, with a row for each batch
@@ -51,7 +51,7 @@ def transaction_options(request: ProduceRequest) -> TransactionOptions | None:
 class TransactionalInput:
     """Takes records as a producer does, and ends a transaction after every so many.
 
-    Results are those of committed transactions: of others nothing is to be seen.
+    Results are those of committed transactions: aborted ones have none.
     """
 
     def __init__(self, producer: TransactionalProducer, options: TransactionOptions) -> None:
@@ -74,13 +74,13 @@ class TransactionalInput:
         return self._options.transactional_id
 
     def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
-        """Take a record. Errors: those of TransactionalProducer."""
+        """Add a record. Errors: those of TransactionalProducer."""
         self._begin_before(place)
         self._producer.add(record, place)
         self._took(1)
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
-        """Take records at once, in as many transactions as they need."""
+        """Add records on the fast path, in as many transactions as they need."""
         done, count = 0, len(records.values)
         while done < count:
             self._begin_before(places[done])
@@ -126,7 +126,7 @@ class TransactionalInput:
 
     @property
     def may_be_committed(self) -> bool:
-        """Return whether nobody answered the commit of the last transaction."""
+        """Return whether the commit of the last transaction has had no response."""
         return self._producer.phase is TransactionPhase.COMMITTING
 
     def summary(self) -> str:
@@ -143,7 +143,7 @@ class TransactionalInput:
             self.first_open_place = place
 
     def _room(self, count: int) -> int:
-        """Return how many more records the open transaction takes, of `count` that there are."""
+        """Return the number of records that fit into the open transaction, at most `count`."""
         limit = self._options.per_transaction
         return count if limit is None else limit - self._record_count
 

@@ -135,7 +135,7 @@ def _planned(client: KafkaClient, plan: PlanFile) -> tuple[list[PartitionChange]
 
 
 def ask_to_execute(client: KafkaClient, changes: Sequence[PartitionChange]) -> str:
-    """Return the question whether these changes shall be made."""
+    """Return the question to confirm these changes."""
     moves = sum(len(change.added) for change in changes)
     size = size_text(sum(change.bytes_moved for change in changes))
     what = f"{counted(len(changes), 'partition')}, {counted(moves, 'replica')} to copy, {size}"
@@ -197,7 +197,7 @@ def resume_on(
     *,
     ignores_room: bool,
 ) -> int:
-    """Go on with an execution that is not over, or with its cancel; returns the exit code.
+    """Resume an execution that is not over, or its cancel; returns the exit code.
 
     Errors: JournalHeld; PlanRefused if changes not yet begun are impossible.
     """
@@ -259,7 +259,7 @@ def go_on(
 
 
 def _print_unfinished(path: str) -> None:
-    """Print how to go on with an execution that an error has ended, if it has changed anything."""
+    """Print how to resume an execution that an error has ended, if it has changed anything."""
     with suppress(EngineError):
         state = read_journal(RealHeldFiles(), path)
         if not state.is_over and not state.has_changed_nothing:

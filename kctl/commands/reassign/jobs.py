@@ -67,7 +67,7 @@ class NotEmpty(EngineError):
 
 
 def run_job(options: ClusterOptions, request: JobRequest) -> int:
-    """Plan and execute a job, or go on with it; returns the exit code."""
+    """Plan and execute a job, or resume it; returns the exit code."""
     check_format(request.moves.output)
     settings = settings_of(request.moves)
     with connect(options) as client:
@@ -115,7 +115,7 @@ def _path(client: KafkaClient, name: str) -> str:
 
 
 def _go_on(client: KafkaClient, request: JobRequest, journal: str) -> int:
-    """Show the job that is open, and go on with it if that is agreed to; returns the exit code.
+    """Show the open job, and resume it after confirmation; returns the exit code.
 
     Errors: JournalHeld if another process is at work by it.
     """

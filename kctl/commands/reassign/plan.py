@@ -140,7 +140,7 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
     else:
         write_plan(plan, request.output, is_by_change=request.changes, has_rates=rates is not None)
     if plan.unmet and request.max_moves is None and request.max_bytes_moved is None:
-        # Bounds may leave something for a later plan; without them no plan reaches it.
+        # With bounds, moves may be left for a later plan; without, no plan reaches the goal.
         nearest = "nothing is to be done" if plan.is_empty else "the plan is the nearest to it"
         notify(f"error: the goal cannot be reached; {nearest}")
         return exits.FAILED

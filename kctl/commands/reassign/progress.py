@@ -1,4 +1,4 @@
-"""How far an execution is, on stderr: bars on a terminal, a line a step elsewhere."""
+"""The progress of an execution, on stderr: bars on a terminal, a line a step elsewhere."""
 
 from __future__ import annotations
 

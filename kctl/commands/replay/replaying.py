@@ -36,7 +36,7 @@ from kctl.render.rate_line import RateLine
 
 #: A wait is divided into pieces of this length, so that progress is shown and batches are sent.
 _WAIT_MS = 200
-#: Slower than a second in eleven days, and faster than any machine, nobody means.
+#: Range of the factor: from one second in eleven days to faster than any machine.
 _SPEED_MIN, _SPEED_MAX = 0.000001, 1_000_000_000.0
 
 

@@ -29,9 +29,9 @@ from kctl.render.table import cell_text, size_text
 from kctl.render.visible import visible_cell
 from kctl.time_text import time_text
 
-#: Of one kind so many findings are shown, and the others on demand.
+#: Number of findings of one kind that are shown; the others are folded.
 _SHOWN_FINDINGS: Final = 5
-#: A table has so many rows at most; -o json has all.
+#: Maximum number of rows of a table; -o json has all.
 _SHOWN_ROWS: Final = 200
 _STYLE = """
 .tiles { display: flex; flex-wrap: wrap; gap: .6rem; padding: 0; list-style: none }

@@ -112,7 +112,7 @@ def _run_directory(directory: str, request: RunRequest) -> int:
 
 
 def _named(files: Files, directory: str, topics: list[str]) -> tuple[set[str], list[str]]:
-    """Return the topics that are named and have a log there, and those that have none."""
+    """Return the named topics that have a log in the directory, and those that have none."""
     found = find_log_dir(files, directory).partitions
     present = {folder.topic_partition.topic for folder in found if folder.topic_partition}
     return set(topics) & present, [t for t in dict.fromkeys(topics) if t not in present]

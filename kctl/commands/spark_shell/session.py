@@ -63,7 +63,7 @@ class ShellSession:
         self._held = ""
 
     def take(self, line: str) -> bool:
-        """Take a line; False if it ends the session."""
+        """Process a line; returns False if it ends the session."""
         word = line.strip().rstrip(";").strip().lower()
         if not self.is_within and word in _LEAVING:
             return False

@@ -59,7 +59,7 @@ _SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 class NoSuchToken(EngineError):
-    """There is no token of an id, or none that the client sees."""
+    """No token has this id, or none that the client may see."""
 
     hint = "`kctl tokens list` shows those that you see"
 
@@ -153,7 +153,7 @@ def expire_one(
     yes: bool,
     output: str,
 ) -> int:
-    """Let a token end and print when; returns the exit code."""
+    """Expire a token and print the time; returns the exit code."""
     check_format(output)
     period_ms = _UNSET_MS if duration is None else duration_ms(duration, "--after")
     with connect(options) as client:

@@ -41,7 +41,7 @@ class SamplingThread:
         self._thread = Thread(target=self._run, name="samples", daemon=True)
 
     def start(self) -> None:
-        """Begin to take samples."""
+        """Start taking samples."""
         self._thread.start()
 
     def pause(self, *, is_paused: bool) -> None:
@@ -52,7 +52,7 @@ class SamplingThread:
             self._going.set()
 
     def stop(self) -> None:
-        """Take no more samples; the client is closed if no request is under way."""
+        """Stop taking samples; the client is closed if no request is under way."""
         self._stopped.set()
         self._going.set()
         if self._thread.is_alive():

@@ -1,7 +1,7 @@
 """The screen of `kctl top`, by textual. Its content comes from `views`, `cells`, `head_lines`.
 
 ```
-cluster, brokers, age of the figures          or for how long nobody answers
+cluster, brokers, age of the figures          or since when no broker responds
 partitions, groups, moves, writes
 1 brokers  2 partitions  3 topics  …          place, sort order, filter
 rows                                          keys, or all of them after ?
@@ -43,7 +43,7 @@ from kctl.commands.top.views import (
 )
 from kctl.render.rows import OutputRow
 
-#: More rows than anybody scrolls through; a filter finds the others.
+#: Maximum number of rows; a filter finds the others.
 ROWS_MAX: Final = 500
 _BAD: Final = frozenset(
     (
@@ -120,7 +120,7 @@ class TopApp(App[int]):
         self._show()
 
     def fail(self, error: Exception) -> None:
-        """Show that there is no sample; an error that is none of the cluster ends the screen."""
+        """Show that there is no sample; an error that is not the cluster's ends the screen."""
         if not isinstance(error, EngineError):
             self.fault = error
             self.exit(exits.INTERNAL)
@@ -160,12 +160,12 @@ class TopApp(App[int]):
             self._show(is_new_place=True)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter while somebody types."""
+        """Filter during the input."""
         self._words = event.value
         self._show()
 
     def on_input_submitted(self, _event: Input.Submitted) -> None:
-        """Go on with the filter as it is."""
+        """Close the input and keep the filter."""
         self._close_filter()
 
     # -- keys
@@ -249,7 +249,7 @@ class TopApp(App[int]):
         self._show_head()
 
     def _fill(self, rows: list[OutputRow], *, is_new_place: bool) -> None:
-        """Have the table hold these rows; the cursor stays on the row that it was on."""
+        """Fill the table with these rows; the cursor stays on its row."""
         table = self.query_one(DataTable)
         cursor = table.cursor_row
         at = None if is_new_place else self._name_at(cursor)

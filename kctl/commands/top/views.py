@@ -103,7 +103,7 @@ REPLICA_COLUMNS = (
 
 
 class View(NamedTuple):
-    """A kind of rows: its columns, and how it is sorted until somebody wants another order."""
+    """A kind of rows: its columns, and its initial sort order."""
 
     name: str
     columns: tuple[Column, ...]
@@ -144,7 +144,7 @@ _RANKS: Final[Mapping[str, Sequence[str]]] = {
 
 
 class NoSuchView(EngineError):
-    """A view was named that there is not."""
+    """A view was named that does not exist."""
 
     exit_code = exits.USAGE
 
@@ -192,7 +192,7 @@ def place_behind(place: Place, row: Mapping[str, Any]) -> Place:
 
 
 def rows_at(place: Place, frame: Frame, watch: Watch) -> list[OutputRow]:
-    """Return all rows of a place, as fields; of a place that is gone there are none."""
+    """Return all rows of a place, as fields; none if the place does not exist any more."""
     return [row._asdict() for row in _values_at(place, frame, watch)]
 
 

@@ -74,7 +74,7 @@ def show_top(options: ClusterOptions, request: TopRequest) -> int:
 
 
 def _is_terminal() -> bool:
-    """Return whether there is a screen: keys come by stdin, and textual draws on stderr."""
+    """Return whether all three streams are terminals: stdin has the keys, stderr the screen."""
     return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 

@@ -39,7 +39,7 @@ from kctl.selection import select_topics
 from kctl.setting_arguments import parse_setting, settings_of
 from kctl.setting_checks import unset_errors, with_hint
 
-# A topic that is not there yet, in hints.
+# A topic that does not exist yet, in hints.
 _ANY_TOPIC = Resource(ConfigResourceType.TOPIC, "TOPIC")
 
 _ONLY_GROWS = "partitions can be added and never taken away: give a larger number"
@@ -102,7 +102,7 @@ class DeleteRequest(NamedTuple):
 
 
 class ContradictoryOptions(EngineError):
-    """Options were given that do not go together, or none that does anything."""
+    """Options that contradict each other, or none that has an effect."""
 
     exit_code = exits.USAGE
 

@@ -279,7 +279,7 @@ def describe_topics(options: ClusterOptions, request: DescribeRequest) -> int:
 
 
 def _known_moves(client: KafkaClient, topics: list[TopicView]) -> list[TopicView]:
-    """Return topics that know which replicas reassignments bring."""
+    """Return topics with the replicas that reassignments add and remove."""
     view = client.brokers_view()._replace(topics={topic.name: topic for topic in topics})
     known, _ = with_moves(client, view)
     return list(known.topics.values())

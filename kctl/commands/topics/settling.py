@@ -17,12 +17,12 @@ _WAIT_MS = 10_000
 
 
 def await_created(client: KafkaClient, names: Iterable[str]) -> None:
-    """Wait until topics are there and can be used."""
+    """Wait until topics exist and can be used."""
     _await(client, names, _is_usable)
 
 
 def await_partitions(client: KafkaClient, counts: Mapping[str, int]) -> None:
-    """Wait until topics have so many partitions."""
+    """Wait until topics have these numbers of partitions."""
     _await(
         client,
         counts,

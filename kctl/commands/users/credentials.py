@@ -235,7 +235,7 @@ def _existing(client: KafkaClient, user: str, mechanism: ScramMechanism | None) 
 
 
 def _credentials(client: KafkaClient, user: str) -> Credentials:
-    """Return the credentials of a user, none of one that is not known; raises ApiError."""
+    """Return the credentials of a user, none for an unknown one; raises ApiError."""
     credentials = describe_credentials(client, [user])[user]
     if isinstance(credentials, EngineError):
         if isinstance(credentials, ApiError) and credentials.code == RESOURCE_NOT_FOUND:
@@ -261,7 +261,7 @@ def _check_iterations(count: int | None) -> None:
 
 
 def _check_password(request: PasswordRequest) -> None:
-    """Raise NoPassword for options that name no one source, or show a made password to nobody."""
+    """Raise NoPassword unless options name one source, or if a generated one were shown nowhere."""
     check_password_options(request.password)
     if request.password.generate and request.password.out is None and request.output == "name":
         raise NoPassword("nobody would see the made password with -o name: add --out FILE")

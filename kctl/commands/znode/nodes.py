@@ -59,7 +59,7 @@ CHANGE_COLUMNS = (
 
 
 class Store(NamedTuple):
-    """Which store is meant: a ZooKeeper, or the embedded cluster of a directory."""
+    """A store: a ZooKeeper, or the embedded cluster of a directory."""
 
     zookeeper: str | None
     data: str | None
@@ -77,7 +77,7 @@ class TwoStores(EngineError):
 
 
 class NoStore(EngineError):
-    """Nothing was named, and no embedded cluster runs."""
+    """No store was named, and no embedded cluster runs."""
 
     exit_code = exits.USAGE
     hint = "`kctl cluster start` starts it; -z HOST:PORT names a ZooKeeper"
@@ -182,7 +182,7 @@ def _tree_rows(nodes: Iterable[TreeNode]) -> Iterable[dict[str, object]]:
 def watch_changes(store: Store, path: str, count: int | None, output: str) -> int:
     """Print a row for each change as it comes."""
     check_format(output)
-    # Rows of a table are aligned when all are known; here each is printed when it comes.
+    # Tables align rows when all are known; here each is printed when it arrives.
     writer = None if output in TABLES else RowWriter(CHANGE_COLUMNS, output)
     with _reader(store) as reader:
         gap = _Gap()
