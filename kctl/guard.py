@@ -105,6 +105,7 @@ def _is_confirmed(name: str, profile: Profile, profiles: Profiles) -> bool:
 
 
 def _ask_for_name(name: str, profile: Profile, command: str) -> None:
+    """Request the context's name on the terminal; raises NameNotTyped, NotConfirmed."""
     if not sys.stdin.isatty():
         raise NameNotTyped(name, command)
     cluster = f"cluster {profile.cluster_id} at " if profile.cluster_id else ""

@@ -81,6 +81,7 @@ def read_password(options: PasswordOptions, user: str) -> str:
 
 
 def _first_line(path: str) -> str:
+    """Return the first line of a file or stdin as password; raises NoPassword."""
     if path == "-":
         return _checked(sys.stdin.readline().rstrip("\r\n"), "stdin")
     from engine.host.input_file import read_input

@@ -258,7 +258,7 @@ class _Stopped(Exception):
 def _print_until_done(
     printing: _Printing, source: Source, client: KafkaClient, interrupts: HeldInterrupts
 ) -> None:
-
+    """Poll and print records until the run is done; raises _Stopped after the timeout."""
     while not printing.is_done:
         left_ms = printing.time_left_ms(client.clock.monotonic_ms())
         if left_ms == 0:

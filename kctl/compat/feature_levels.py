@@ -55,6 +55,7 @@ def level_named(text: str, release: Release) -> int:
 
 
 def _refuse(text: str, release: Release) -> NoReturn:
+    """Raise TerseFailure for an unknown metadata.version, with the release's text."""
     supported = ", ".join(
         name for name in METADATA_NAMES if METADATA_LEVELS[name] in _KNOWN[release]
     )

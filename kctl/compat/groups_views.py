@@ -134,6 +134,7 @@ def describe_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO, er
 def _print_offsets(
     group: GroupDescription, rows: Sequence[OffsetRow], out: TextIO, err: TextIO
 ) -> None:
+    """Print the table of offsets in the layout of release 3."""
     if not has_rows(group, len(rows), out, err):
         return
     group_width = width_of(row.group for row in rows)
@@ -193,6 +194,7 @@ def _assignment_text(member: MemberView) -> str:
 
 
 def _print_state(client: KafkaClient, group: GroupDescription, out: TextIO, err: TextIO) -> None:
+    """Print the group's state and coordinator in the layout of release 3."""
     if not has_rows(group, 1, out, err):
         return
     named = coordinator_text(client, group.group_id)

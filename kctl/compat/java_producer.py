@@ -96,6 +96,7 @@ def _choice(properties: Mapping[str, str], key: str, default: str, known: Mappin
 
 
 def _whole(properties: Mapping[str, str], key: str) -> int:
+    """Return a property as a number from 0, its default if absent; raises ToolFailure."""
     text = properties.get(key)
     if text is None:
         return _DEFAULTS[key]

@@ -176,6 +176,8 @@ def _partitions(client: KafkaClient, topic: str) -> list[TopicPartition]:
 
 
 def _record(client: KafkaClient, given: GivenOptions) -> OutgoingRecord:
+    """Return a record of random letters with the key, value and headers of the options."""
+
     def letters(option: str) -> bytes | None:
         size = given.number(option, 0, 32)
         return client.entropy.random_bytes(size).translate(_LETTERS) if size > 0 else None

@@ -204,6 +204,7 @@ def _mismatches(first: StoredMetadata, other: StoredMetadata) -> list[str]:
 
 
 def _other_mode(*, is_kraft: bool) -> str:
+    """Return the message for directories that are formatted for the other mode."""
     modes = "a cluster in KRaft mode", "legacy mode"
     if is_kraft:
         return (

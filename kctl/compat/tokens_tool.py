@@ -161,6 +161,7 @@ def _act(call: ToolCall, client: KafkaClient, given: GivenOptions, action: str) 
 
 
 def _principals(given: GivenOptions, option: str) -> list[Principal]:
+    """Return the principals of an option; raises ToolFailure for text without a colon."""
     found = []
     for text in given.texts(option):
         kind, colon, name = text.strip().partition(":")

@@ -80,6 +80,7 @@ def create_topic_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> No
 
 
 def _created(client: KafkaClient, wanted: _Wanted) -> CreatedTopic | ApiError:
+    """Create the topic; returns its description, or the broker's error."""
     count, factor = wanted.partition_count, wanted.replication_factor
     topic = NewTopic(
         wanted.name,

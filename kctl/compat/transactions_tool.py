@@ -171,6 +171,7 @@ def _failed(what: str, error: EngineError) -> TerseFailure:
 
 
 def _list(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Print the transactions of all coordinators that match the pattern and the duration."""
     longer_than_ms = given.number("duration-filter", -1)
     try:
         found = list_transactions(client, longer_than_ms=longer_than_ms)
@@ -394,6 +395,7 @@ def _partitions(
 
 
 def _hanging_row(producer: ActiveProducer, now_ms: int) -> tuple[str, ...]:
+    """Return the cells of a hanging transaction; its idle time is in minutes."""
     return (
         producer.partition.topic,
         str(producer.partition.partition),

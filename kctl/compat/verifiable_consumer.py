@@ -153,6 +153,7 @@ class _Events:
         return 0 <= self._max <= self._count
 
     def _consume_some(self, source: GroupSource, *, commits: bool) -> None:
+        """Poll once and print the records; commit their offsets if requested."""
         try:
             consumed = [records for records in source.poll(_WAIT_MS) if records.runs]
         except (Unreachable, TimedOut):
@@ -199,6 +200,7 @@ class _Events:
     def _print_record(
         self, topic: str, partition: int, key: bytes | None, value: bytes | None, offset: int
     ) -> None:
+        """Print one record as an event, with its key and value as text."""
         self._print(
             "record_data",
             {

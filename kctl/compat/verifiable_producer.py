@@ -128,6 +128,7 @@ class _Sending:
                 producer.poll(0)
 
     def _record(self) -> OutgoingRecord:
+        """Return the next record: its number as the value, after the prefix if there is one."""
         value = str(self._sent)
         if self._prefix is not None:
             value = f"{int(self._prefix)}.{value}"

@@ -314,6 +314,7 @@ def _amount(quota: str, text: str) -> float:
 
 
 def _entity(fields: Mapping[str, YamlValue], value: YamlValue) -> Entity:
+    """Return the entity of a quota; raises a fault if it has no part or an invalid combination."""
     entity = tuple(
         (kind, None if (name := fields[key].text(key)) == DEFAULT else name)
         for key, kind in _ENTITY_KEYS.items()

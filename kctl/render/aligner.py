@@ -52,6 +52,7 @@ def width_of(text: str) -> int:
 
 
 def _tabulate() -> Any:
+    """Import tabulate with replaced modules, or normally if that fails."""
     if "tabulate" not in sys.modules:
         try:
             with _stand_ins():

@@ -191,6 +191,7 @@ def _shown_settings(client: KafkaClient) -> dict[str, str | None]:
 
 
 def _row(principal: str, question: Question, decision: AclDecision) -> OutputRow:
+    """Return one decision as a row: the requested permission, the result and its reason."""
     resource = question.needed.resource
     row = rule_row(rule_that_allows(principal, question.host, question.needed.operation, resource))
     del row["permission"]

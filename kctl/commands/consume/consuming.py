@@ -332,6 +332,7 @@ class PrintRun:
             consumer.close()
 
     def _take_of_group(self, consumer: GroupConsumer, consumed: ConsumedRecords) -> None:
+        """Print records of a group's member; mark as processed only the printed ones."""
         for run in consumed.runs:
             if self._left == 0:
                 consumer.processed(consumed.partition, run.offsets[0])

@@ -135,6 +135,7 @@ def _help(stream: Any, code: int) -> int:
 
 
 def _version(args: list[str]) -> int:
+    """Print the Kafka version that --kafka-version selects, 3.9.1 by default."""
     from engine.dump.options import kafka_version_named
 
     version = "3.9.1"

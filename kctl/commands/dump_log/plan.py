@@ -136,6 +136,7 @@ class DumpPlan:
         return exits.OK
 
     def _paths(self) -> list[str]:
+        """Return the files to dump; raises WrongUsage without any."""
         files, paths = self._given["files"], self._given["paths"]
         if files is not None:
             # As in Java, empty names at the end do not count; bare arguments do not either.
@@ -148,6 +149,7 @@ class DumpPlan:
         return [segment for path in paths for segment in self._segments(path)]
 
     def _segments(self, path: str) -> list[str]:
+        """Return the file, or a directory's segments that may have records of the filters."""
         if not self._files.is_dir(path):
             if not self._files.exists(path):
                 raise FileMissing(path)

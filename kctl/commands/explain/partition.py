@@ -269,6 +269,7 @@ def _stored(stored: StoredState | None) -> dict[str, object]:
 
 
 def _write(row: OutputRow, output: str) -> None:
+    """Write the partition as one object; tables have its replicas and transactions below it."""
     if output not in TABLES:
         write_object(PARTITION_COLUMNS, row, output)
         return

@@ -128,6 +128,7 @@ class _Run:
             self._send_lines(self._source)
 
     def _send_lines(self, source: RecordSource) -> None:
+        """Send the lines of stdin until the end or the first failure; a pause flushes batches."""
         report, producer = self._report, self._producer
         for chunk in input_lines(sys.stdin.buffer, self._interrupts, self._patience_ms):
             if chunk is None:

@@ -153,6 +153,7 @@ class TransactionalInput:
             self._end()
 
     def _end(self) -> None:
+        """Commit the transaction, or abort it if its number is a multiple of --abort-every."""
         every = self._options.abort_every
         number = self.committed_count + self.aborted_count + 1
         if every is not None and number % every == 0:

@@ -127,6 +127,7 @@ def list_voters(options: ClusterOptions, request: QuorumRequest, *, observers: b
 
 
 def _describe(options: ClusterOptions, request: QuorumRequest) -> _QuorumState:
+    """Request the quorum and judge its health; raises NoQuorum for a cluster without KRaft."""
     check_format(request.output)
     behind_for_ms = duration_ms(request.behind, "--behind")
     with connect(options) as client:

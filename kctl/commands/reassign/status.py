@@ -121,6 +121,7 @@ def changes_in(client: KafkaClient, path: str) -> list[PartitionChange]:
 
 
 def _change(row: TargetRow, old: tuple[int, ...], leader: int | None) -> PartitionChange:
+    """Return the change of a target's row; its leader is to be the first replica."""
     return PartitionChange(
         row.topic,
         row.partition,

@@ -104,6 +104,7 @@ def _needed(
     ongoing: Mapping[TopicPartition, OngoingReassignment],
     copying: Mapping[int, int],
 ) -> NeededThrottle:
+    """Return a throttle with the number of moves that need it."""
     if throttle.kind == "topic":
         return _needed_list(throttle, ongoing)
     is_of_all = throttle.name == ALL_BROKERS

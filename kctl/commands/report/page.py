@@ -138,6 +138,7 @@ def _sentence(text: str) -> str:
 
 
 def _list(findings: Sequence[OutputRow]) -> Iterator[str]:
+    """Yield the HTML list of findings, with one command below if all have the same."""
     commands = {finding["command"] for finding in findings}
     yield "<ul>\n"
     for finding in findings:

@@ -304,6 +304,7 @@ def _sum(left: int | None, right: int | None) -> int | None:
 
 
 def _upcoming(forecast: RetentionForecast) -> Iterable[OutputRow]:
+    """Yield a row for each later deletion, with the bytes that are left after it."""
     left = forecast.left_bytes
     for deletion in forecast.later:
         left -= deletion.size_bytes

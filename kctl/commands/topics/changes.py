@@ -152,6 +152,7 @@ def _new_topic(name: str, request: CreateRequest) -> NewTopic:
 
 
 def _created_row(created: CreatedTopic, *, dry_run: bool) -> dict[str, object]:
+    """Return a created topic as a row; None for counts that the broker does not return."""
     view = TopicView(created.name, created.topic_id, False, ())
     return {
         "name": created.name,

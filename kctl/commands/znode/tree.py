@@ -37,6 +37,7 @@ def _note(node: TreeNode) -> str:
 
 
 def _write_rich(nodes: Iterable[TreeNode], stream: TextIO) -> None:
+    """Write nodes, parents before children, as a tree drawn by rich."""
     from rich.console import Console
     from rich.text import Text
     from rich.tree import Tree
