@@ -12,7 +12,7 @@ from kctl.app import NOUNS, closest, help_text
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run kctl and return its exit code; every way out of it ends in one."""
+    """Run kctl and return its exit code; every error is turned into one."""
     args = sys.argv[1:] if argv is None else argv
     try:
         code = _dispatch(args)

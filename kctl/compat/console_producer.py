@@ -1,6 +1,6 @@
 """`kafka-console-producer`: lines of standard input become records.
 
-A record that is not stored is logged, and the tool goes on and ends with 0; a line that does not
+A record that is not stored is logged, and the tool continues and ends with 0; a line that does not
 fit ends it with 1, and records read before are sent.
 
 Source: ConsoleProducer of 3.9.1 and 4.3.0.

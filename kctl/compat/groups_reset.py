@@ -1,6 +1,6 @@
 """`kafka-consumer-groups --reset-offsets`: which partitions, to which offsets, and the table.
 
-1. Each group is described; one with members is refused, the others go on.
+1. Each group is described; one with members is refused, the others are processed.
 2. Its partitions are those of --topic, of --all-topics, or of the file.
 3. Their new offsets come from the scenario; some are limited to the range of the log.
 4. With --execute they are committed.

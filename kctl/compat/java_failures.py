@@ -25,7 +25,7 @@ ADMIN_OPERATION = "org.apache.kafka.server.common.AdminOperationException"
 _ERRORS = "org.apache.kafka.common.errors"
 #: A code, its class and its message in each line; of Errors in 3.9.1, and codes of 4.3.0 besides.
 _ERRORS_TABLE = os.path.join(os.path.dirname(__file__), "java_errors.tsv")
-#: Messages that are others in 4.3.0.
+#: Messages that differ in 4.3.0.
 _MESSAGES_OF_FOUR = {
     INVALID_GROUP_ID: "The group id is invalid.",
     GROUP_MAX_SIZE_REACHED: "The group has reached its maximum size.",
@@ -91,7 +91,7 @@ def _java_error(code: int) -> JavaError:
 
 
 def as_tool_failure(error: EngineError) -> ToolFailure:
-    """Return the failure of a tool that waited for an answer and got this error."""
+    """Return the failure of a tool whose future completed with this error."""
     if isinstance(error, ToolFailure):
         return error
     text = java_text(error)

@@ -63,7 +63,7 @@ class SecureInForeground(EngineError):
 
 
 class ContextTaken(EngineError):
-    """A context has the name that a secured cluster's gets, and is of another cluster."""
+    """A context has the name of a secured cluster's context, and is of another cluster."""
 
     exit_code = exits.USAGE
 
@@ -245,7 +245,7 @@ def context_name(data: DataDirectory) -> str:
 
 
 def check_context(data: DataDirectory) -> None:
-    """Raise ContextTaken if the context's name is that of another cluster; BadContextFile."""
+    """Raise ContextTaken if another cluster's context has the name; BadContextFile."""
     profiles = load_profiles(RealFiles(), profiles_path(os.environ))
     profile = profiles.by_name.get(context_name(data))
     if profile is not None and profile.command_config != secured_files(data).admin_properties:

@@ -49,7 +49,7 @@ def transaction_options(request: ProduceRequest) -> TransactionOptions | None:
 
 
 class TransactionalInput:
-    """Takes records as a producer does, and ends a transaction after every so many.
+    """Accepts records as a producer does, and ends a transaction after a number of records.
 
     Results are those of committed transactions: aborted ones have none.
     """

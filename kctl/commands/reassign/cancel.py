@@ -180,7 +180,7 @@ def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str
 
 
 def _cancel_by_holder(client: KafkaClient, held: JournalHeld) -> JournalState | None:
-    """Request a cancel of the process that holds a journal, and wait until it lets go of it.
+    """Request a cancel of the process that holds a journal, and wait until it releases the journal.
 
     Returns the state of the journal, None if the process was killed before it wrote an end.
     Errors: CancelNotHonoured, if the process has not noted the request within the client's timeout.
@@ -199,7 +199,7 @@ def _cancel_by_holder(client: KafkaClient, held: JournalHeld) -> JournalState | 
 
 
 def _print_over(state: JournalState, path: str, output: str | None) -> int:
-    """Print how changes ended that another process took back, or had finished before."""
+    """Print how changes ended that another process reverted, or had completed before."""
     if state.how_over == CANCELLED:
         return print_ends(state.begun.changes, state.ended, output)
     notify(

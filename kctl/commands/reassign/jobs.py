@@ -117,7 +117,7 @@ def _path(client: KafkaClient, name: str) -> str:
 def _go_on(client: KafkaClient, request: JobRequest, journal: str) -> int:
     """Show the open job, and resume it after confirmation; returns the exit code.
 
-    Errors: JournalHeld if another process is at work by it.
+    Errors: JournalHeld if another process is executing it.
     """
     state = journal_state(journal)
     left = [change for change in state.begun.changes if change.name not in state.ended]

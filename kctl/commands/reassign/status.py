@@ -163,7 +163,7 @@ def _row(change: PartitionChange, now: ClusterNow) -> OutputRow:
 
 
 def _original(change: PartitionChange, ongoing: OngoingReassignment | None) -> tuple[int, ...]:
-    """Return the replicas of before, in the plan's order where it knows them.
+    """Return the replicas before the move, in the plan's order where it has them.
 
     The controller lists them after those of the target by then, and does not keep their order.
     """

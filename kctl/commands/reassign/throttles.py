@@ -51,7 +51,7 @@ class NeededThrottle(NamedTuple):
 
     @property
     def is_needed(self) -> bool:
-        """Return whether all of it is needed."""
+        """Return whether moves need the throttle completely."""
         return self.needed == self.throttle.value
 
 

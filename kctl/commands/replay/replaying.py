@@ -213,7 +213,7 @@ class _Report:
         self._read_bytes += size_bytes
 
     def note(self, record: SourceRecord) -> int:
-        """Remember where a record came from; returns its place."""
+        """Record the source of a record; returns its place."""
         place, self._next_place = self._next_place, self._next_place + 1
         self._places[place] = record.partition, record.offset
         return place
