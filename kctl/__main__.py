@@ -12,7 +12,7 @@ from kctl.app import NOUNS, closest, help_text
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run kctl and return its exit code; every way out of it ends in one."""
+    """Run kctl and return its exit code; every error is turned into one."""
     args = sys.argv[1:] if argv is None else argv
     try:
         code = _dispatch(args)
@@ -27,13 +27,14 @@ def main(argv: list[str] | None = None) -> int:
             return _reader_gone()
         raise
     except Exception as error:
-        # What was printed before it comes before it.
+        # Earlier output to stdout must precede the error.
         _settle_output()
         code = _report(error)
     return code
 
 
 def _dispatch(args: list[str]) -> int:
+    """Run the command that the first argument names; return the process's exit code."""
     if not args or args[0] in ("-h", "--help", "help"):
         sys.stdout.write(help_text())
         return exits.OK if args else exits.USAGE
@@ -84,7 +85,7 @@ def run_typer(app: Any, prog: str, args: list[str]) -> int:
 
 
 def _report(error: Exception) -> int:
-    """Print what went wrong and what to try next; returns the exit code."""
+    """Print an error and its hint; returns the exit code."""
     from engine.errors import EngineError
 
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):
@@ -110,7 +111,7 @@ def _report(error: Exception) -> int:
 
 
 def _report_usage(error: Any) -> int:
-    """Print what is wrong with the words of a command; returns the exit code."""
+    """Print a usage error; returns the exit code."""
     message = error.format_message()
     if type(error).__name__ == "NoArgsIsHelpError":
         sys.stderr.write(f"{message}\n")
@@ -122,7 +123,7 @@ def _report_usage(error: Any) -> int:
 
 
 def _settle_output() -> None:
-    """Have what is printed beside an error leave; the interpreter would tell in its own words."""
+    """Flush output after an error; the interpreter would report a failure in its own format."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -130,7 +131,7 @@ def _settle_output() -> None:
 
 
 def _nowhere() -> object:
-    """Return a stream for what is still buffered, which the interpreter flushes at its end."""
+    """Return a stream for the buffered text, which the interpreter flushes at its end."""
     stdout = sys.__stdout__ or sys.stdout
     os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
     return stdout
@@ -169,9 +170,9 @@ def entry() -> None:
 
 
 def _end_in_order_on_sigterm() -> None:
-    """Have SIGTERM end a command as Ctrl-C does: processes and files of its own go with it.
+    """End a command on SIGTERM as on Ctrl-C: its processes and files are removed with it.
 
-    Where a shell has the process ignore it, it goes on ignoring it.
+    Where a shell has the process ignore it, it is still ignored.
     """
     signals = _signals()
 
@@ -183,7 +184,7 @@ def _end_in_order_on_sigterm() -> None:
 
 
 def _signals() -> Any:
-    """Return what is below `signal`, which makes enumerations that every command would pay for."""
+    """Return the module below `signal`, whose enumerations would slow down every command."""
     from importlib import import_module
 
     return import_module("_signal")

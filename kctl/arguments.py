@@ -18,7 +18,7 @@ class UnreadableArgument(EngineError):
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether a word of the command line was UTF-8."""
+    """Return whether an argument was UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

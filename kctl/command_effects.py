@@ -1,4 +1,4 @@
-"""Which commands change something: the one table of it, asked before a command begins.
+"""The commands that change something: one table, consulted before a command begins.
 
 | kind | meaning | checked by |
 |---|---|---|
@@ -21,7 +21,7 @@ LOCAL: Final = "local"
 
 
 class Effect(NamedTuple):
-    """What a command does to a cluster; options are named as its parameters are."""
+    """The effect of a command on a cluster; options are named as its parameters are."""
 
     kind: str
     unless: tuple[str, ...] = ()
@@ -221,5 +221,5 @@ EFFECTS: Final[Mapping[str, Effect]] = {
 
 
 def effect_of(words: str) -> Effect:
-    """Return what a command does; one that is not in the table counts as one that changes."""
+    """Return the effect of a command; one that is not in the table counts as a change."""
     return EFFECTS.get(words, _CHANGE)

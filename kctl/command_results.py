@@ -1,6 +1,6 @@
 """The end of a command about several things: a row for each that went well, and the exit code.
 
-| rows | failures, told before | table | json, yaml, csv, … | exit code |
+| rows | failures, reported before | table | json, yaml, csv, … | exit code |
 |---|---|---|---|---|
 | some | none | heading and rows | the rows | 0 |
 | some | some | heading and rows | the rows | 1 |
@@ -19,6 +19,6 @@ from kctl.render import Column, Row, write_rows
 def end_with(
     columns: Sequence[Column], rows: Iterable[Row], output: str, *, failures: int = 0
 ) -> int:
-    """Print the rows beside so many failures; returns the exit code."""
+    """Print the rows; returns the exit code for this number of failures."""
     write_rows(columns, rows, output, failures=failures)
     return exits.FAILED if failures else exits.OK

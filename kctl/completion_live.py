@@ -1,8 +1,8 @@
-"""`kctl __complete KIND WORD...`: the values that only files or a cluster know, for a shell's TAB.
+"""`kctl __complete KIND WORD...`: values that depend on files or a cluster, for a shell's TAB.
 
-Never an error, and never long: what is not known after the time is not offered. WORDs are those of
-the command line so far, of which the options count that say which cluster is meant.
-`KCTL_COMPLETION_MS` gives a cluster that is far away another time.
+No errors, and no long waits: values not known in time are not offered. WORDs are those of
+the command line so far; of their options those count that select the cluster.
+`KCTL_COMPLETION_MS` sets another time limit, for a cluster that is far away.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _OPTIONS = {
 
 
 def complete(args: Sequence[str]) -> int:
-    """Print the values of a kind, a line each; none where they cannot be told in time."""
-    # A look-up of a name cannot be stopped: the process is, with nothing printed.
+    """Print the values of a kind, a line each; none if they are not known in time."""
+    # A name resolution cannot be stopped: the process ends instead, with nothing printed.
     budget_s = _budget_s()
     watchdog = threading.Timer(budget_s, os._exit, (exits.OK,))
     watchdog.daemon = True
@@ -48,7 +48,7 @@ def complete(args: Sequence[str]) -> int:
 def can_be_offered(value: str) -> bool:
     """Return whether a name is one line that steers no terminal, and is read as no option.
 
-    A server may have any names; what a shell shows is chosen here.
+    Servers may have any names; this filter selects those that are safe in a shell.
     """
     return value.isprintable() and not value.startswith("-")
 
@@ -59,6 +59,7 @@ def _budget_s() -> float:
 
 
 def _values(kind: str, words: Sequence[str], budget_s: float) -> list[str]:
+    """Return the words to offer for a kind of value; [] for a kind that is not known."""
     if kind == "contexts":
         from engine.host.real import RealFiles
         from kctl.context import load_profiles, profiles_path
@@ -74,7 +75,7 @@ def _values(kind: str, words: Sequence[str], budget_s: float) -> list[str]:
 
 
 def _outputs(words: Sequence[str]) -> list[str]:
-    """Return what follows the words of `kctl schema`: nouns, or the verbs of one."""
+    """Return the words that can follow `kctl schema`: nouns, or the verbs of one."""
     from kctl.schemas import OUTPUTS
 
     nouns = list(dict.fromkeys(command.partition(" ")[0] for command in OUTPUTS))
@@ -85,6 +86,7 @@ def _outputs(words: Sequence[str]) -> list[str]:
 
 
 def _zookeepers() -> list[str]:
+    """Return the metadata store addresses of the embedded clusters that run on this machine."""
     from engine.cluster.data_directory import ClusterState, DataDirectory
     from engine.host.real import RealFiles
     from kctl.known_clusters import known_clusters
@@ -99,7 +101,7 @@ def _zookeepers() -> list[str]:
 
 
 def options_in(words: Sequence[str]) -> dict[str, str]:
-    """Return what the words of a command line say of the cluster that is meant."""
+    """Return the options of a command line that select the cluster."""
     found: dict[str, str] = {}
     for index, word in enumerate(words):
         name, equals, value = word.partition("=")
@@ -127,6 +129,7 @@ def _topics(words: Sequence[str], budget_s: float) -> list[str]:
 
 
 def _groups(words: Sequence[str], budget_s: float) -> list[str]:
+    """Return the ids of all groups that brokers list within the budget."""
     from engine.client.connection import Call, Response
     from engine.wire import messages
     from kctl.connect import connect

@@ -1,16 +1,16 @@
-"""What values an option or argument takes, for completion: decided by what its help calls it.
+"""The kind of values of an option or argument, for completion, by its name in the help.
 
 | kind | values | from |
 |---|---|---|
 | `words a b` | these | the help, which names all of them |
 | `topic-keys`, `broker-keys` | settings | the tables of settings |
-| `config-keys` | one of the two | what else is on the line |
-| `topics`, `groups`, `contexts`, `zookeepers` | those that are there now | `completion_live.py` |
+| `config-keys` | one of the two | the other words of the line |
+| `topics`, `groups`, `contexts`, `zookeepers` | the existing ones | `completion_live.py` |
 | `outputs` | nouns, then verbs, that have a JSON schema | `completion_live.py` |
 | `files`, `folders` | | the shell |
-| `none` | nothing to offer | |
+| `none` | no values | |
 
-A kind with `=` behind it offers keys that a value follows.
+A kind that ends with `=` offers keys that a value follows.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-#: Kinds that only a look at files, at a cluster or at the other words tells.
+#: Kinds whose values depend on files, a cluster or the other words of the line.
 LIVE = ("topics", "groups", "contexts", "zookeepers", "outputs")
 NONE = "none"
 _ENUMERATED = ("FORMAT", "CODEC", "ACKS", "SHELL", "LEVEL", "KIND")
-#: The words by which values are called in helps; all else there is prose.
+#: The words that name values in helps; all other words are prose.
 _VALUES = frozenset(
     (
         *("table", "wide", "json", "ndjson", "yaml", "csv", "name", "text", "raw"),
@@ -39,7 +39,7 @@ _BY_OPTION = {
     "--zookeeper": "zookeepers",
 }
 _KEYS = {"topics": "topic-keys", "configs": "config-keys"}
-#: Commands whose names are new ones, so that those that are there say nothing.
+#: Commands that create names, so that existing names are no candidates.
 _NEW_NAMES = ("topics create",)
 
 

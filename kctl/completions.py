@@ -1,8 +1,8 @@
 """Completion scripts of bash, zsh and fish, made from the commands themselves.
 
-Commands, options and values that never change are in the scripts: those start no Python. What
-only a file or a cluster knows is asked of `kctl __complete` (`completion_live.py`).
-`completions/` holds the scripts, and a test keeps them equal to what this module makes.
+Commands, options and values that never change are in the scripts: those start no Python. Values
+that depend on a file or a cluster come from `kctl __complete` (`completion_live.py`).
+`completions/` holds the scripts, and a test keeps them equal to this module's output.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 class CommandWords(NamedTuple):
-    """What can follow one command: `path` is its words behind `kctl`."""
+    """The words that can follow one command: `path` is its words after `kctl`."""
 
     path: str
     summary: str
@@ -46,6 +46,7 @@ def _command_of(module: str) -> object:
 
 
 def _walk(path: str, summary: str, command: Any) -> list[CommandWords]:
+    """Return the words of a command and, depth first, of its subcommands."""
     children = getattr(command, "commands", {})
     shown = [param for param in command.params if not getattr(param, "hidden", False)]
     named = [
@@ -97,7 +98,7 @@ def _arguments(commands: list[CommandWords], line: str) -> list[str]:
 def _values_function(words: str, line: str) -> list[str]:
     """Return the function of bash and zsh that prints the values of a kind.
 
-    `words` and `line` are how the shell calls the words and the whole of what is typed.
+    `words` and `line` are the shell's expressions for the words and the whole of the line.
     """
     topic, broker = (" ".join(keys_of(kind)) for kind in ("topic-keys", "broker-keys"))
     return [
@@ -118,6 +119,7 @@ def _values_function(words: str, line: str) -> list[str]:
 
 
 def _bash(commands: list[CommandWords]) -> str:
+    """Return the completion script for bash."""
     cases = []
     for command in commands:
         words = [name for name, _ in command.children] + [name for name, _ in command.options]
@@ -175,6 +177,7 @@ def _bash(commands: list[CommandWords]) -> str:
 
 
 def _zsh(commands: list[CommandWords]) -> str:
+    """Return the completion script for zsh."""
     groups = "|".join(c.path for c in commands if c.children and c.path)
     lines = [
         "#compdef kctl",
@@ -218,6 +221,7 @@ def _zsh_entry(name: str, text: str) -> str:
 
 
 def _fish(commands: list[CommandWords]) -> str:
+    """Return the completion script for fish."""
     topic, broker = (" ".join(keys_of(kind)) for kind in ("topic-keys", "broker-keys"))
     lines = [
         "# fish completion for kctl; put it in ~/.config/fish/completions/kctl.fish.",
@@ -254,7 +258,7 @@ def _fish(commands: list[CommandWords]) -> str:
 
 
 def _fish_values(kind: str) -> str:
-    """Return what an option with values of a kind has behind its name."""
+    """Return the completion of an option's values, by their kind."""
     if kind.startswith("words "):
         return f" -x -a '{kind.removeprefix('words ')}'"
     if kind == "files":

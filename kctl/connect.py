@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-# Commands import this module for their options, before it is known whether they connect.
+# Commands import this module for their options, also if they connect to no cluster.
 if TYPE_CHECKING:
     from engine.client.blocking import KafkaClient
     from engine.client.request_checks import ClientChecks
@@ -30,7 +30,7 @@ class ClusterOptions(NamedTuple):
 
 
 class Host(NamedTuple):
-    """What a client needs of the machine; tests put others in its place."""
+    """The parts of the machine that a client needs; tests replace them."""
 
     streams: Streams
     clock: Clock
@@ -46,7 +46,7 @@ def real_host() -> Host:
 
 
 def connect(options: ClusterOptions) -> KafkaClient:
-    """Return a client; nothing is connected before its first request.
+    """Return a client, which connects at its first request.
 
     Its requests pass the checks of `guard`, whose errors may come out of any of them. Errors:
     NoCluster, NoSuchContext, BadContextFile, ClientSettingRefused, FileMissing.
@@ -91,7 +91,7 @@ def client_of(choice: Choice, checks: ClientChecks, options: ClusterOptions) -> 
 def cluster_named(client: KafkaClient) -> str:
     """Return which cluster a client talks to, for a question: its id and its addresses.
 
-    The errors are those of asking for metadata.
+    The errors are those of a request for metadata.
     """
     view = client.brokers_view()
     addresses = ",".join(map(str, client.bootstrap))
@@ -99,7 +99,7 @@ def cluster_named(client: KafkaClient) -> str:
 
 
 def client_settings_of(path: str | None, overrides: Mapping[str, str]) -> ClientSettings:
-    """Return the settings of a properties file, if there is one, with others before them.
+    """Return the settings of a properties file, if given, overridden by others.
 
     Errors: ClientSettingRefused, FileMissing.
     """

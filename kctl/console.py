@@ -18,7 +18,7 @@ class NotConfirmed(EngineError):
 
 
 class CannotAsk(EngineError):
-    """A change needs a yes, and there is nobody to ask."""
+    """A change needs a yes, and there is no terminal to confirm it."""
 
     exit_code = exits.USAGE
     hint = "add -y to do it, or --dry-run to see what would be done"
@@ -30,9 +30,9 @@ class CannotAsk(EngineError):
 
 
 def show_rows() -> None:
-    """Have the rows that were printed leave, so that the next notice comes after them.
+    """Flush the rows that were printed, so that the next notice comes after them.
 
-    What stdout does not take now is an error when the command ends, and none of this.
+    An error of stdout is raised when the command ends, not here.
     """
     with suppress(OSError, ValueError):
         sys.stdout.flush()
@@ -45,7 +45,7 @@ def notify(line: str) -> None:
 
 
 def report_error(error: EngineError, about: str | None = None) -> None:
-    """Report the error of one item, so that the others can go on."""
+    """Report the error of one item; the command continues with the others."""
     text = str(error)
     is_named = about is None or about in text
     notify(f"error: {text}" if is_named else f"error: {about}: {text}")
@@ -55,9 +55,9 @@ def report_error(error: EngineError, about: str | None = None) -> None:
 
 
 def confirm(what: str, *, yes: bool, can_be_tried: bool = True) -> None:
-    """Ask before `what` is done; raises NotConfirmed, or CannotAsk without a terminal.
+    """Confirm an action on the terminal; raises NotConfirmed, or CannotAsk without a terminal.
 
-    `can_be_tried` tells that the command has a --dry-run.
+    `can_be_tried` means that the command has a --dry-run.
     """
     if yes:
         return

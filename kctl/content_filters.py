@@ -1,4 +1,4 @@
-"""Which records are wanted by what is in them: the options of `consume` and `dump-log`."""
+"""Selection of records by their content: the options of `consume` and `dump-log`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Which cluster a command talks to: profiles, and the order in which they are asked.
+"""Resolution of the cluster that a command talks to: contexts, and their order of precedence.
 
-| first that is there | says where the cluster is | and how to talk to it |
+| first that exists | address of the cluster | client properties |
 |---|---|---|
 | `-b` | its addresses | `--command-config`, else that of `--context` |
 | `--context` | its addresses | `--command-config`, else its own |
@@ -10,11 +10,11 @@
 | the current context | its addresses | `--command-config`, else its own |
 | the embedded cluster, if it runs | its addresses | `--command-config`, else its administrator's |
 
-So a flag comes before the file, the file before the environment, that before what is kept. `-v`
-says which one decided.
+The order is: flags, the file, environment variables, stored contexts. `-v` prints the source of
+the choice.
 
 Addresses that are given directly never meet the credentials of the current context: a password
-must not go to a host that it was not meant for. So do those in a file: its password goes to the
+must not reach another host. The same holds for addresses in a file: its password goes to the
 hosts that it names itself, unless a flag of the same command line names others.
 
 The file, `$XDG_CONFIG_HOME/kctl/config.yaml` (or what `KCTL_CONFIG` names):
@@ -25,8 +25,8 @@ contexts:
   <name>:
     bootstrap_servers: <host:port,…>
     command_config: <path of a Kafka client.properties>    (optional)
-    protected: true        (optional: what changes something needs the context's name)
-    read_only: true        (optional: what changes something is refused)
+    protected: true        (optional: changes need the context's name)
+    read_only: true        (optional: changes are refused)
     cluster_id: <id>       (optional: learnt at the first use, then checked on each)
 ```
 
@@ -48,7 +48,7 @@ _PROTECTED, _READ_ONLY = "protected", "read_only"
 
 
 class NoCluster(EngineError):
-    """Nothing says which cluster is meant."""
+    """No option, variable or file names a cluster."""
 
     exit_code = exits.USAGE
     hint = (
@@ -65,7 +65,7 @@ class NoCluster(EngineError):
 
 
 class NoSuchContext(EngineError):
-    """A context was named that is not kept."""
+    """A context was named that is not stored."""
 
     exit_code = exits.USAGE
     hint = "`kctl context list` shows them, `kctl context set NAME -b HOST:PORT` makes one"
@@ -76,7 +76,7 @@ class NoSuchContext(EngineError):
 
 
 class BadContextFile(EngineError):
-    """The file of contexts is not what it should be."""
+    """The file of contexts is malformed."""
 
     hint = "correct it by hand, or remove it and make the contexts again"
 
@@ -100,12 +100,12 @@ class Profile(NamedTuple):
 
     @property
     def is_guarded(self) -> bool:
-        """Return True if commands that change something are asked about, or refused."""
+        """Return True if commands that change the cluster are confirmed or refused."""
         return self.is_protected or self.is_read_only
 
 
 class Profiles(NamedTuple):
-    """All contexts, and the one that is used when nothing else is said."""
+    """All contexts, and the current one, which is the default."""
 
     current: str | None
     by_name: dict[str, Profile]
@@ -122,7 +122,7 @@ class Profiles(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The cluster to talk to; `source` says what decided.
+    """The cluster to connect to; `source` names the origin of the choice.
 
     `context` is the context that was named or is current, None where neither counts; `cluster_id`
     is the one that it is kept for, None if it knows none. Its addresses are those of the choice
@@ -137,7 +137,7 @@ class Choice(NamedTuple):
 
 
 def profiles_path(environment: Mapping[str, str]) -> str:
-    """Return where the contexts are kept."""
+    """Return the path of the file of contexts."""
     if environment.get("KCTL_CONFIG"):
         return environment["KCTL_CONFIG"]
     home = environment.get("XDG_CONFIG_HOME") or f"{environment.get('HOME', '')}/.config"
@@ -145,7 +145,7 @@ def profiles_path(environment: Mapping[str, str]) -> str:
 
 
 def load_profiles(files: Files, path: str) -> Profiles:
-    """Return the contexts that are kept, none if there is no file; raises BadContextFile."""
+    """Return the stored contexts, none if there is no file; raises BadContextFile."""
     if not files.exists(path):
         return Profiles(None, {})
     import yaml
@@ -163,6 +163,7 @@ def load_profiles(files: Files, path: str) -> Profiles:
 
 
 def _profile(path: str, name: object, fields: object) -> Profile:
+    """Return the profile of one context; raises BadContextFile for missing or mistyped fields."""
     if not isinstance(fields, dict) or not isinstance(fields.get("bootstrap_servers"), str):
         raise BadContextFile(path, f"context {name} has no `bootstrap_servers`")
     is_protected, is_read_only = (fields.get(key, False) for key in (_PROTECTED, _READ_ONLY))
@@ -203,9 +204,9 @@ def _fields(profile: Profile) -> dict[str, str | bool]:
 def change_profiles(
     files: Files, path: str, change: Callable[[Profiles], Profiles | None]
 ) -> Profiles:
-    """Change the file of contexts while no other command does; returns what is kept then.
+    """Change the file of contexts under its lock; returns the contexts that are stored then.
 
-    `change` gets what is kept now, and returns None to leave it. Errors: those of `change`,
+    `change` gets the stored contexts, and returns None to leave them. Errors: those of `change`,
     BadContextFile, StorageError.
     """
     from engine.host.lock_file import acquire

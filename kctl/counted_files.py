@@ -1,4 +1,4 @@
-"""Files that tell how much is read of them, for a line of progress."""
+"""Files that count the bytes read of them, for a line of progress."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.host.real import RealFiles
 
 
 class CountedFile:
-    """An open file; `on_read` is told the bytes of each read."""
+    """An open file; `on_read` is called with the number of bytes of each read."""
 
     __slots__ = ("_file", "_on_read", "path")
 
@@ -43,11 +43,11 @@ class CountedFile:
         self._file.write_at(position, buffer)
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut or zero-extend the file to `size_bytes`."""
+        """Truncate or zero-extend the file to `size_bytes`."""
         self._file.truncate(size_bytes)
 
     def reserve(self, size_bytes: int) -> None:
-        """Take room on the disk up to a size."""
+        """Reserve disk space up to a size."""
         self._file.reserve(size_bytes)
 
     def sync(self) -> None:
@@ -55,7 +55,7 @@ class CountedFile:
         self._file.sync()
 
     def fileno(self) -> int | None:
-        """Return no descriptor: what is read by it would not be counted."""
+        """Return no descriptor: reads by a descriptor would not be counted."""
         return None
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class CountedFile:
 
 
 class CountedFiles(RealFiles):
-    """The file system of this machine, whose reads are told."""
+    """The file system of this machine, with counted reads."""
 
     def __init__(self, on_read: Callable[[int], object]) -> None:
         self._on_read = on_read

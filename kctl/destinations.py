@@ -1,4 +1,4 @@
-"""Where a copy or an export goes: never into what it is made of."""
+"""The destination of a copy or an export must lie outside of its source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kctl import exits
 
 
 class TargetInsideSource(EngineError):
-    """What is written would lie in the directory that it is made of."""
+    """The output would lie in the directory that it is made of."""
 
     exit_code = exits.USAGE
     hint = "name a directory beside it"

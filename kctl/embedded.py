@@ -1,4 +1,4 @@
-"""Where the embedded cluster is: the one that commands talk to when nothing else is said."""
+"""The address of the embedded cluster, to which commands connect by default."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ KEYSTORE: Final = "ssl.keystore.location"
 
 
 def data_home(environment: Mapping[str, str]) -> str:
-    """Return the folder of what is kept between commands."""
+    """Return the folder of data that outlasts a command."""
     home = environment.get("XDG_DATA_HOME") or f"{environment.get('HOME', '')}/.local/share"
     return f"{home}/kctl"
 
 
 def cluster_path(environment: Mapping[str, str], data: str | None) -> str:
-    """Return the data directory that is meant, as an absolute path; raises UnreadableArgument."""
+    """Return the selected data directory, as an absolute path; raises UnreadableArgument."""
     if data == "":
         raise UnreadableArgument("a directory", data, "a path")
     if data is not None:

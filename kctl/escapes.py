@@ -11,7 +11,7 @@ _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 
 
 def read_escape(text: str, position: int, what: str) -> tuple[bytes, int]:
-    """Return the bytes that the escape at a backslash stands for, and the position behind it.
+    """Return the bytes of the escape sequence at a backslash, and the position after it.
 
     `what` names the text in an error, as "a record format". Errors: UnreadableArgument.
     """
@@ -29,7 +29,7 @@ def read_escape(text: str, position: int, what: str) -> tuple[bytes, int]:
 def unescaped(text: str, what: str) -> bytes:
     """Return a text's bytes with its escapes read; raises UnreadableArgument.
 
-    What the shell passed on as bytes that are not UTF-8 comes back as the same bytes.
+    Arguments that are not UTF-8 keep their original bytes.
     """
     parts: list[bytes] = []
     position = 0

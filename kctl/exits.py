@@ -1,4 +1,4 @@
-"""Exit codes: what a script may rely on."""
+"""Exit codes that scripts may rely on."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ PROBLEMS_FOUND = 4
 CHANGES_PENDING = 5
 INTERNAL = 70
 INTERRUPTED = 130
-#: The reader of stdout went away (128 + SIGPIPE), as for any tool in a pipe.
+#: The reader of stdout has closed the pipe (128 + SIGPIPE), as for any tool in a pipe.
 BROKEN_PIPE = 141
 #: Ended in order on SIGTERM (128 + 15).
 TERMINATED = 143
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM asks the command to end, which it does as on Ctrl-C."""
+    """SIGTERM requests the command to end, which it does as on Ctrl-C."""
 
     #: Whether one has been raised in this process.
     is_raised = False

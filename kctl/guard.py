@@ -71,10 +71,10 @@ def _entered(words: str, invoke: Callable[[object], object], context: Any) -> ob
 
 
 def enter(words: str, parameters: Mapping[str, object]) -> None:
-    """Begin a command with these values of its options.
+    """Check the guards for a command with these values of its options.
 
-    Errors: ReadOnlyContext, NameNotTyped, NotConfirmed, BadContextFile, and those of finding out
-    which cluster is meant.
+    Errors: ReadOnlyContext, NameNotTyped, NotConfirmed, BadContextFile, and those of
+    the cluster's resolution.
     """
     Guard.command, Guard.confirmed = words, frozenset()
     Guard.may_change = effect_of(words).changes_something(parameters)
@@ -105,6 +105,7 @@ def _is_confirmed(name: str, profile: Profile, profiles: Profiles) -> bool:
 
 
 def _ask_for_name(name: str, profile: Profile, command: str) -> None:
+    """Request the context's name on the terminal; raises NameNotTyped, NotConfirmed."""
     if not sys.stdin.isatty():
         raise NameNotTyped(name, command)
     cluster = f"cluster {profile.cluster_id} at " if profile.cluster_id else ""
@@ -150,7 +151,7 @@ def _concerned(
     return [
         name
         for name, profile in sorted(guarded.items())
-        # The one in use counts as long as its id is not known, or the other's is not.
+        # The current context counts while its id, or the other cluster's, is not known.
         if profile.cluster_id in cluster_ids
         or (name == current and (profile.cluster_id is None or not cluster_ids))
     ]
@@ -159,6 +160,7 @@ def _concerned(
 def _concerned_by_choice(
     parameters: Mapping[str, Any], guarded: Mapping[str, Profile]
 ) -> list[str]:
+    """Return the guarded contexts that name the chosen cluster, or share an address with it."""
     from engine.host.real import RealFiles
 
     try:
@@ -170,7 +172,7 @@ def _concerned_by_choice(
             command_config=parameters.get("command_config"),
         )
     except NoCluster:
-        # The command says so itself, if it needs one.
+        # The command reports it, if it needs a cluster.
         return []
     return [
         name
@@ -200,7 +202,7 @@ def _ids_of_journal(path: str) -> frozenset[str]:
 
 
 def reading_checks(choice: Choice) -> ClientChecks:
-    """Return the checks of a client that only reads, beside one that changes another cluster.
+    """Return the checks of a client that only reads, for commands that change another cluster.
 
     Errors: BadContextFile.
     """
@@ -261,7 +263,7 @@ class _ClusterCheck:
         return self._choice.context is not None or bool(self._guarded)
 
     def __call__(self, cluster_id: str | None) -> None:
-        """Take a cluster's id. Errors: OtherCluster, ReadOnlyContext, GuardedCluster."""
+        """Check a cluster's id. Errors: OtherCluster, ReadOnlyContext, GuardedCluster."""
         choice = self._choice
         if self._expected_id is not None and cluster_id != self._expected_id:
             addresses = choice.bootstrap_servers
@@ -283,7 +285,7 @@ def _refuse(cluster_id: str, name: str, profile: Profile) -> None:
 
 
 def keep_cluster_id(name: str, cluster_id: str) -> None:
-    """Keep the id of a context's cluster unless one is kept, or the file cannot be written."""
+    """Store the id of a context's cluster unless it has one, or the file cannot be written."""
     from engine.host.real import RealFiles
     from kctl.context import change_profiles
 

@@ -1,4 +1,4 @@
-"""Why a guard of a context keeps a command from changing something, and how to go on."""
+"""Errors of contexts' guards, with the reason and the way to proceed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine.errors import EngineError
 from kctl import exits
 from kctl.command_effects import effect_of
 
-#: The variable that stands for a typed name, for scripts.
+#: The variable in place of a typed name, for scripts.
 CONFIRM_VARIABLE: Final = "KCTL_CONFIRM"
 
 
@@ -29,7 +29,7 @@ class ReadOnlyContext(EngineError):
 
 
 class NameNotTyped(EngineError):
-    """A command would change the cluster of a protected context, and there is nobody to ask."""
+    """A command would change the cluster of a protected context, and there is no terminal."""
 
     exit_code = exits.USAGE
 

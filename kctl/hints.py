@@ -1,4 +1,4 @@
-"""What to try next, for errors that do not say it themselves."""
+"""Remedies for errors that do not name one themselves."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FILES = "choose another path, or make this one readable and writable"
 
 
 def hint_for(error: EngineError) -> str | None:
-    """Return an error's own hint, or the one for its kind; None if there is nothing to say."""
+    """Return an error's own hint, or the one for its kind; None without any."""
     if error.hint:
         return error.hint
     if isinstance(error, ApiError):
@@ -45,7 +45,7 @@ def hint_for(error: EngineError) -> str | None:
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str | None:
-    """Return a question that names what is most like a mistyped word, None if nothing is."""
+    """Return a question with the word that is most like a mistyped one, None if none is."""
     from difflib import get_close_matches
 
     alike = get_close_matches(word, list(words), n=1, cutoff=0.7)

@@ -1,6 +1,6 @@
 """Lines of stdin, many at a time, with their numbers.
 
-A pipe that pauses is told from one that ends, so that records do not wait for more of them.
+A pipe that pauses is distinguished from one that ends, so that records do not wait for more.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from engine.errors import EngineError
 from engine.limits import PRODUCE_LINE_BYTES_MAX
 from kctl.interrupts import HeldInterrupts
 
-#: Large enough that a chunk's own cost does not count, small enough to be worked on meanwhile.
+#: Large enough that the overhead of a chunk does not count, small enough for steady progress.
 _READ_BYTES = 1 << 17
 
 
@@ -46,7 +46,7 @@ def input_lines(
 ) -> Iterator[InputLines | None]:
     """Yield lines as they come; None when none came within `patience_ms` (its None: any time).
 
-    Errors: LineTooLong. KeyboardInterrupt comes behind the lines that have been read.
+    Errors: LineTooLong. KeyboardInterrupt is raised after the lines that have been read.
     """
     first = 1
     rest: list[bytes] = []
@@ -75,7 +75,7 @@ def input_lines(
 def _chunks(
     stream: BinaryIO, interrupts: HeldInterrupts, patience_ms: Callable[[], int | None]
 ) -> Iterator[bytes | None]:
-    """Yield what can be read, and None when nothing can be for as long as there is patience."""
+    """Yield the bytes that can be read, and None after each wait of `patience_ms` without any."""
     try:
         descriptor = stream.fileno()
     except OSError:
@@ -100,7 +100,7 @@ def _chunks(
 
 
 def _widen(descriptor: int) -> None:
-    """Let a pipe hold as much as is read at once, where the system can."""
+    """Set the capacity of a pipe to the size of a read, where the system can."""
     from contextlib import suppress
 
     with suppress(ImportError, AttributeError, OSError):
@@ -110,7 +110,7 @@ def _widen(descriptor: int) -> None:
 
 
 def input_bytes(stream: BinaryIO) -> int | None:
-    """Return how much there is to read, None of what is no file."""
+    """Return the number of bytes to read, None if the input is no file."""
     from contextlib import suppress
     from stat import S_ISREG
 

@@ -3,7 +3,7 @@
 ```
 waits for input       Ctrl-C ends the wait at once
 at work               the first one is remembered until the work is done
-behind the first      the second one ends everything at once, in the middle of work too
+after the first       the second one ends everything at once, in the middle of work too
 ```
 
 SIGTERM is deferred by the same rule.
@@ -22,12 +22,12 @@ _BOTH = (signal.SIGINT, signal.SIGTERM)
 
 
 class HeldInterrupts:
-    """Whether Ctrl-C may raise KeyboardInterrupt now, and what is deferred.
+    """Controls whether Ctrl-C may raise KeyboardInterrupt now, and defers it otherwise.
 
     SIGTERM raises Terminated by the same rule.
     """
 
-    #: Whether it was asked twice: what is under way is not to be completed.
+    #: Whether there was a second Ctrl-C: the work under way is not to be completed.
     is_urgent = False
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class HeldInterrupts:
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
-        """Let Ctrl-C end what is inside; raises KeyboardInterrupt for one that was deferred."""
+        """Let Ctrl-C end the body; raises KeyboardInterrupt for one that was deferred."""
         try:
             self._is_allowed = True
             if self._pending is not None:
@@ -48,7 +48,7 @@ class HeldInterrupts:
             self._is_allowed = False
 
     def on_signal(self, number: int, _frame: FrameType | None) -> None:
-        """Take a Ctrl-C or SIGTERM: hold it back, or raise KeyboardInterrupt."""
+        """Handle a Ctrl-C or SIGTERM: defer it, or raise KeyboardInterrupt."""
         kind = Terminated if number == signal.SIGTERM else KeyboardInterrupt
         is_first, self._is_reported = not self._is_reported, True
         if is_first and not self._is_allowed:
@@ -61,10 +61,10 @@ class HeldInterrupts:
 
 @contextmanager
 def deferred_interrupts(*signals: signal.Signals) -> Iterator[HeldInterrupts]:
-    """Hold Ctrl-C and SIGTERM, or these signals, back from here on, but where it is allowed.
+    """Defer Ctrl-C and SIGTERM, or these signals, from here on, except where allowed.
 
     Raises KeyboardInterrupt at the end for one that is still deferred. Where a shell has the
-    process ignore them, it goes on ignoring them. For the main thread.
+    process ignore them, it continues to ignore them. For the main thread.
     """
     held = HeldInterrupts()
     before = {number: signal.getsignal(number) for number in signals or _BOTH}

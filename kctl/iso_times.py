@@ -31,7 +31,7 @@ class UnreadableTime(EngineError):
 def parse_time_ms(text: str, now_ms: int | None = None) -> int:
     """Return ms since the Unix epoch; a time without a zone is UTC.
 
-    `now_ms` None asks the clock, where the text needs it. Raises UnreadableTime.
+    `now_ms` None reads the clock, if the text needs it. Raises UnreadableTime.
     """
     number = text.removeprefix("@")
     if number.removeprefix("-").isdecimal() and number.isascii():
@@ -52,6 +52,7 @@ def age_ms(text: str) -> int | None:
 
 
 def _relative_ms(text: str, now_ms: int | None) -> int | None:
+    """Return an age, `now`, `today` or `yesterday` as Unix ms (UTC days); None for other text."""
     age = age_ms(text)
     if age is None and text not in ("now", "today", "yesterday"):
         return None

@@ -4,8 +4,8 @@
 $XDG_DATA_HOME/kctl/clusters/<hash of the path>      the path of one data directory
 ```
 
-A file for each, so that starts at the same time need not wait for each other. What is lost here is
-lost for the list alone.
+A file for each, so that starts at the same time need not wait for each other. A lost file
+removes a cluster from the list alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Queries over log directories by the engine that a command was told to use."""
+"""Queries over log directories by the engine that a command was started with."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 class LogQueries(NamedTuple):
-    """What answers a query (with the most rows that are wanted, 0 for all) and what it reads."""
+    """Runs a query (with the maximum number of rows, 0 for all) on the logs that it has."""
 
     ask: Callable[[str, int], QueryResult]
-    #: In what replicas differ, and transactions that damage left undecided, with read_committed.
+    #: Differences of replicas, and transactions that damage left undecided, with read_committed.
     problems: list[Problem]
     #: The columns of each view.
     views: Mapping[str, tuple[ViewColumn, ...]]
 
 
 class Wanted(NamedTuple):
-    """The engine's name, where Spark is to run, what is read, and how."""
+    """The engine's name, the place where Spark runs, the logs to read, and how."""
 
     engine: str
     target: SparkTarget | None
@@ -42,7 +42,7 @@ class Wanted(NamedTuple):
 
 @contextmanager
 def log_queries(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQueries]:
-    """Yield what answers queries; `show_step` is given each long step. Spark ends with it."""
+    """Yield the engine's queries; `show_step` gets the name of each long step. Stops Spark."""
     if engine_for(wanted.engine, wanted.target, wanted.plan.splits) == "local":
         yield _local(wanted, show_step)
     else:
@@ -51,6 +51,7 @@ def log_queries(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[Lo
 
 
 def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
+    """Return queries that this process runs, over committed records alone if requested."""
     from engine.analysis.isolation import Committed, committed_here
     from engine.analysis.local_query import require_local_engine, run_local_query
     from engine.host.source_files import SourceFiles
@@ -72,6 +73,7 @@ def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
 
 @contextmanager
 def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQueries]:
+    """Yield queries that Spark runs; stop the session after use."""
     from engine.analysis.isolation import Committed, committed_on_spark
     from engine.analysis.shipping import SCHEMA_PACKAGES, ship
     from engine.analysis.spark_query import run_query
@@ -105,7 +107,7 @@ def _decoding(
     problems: list[Problem],
     show_step: Callable[[str], None],
 ) -> LogQueries:
-    """Return queries that see the content of keys and values, if that is wanted."""
+    """Return queries that decode the content of keys and values, if requested."""
     from functools import partial
 
     from engine.analysis.value_decoding import views_of
@@ -118,7 +120,7 @@ def _decoding(
 
 
 def warn_of(problems: list[Problem]) -> None:
-    """Print what is wrong with what a query read."""
+    """Print the problems of the logs that a query read."""
     for problem in problems:
         sys.stderr.write(
             f"warning: {problem.segment} at position {problem.position}: {problem.message}\n"

@@ -1,13 +1,13 @@
-"""Numbers on the command line: each within what the cluster or the file can hold.
+"""Numbers on the command line: each within the range of the cluster's or file's field.
 
 | number | from | to |
 |---|---|---|
 | an offset, a count of records, a seed, a producer's id | 0 | 2^63 − 1 |
 | a replication factor | 1 | 2^15 − 1 |
-| any other whole number | what its option says, else 0 | what its option says, else 2^31 − 1 |
-| seconds | what its option says | 2^31 − 1 ms |
+| any other whole number | the option's minimum, else 0 | the option's maximum, else 2^31 − 1 |
+| seconds | the option's minimum | 2^31 − 1 ms |
 
-Texts that are no such number are refused with this range, and exit code 2: `nan`, `inf`, what is
+Other texts are refused with this range, and exit code 2: `nan`, `inf`, numbers
 beyond it, the empty text. The ranges are put on every command by `with_ranges`, so that none can
 be without them.
 """
@@ -36,7 +36,7 @@ _SHOWN_CHARACTERS: Final = 40
 
 
 def whole_number(text: str, what: str, lowest: int = 0, highest: int = INT64_MAX) -> int:
-    """Return a text's number; raises UnreadableArgument with the range, `what` in front."""
+    """Return a text's number; raises UnreadableArgument with the range, after `what`."""
     number = read_whole(text)
     if number is None or not lowest <= number <= highest:
         raise UnreadableArgument(

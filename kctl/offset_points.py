@@ -2,10 +2,10 @@
 
 | text | point |
 |---|---|
-| `start`, `earliest`, `beginning` | the first record that is there |
-| `end`, `latest` | behind the last one |
+| `start`, `earliest`, `beginning` | the first record that the log has |
+| `end`, `latest` | after the last one |
 | `1234` | this offset |
-| `-100` | so many records before the end |
+| `-100` | this number of records before the end |
 | `-1h`, `yesterday`, `@1767225600000`, `2026-01-01` | from this time on, see `times.py` |
 | `max-timestamp` | the record with the largest time |
 | `earliest-local` | the first record on the brokers' own disks |
@@ -50,7 +50,7 @@ class PointKind(Enum):
     """How a point is found."""
 
     OFFSET = "offset"
-    #: So many before the end.
+    #: A number of offsets before the end.
     TAIL = "tail"
     #: A time in ms, or one of the negative numbers of `engine.client.offsets`.
     TIMESTAMP = "timestamp"
@@ -83,9 +83,9 @@ def parse_point(text: str, now_ms: int) -> Point:
 
 
 class OffsetLookup:
-    """Finds points in some partitions; each of the broker's answers is asked for once.
+    """Finds points in some partitions; requests each offset once.
 
-    So the points of one command fit together although the topic is written to meanwhile.
+    So the points of one command are consistent while the topic is written to.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class OffsetLookup:
         }
 
     def find(self, point: Point) -> dict[TopicPartition, int | EngineError | None]:
-        """Return what `resolve` does, but None where a special point is nowhere."""
+        """Return the offsets as `resolve` does, but None where a special point does not exist."""
         if point.kind is PointKind.OFFSET:
             return dict.fromkeys(self._partitions, point.number)
         if point.kind is PointKind.TAIL:
@@ -143,7 +143,7 @@ class OffsetLookup:
         return max(end - count, 0 if isinstance(start, EngineError) else start)
 
     def _requested(self, timestamp: int) -> dict[TopicPartition, int | EngineError]:
-        """Return what the brokers answer to a time, or to one of the negative numbers."""
+        """Return the brokers' responses for a time, or for one of the negative numbers."""
         if timestamp not in self._known:
             results = list_offsets(
                 self._client,

@@ -47,7 +47,7 @@ class PasswordOptions(NamedTuple):
 
 
 class NoPassword(EngineError):
-    """It is not clear which password is meant, or it is none."""
+    """The options do not select a password, or it is empty."""
 
     exit_code = exits.USAGE
     hint = "give --password-file FILE (- is stdin), --password-env VARIABLE or --generate"
@@ -81,6 +81,7 @@ def read_password(options: PasswordOptions, user: str) -> str:
 
 
 def _first_line(path: str) -> str:
+    """Return the first line of a file or stdin as password; raises NoPassword."""
     if path == "-":
         return _checked(sys.stdin.readline().rstrip("\r\n"), "stdin")
     from engine.host.input_file import read_input

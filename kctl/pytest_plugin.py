@@ -7,7 +7,7 @@
 | `kafka_settings` | session | settings of the broker behind `kafka`: define it to change them |
 | `kafka_login` | session | user and password of the broker behind `kafka`; None unless defined |
 
-Nothing of the engine is loaded before a test uses one of them.
+No module of the engine is loaded before a test uses one of them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def kafka_login() -> Login | None:
 
 @pytest.fixture(scope="session")
 def _kafka_process() -> Iterator[None]:
-    """Have a process that clusters are forked from, which loads while this one does."""
+    """Start a process that clusters are forked from, which loads modules in parallel."""
     from engine.cluster.warm_process import cool_down, warm_up
 
     warm_up()
@@ -72,7 +72,7 @@ def _kafka_broker(
 def kafka(
     _kafka_broker: EmbeddedCluster, request: pytest.FixtureRequest
 ) -> Iterator[IsolatedKafka]:
-    """Return one broker of the whole run; what the test makes there is the test's alone."""
+    """Return the run's broker; names of the test have its own prefix, its topics are deleted."""
     from kctl.testing import IsolatedKafka
 
     kafka = IsolatedKafka(_kafka_broker, _prefix(request))

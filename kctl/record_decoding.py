@@ -1,4 +1,4 @@
-"""Keys and values as their schemas read them, beside the bytes that they are."""
+"""Keys and values as their schemas decode them, next to their bytes."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from engine.records.record_run import RecordRun
 from engine.schemas.decoding import SchemaDecoder
 from kctl.arguments import UnreadableArgument
 
-#: Stands where bytes have no schema, since null is a value too.
+#: The value of bytes without a schema, since null is a value, too.
 NOTHING: Final = object()
 
 
 class Decoded(NamedTuple):
-    """What the keys and values of a run say, NOTHING for those without a schema."""
+    """The decoded keys and values of a run, NOTHING for those without a schema."""
 
     keys: Sequence[object]
     values: Sequence[object]
 
     def at_places(self, places: Sequence[int]) -> Decoded:
-        """Return what the records at some places say."""
+        """Return the decoded keys and values of the records at some places."""
         return Decoded([self.keys[n] for n in places], [self.values[n] for n in places])
 
     def first(self, count: int) -> Decoded:
-        """Return what the first records say."""
+        """Return the decoded keys and values of the first records."""
         return Decoded(self.keys[:count], self.values[:count])
 
     def texts(self, run: RecordRun) -> RecordRun:
-        """Return the run with JSON in place of the bytes that say something."""
+        """Return the run with JSON in place of the bytes that were decoded."""
         return run._replace(
             keys=_json_column(self.keys, run.keys), values=_json_column(self.values, run.values)
         )
@@ -54,7 +54,7 @@ def _json_column(decoded: Sequence[object], raw: Sequence[bytes | None]) -> Sequ
 
 
 class RecordDecoding:
-    """Decodes runs; an error is told once, and what it is about stays as it is."""
+    """Decodes runs; reports each error once, and leaves the bytes concerned undecoded."""
 
     def __init__(self, decoder: SchemaDecoder, fail: Callable[[EngineError], None]) -> None:
         self._decoder = decoder
@@ -62,7 +62,7 @@ class RecordDecoding:
         self._reported: set[str] = set()
 
     def decoded(self, run: RecordRun) -> Decoded:
-        """Return what the keys and values of a run say."""
+        """Return the decoded keys and values of a run."""
         return Decoded(self._column(run.keys), self._column(run.values))
 
     def _column(self, contents: Sequence[bytes | None]) -> Sequence[object]:

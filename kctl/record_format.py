@@ -1,6 +1,6 @@
 r"""Templates of records, in the letters of kcat.
 
-| letter | stands for | letter | stands for |
+| letter | value | letter | value |
 |---|---|---|---|
 | `%s` | value | `%S` | its size in bytes, −1 for null |
 | `%k` | key | `%K` | its size in bytes, −1 for null |
@@ -29,7 +29,7 @@ Rewrite: TypeAlias = Callable[[bytes], bytes]
 
 
 class _Letter(NamedTuple):
-    """What a letter stands for: the same for a whole run, or a column of texts or numbers."""
+    """The value of a letter: the same for a whole run, or a column of texts or numbers."""
 
     of_run: Callable[[TopicPartition, RecordRun], bytes] | None = None
     column: Callable[[RecordRun], Iterable[object]] | None = None
@@ -70,12 +70,12 @@ class RecordFormat:
     """A template, ready to be filled."""
 
     def __init__(self, template: str, rewrite: Rewrite | None = None) -> None:
-        """Read a template; `rewrite` is applied to what records hold. Raises UnreadableArgument."""
+        """Read a template; `rewrite` is applied to record contents. Raises UnreadableArgument."""
         self._parts = _parse(template)
         self._rewrite = rewrite
 
     def fill(self, partition: TopicPartition, run: RecordRun) -> bytes:
-        """Return the texts of all records of a run, one behind the other."""
+        """Return the texts of all records of a run, concatenated."""
         template, columns = [], []
         for part in self._parts:
             if isinstance(part, bytes):
@@ -95,6 +95,7 @@ class RecordFormat:
 
 
 def _parse(template: str) -> list[bytes | _Letter]:
+    """Split a template into bytes and letters; raises UnreadableArgument for an unknown letter."""
     parts: list[bytes | _Letter] = []
     position = 0
     while position < len(template):
@@ -113,7 +114,7 @@ def _parse(template: str) -> list[bytes | _Letter]:
             raw, position = read_escape(template, position, "a record format")
             parts.append(raw)
         else:
-            # What the shell passed on as bytes that are not UTF-8 stays these bytes.
+            # Arguments that are not UTF-8 keep their original bytes.
             parts.append(os.fsencode(sign))
             position += 1
     return parts

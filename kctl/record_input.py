@@ -1,4 +1,4 @@
-"""Rows as records: what `kctl consume -o ndjson` and `kctl dump-log -o ndjson` print.
+"""Rows as records: the output of `kctl consume -o ndjson` and `kctl dump-log -o ndjson`.
 
 | field | is read as |
 |---|---|
@@ -7,7 +7,7 @@
 | `key_base64`, `value_base64` | the bytes, in place of the text |
 | `headers` | objects with `key` or `name`, and with `value` and its encoding as above |
 | `timestamp`, `timestamp_ms` | ms; null and −1 are no time, and without either it is now |
-| `partition` | kept if so asked |
+| `partition` | kept on request |
 | `is_control` | true: a transaction's marker, which is no record |
 
 Every other field of those rows is passed over; one that they do not have is refused, because a
@@ -85,11 +85,11 @@ class LineNotJson(UnreadableRecord):
 
 
 class _Wrong(Exception):
-    """What is wrong with a field."""
+    """A field is invalid."""
 
 
 class Keep(NamedTuple):
-    """What is taken over from rows besides key, value and headers."""
+    """The fields that are used of rows in addition to key, value and headers."""
 
     partitions: bool = False
     timestamps: bool = True
@@ -161,6 +161,7 @@ def _number(number: object, name: str) -> int:
 
 
 def _bytes_of(row: Mapping[str, object], name: str, encoding_name: str) -> bytes | None:
+    """Return the bytes of a key or value by its encoding; None for null or a missing field."""
     text = row.get(f"{name}_base64")
     if text is not None:
         return _from_base64(_text(text, f"{name}_base64"), f"{name}_base64")
@@ -204,6 +205,7 @@ def _from_escapes(text: str, name: str) -> bytes:
 
 
 def _headers_of(row: Mapping[str, object]) -> tuple[Header, ...]:
+    """Return the headers of a record's row; raises _Wrong if they are malformed."""
     rows = row.get("headers")
     if rows is None:
         return ()

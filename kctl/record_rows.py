@@ -1,4 +1,4 @@
-"""Records as rows: what `kctl consume -o ndjson` prints; `record_input` reads it back.
+"""Records as rows: the output of `kctl consume -o ndjson`; `record_input` reads it back.
 
 ```
 {"topic": "clicks", "partition": 0, "offset": 7, "timestamp": 1767225600000,
@@ -7,7 +7,7 @@
  "headers": [{"key": "trace", "value": "9f", "encoding": "utf-8"}]}
 ```
 
-Bytes that are UTF-8 stand as their text, others as base64; the encoding says which. Null has
+Bytes that are UTF-8 are written as their text, others as base64; the encoding names which. Null has
 neither a text nor an encoding, so that it is not the empty text.
 """
 
@@ -44,7 +44,7 @@ RECORD_COLUMNS = (
 )
 
 
-#: What rows have more where schemas are known.
+#: The additional columns where schemas are known.
 DECODED_COLUMNS = (
     Column("decoded_key", "DECODED KEY", wide=True, kind="any", is_optional=True),
     Column("decoded_value", "DECODED VALUE", kind="any", is_optional=True),
@@ -75,7 +75,7 @@ def record_row(
 def run_columns(
     partition: TopicPartition, run: RecordRun, *, is_table: bool = False
 ) -> tuple[dict[str, object], dict[str, Sequence[object]]]:
-    """Return the rows of a run: what all of them share, and the columns that vary.
+    """Return the rows of a run: the fields that all of them share, and the columns that vary.
 
     They are those that `record_row` makes of each record.
     """

@@ -1,6 +1,6 @@
-"""What `-o json` of each command is, as JSON Schema draft 2020-12.
+"""The `-o json` document of each command, as JSON Schema draft 2020-12.
 
-`OUTPUTS` names the columns of every command that has `-o`; the columns say what their values are.
+`OUTPUTS` names the columns of every command that has `-o`; the columns have the types of values.
 `-o ndjson` has a row a line, `-o yaml` is the same document.
 """
 
@@ -19,10 +19,10 @@ Schema = dict[str, object]
 
 
 class JsonOutput(NamedTuple):
-    """What a command prints: columns as `module.NAME` below kctl, `+` between parts of a row.
+    """The output of a command: columns as `module.NAME` below kctl, `+` between parts of a row.
 
-    `rows` are the kinds of rows that there can be; none stand for rows of any keys. `note` says
-    what decides.
+    `rows` are the possible kinds of rows; none means rows of any keys. `note` names the condition
+    that selects the kind.
     """
 
     rows: tuple[str, ...]
@@ -284,7 +284,7 @@ class NoSuchOutput(EngineError):
 
 
 def schema_of(command: str) -> Schema:
-    """Return the schema of what a command prints with `-o json`; raises NoSuchOutput."""
+    """Return the schema of a command's output with `-o json`; raises NoSuchOutput."""
     output = OUTPUTS.get(command)
     if output is None:
         raise NoSuchOutput(command)
@@ -330,7 +330,7 @@ def _kind(column: Column) -> str:
 
 
 def _value(kind: str, column: Column) -> Schema:
-    """Return the schema of a kind's values; `Column` says how kinds are written."""
+    """Return the schema of a kind's values; `Column` defines the notation of kinds."""
     if kind.endswith("?"):
         schema = _value(kind[:-1], column)
         return schema | {"type": [schema["type"], "null"]}

@@ -74,9 +74,9 @@ def name_matcher(pattern: str) -> re.Pattern[str]:
 def select_topics(
     client: KafkaClient, names: Sequence[str], pattern: str | None, *, else_all: bool = False
 ) -> tuple[ClusterView, list[TopicView], list[EngineError]]:
-    """Return the topics that are named or match, and an error for each that is not there.
+    """Return the topics that are named or match, and an error for each that does not exist.
 
-    With `else_all` nothing named means all there are, which may be none.
+    With `else_all` no name means all topics, which may be none.
 
     Errors: NothingNamed, NoneMatches, BadPattern.
     """
@@ -102,7 +102,7 @@ def select_topics(
     topics = [view.topics[n] for n in sorted(view.topics) if n in names or matcher.fullmatch(n)]
     if not topics:
         raise NoneMatches(pattern, view.topics)
-    # A name that was typed is an error where it is not there, also beside a pattern.
+    # A name that was typed is an error if it does not exist, also together with a pattern.
     absent: list[EngineError] = [
         failure for name in dict.fromkeys(names) if (failure := topic_failure(view, name))
     ]
@@ -111,7 +111,7 @@ def select_topics(
 
 
 def name_alike(client: KafkaClient, failures: Iterable[EngineError], names: Iterable[str]) -> None:
-    """Let errors about topics that are not there name those that may have been meant."""
+    """Add similar names to errors about topics that do not exist."""
     unknown = [
         error
         for error in failures
@@ -131,7 +131,7 @@ def name_alike(client: KafkaClient, failures: Iterable[EngineError], names: Iter
 def select_partitions(
     client: KafkaClient, words: Iterable[str]
 ) -> tuple[ClusterView, list[TopicPartition], list[EngineError]]:
-    """Return the partitions that words name, and an error for each topic that is not there."""
+    """Return the partitions that words name, and an error for each unknown topic."""
     named: dict[str, set[int] | None] = {}
     for word in words:
         topic, numbers = parse_partitions(word)
@@ -154,7 +154,7 @@ def select_partitions(
 
 
 def matching_topics(client: KafkaClient, words: Sequence[str], pattern: str | None) -> list[str]:
-    """Return the words, and behind them the topics that match a pattern and are in none of them.
+    """Return the words, then the topics that match a pattern and are not among the words.
 
     Errors: NothingNamed, NoneMatches, BadPattern.
     """

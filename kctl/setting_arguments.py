@@ -1,4 +1,4 @@
-"""Settings on the command line: KEY=VALUE, and what may be wrong with them."""
+"""Settings on the command line: KEY=VALUE, and hints on refused ones."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def parse_setting(word: str) -> tuple[str, str]:
 
 
 def hint_on_settings(settings: Mapping[str, str | None], keys: Iterable[str]) -> str | None:
-    """Return what may be meant by settings that were refused, None if that cannot be told.
+    """Return a hint on settings that were refused, None if there is none.
 
     Keys that are not known may be mistyped, and values may have a unit, which Kafka's never have.
     """
@@ -61,7 +61,7 @@ def hint_on_settings(settings: Mapping[str, str | None], keys: Iterable[str]) ->
 
 
 def without_unit(key: str, value: str) -> int | None:
-    """Return what a value with a unit is in the key's own, None of a value without one."""
+    """Return a value with a unit converted to the key's unit, None for a value without one."""
     number = re.fullmatch(r"([0-9]{1,15})\s*([a-z]+)", value.strip().lower())
     factor = _UNITS.get(_unit_of(key), {}).get(number[2]) if number else None
     return None if number is None or factor is None else int(number[1]) * factor

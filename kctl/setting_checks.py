@@ -1,12 +1,12 @@
-"""Settings that were named and are not there: mistyped, or not set.
+"""Named settings that do not exist: mistyped, or not set.
 
 | named | of a topic or logger | of a broker |
 |---|---|---|
 | to be shown | an error | an error, but for keys that are only shown where they are set |
-| to be unset, and unknown | an error, and nothing is changed | said not to be set |
-| to be unset, and at its default | said not to be set | said not to be set |
+| to be unset, and unknown | an error, and nothing is changed | reported as not set |
+| to be unset, and at its default | reported as not set | reported as not set |
 
-Brokers keep keys that they do not know, for plug-ins: such a one is told when it is set.
+Brokers store keys that they do not know, for plug-ins: such a key is reported when it is set.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from engine.kafka_errors import INVALID_CONFIG, INVALID_REQUEST
 from kctl.hints import did_you_mean
 from kctl.setting_arguments import hint_on_settings
 
-# What topics answer, and what brokers do.
+# Keys that topics return, and keys that brokers return.
 _REFUSED_CODES = (INVALID_CONFIG, INVALID_REQUEST)
 
 _OWN_SOURCES = (
@@ -50,7 +50,7 @@ class NoSuchSetting(EngineError):
 def missing(
     resource: Resource, keys: Sequence[str], entries: Sequence[ConfigEntry]
 ) -> list[NoSuchSetting]:
-    """Return an error for each key that was asked for and is not among the answers."""
+    """Return an error for each requested key that the response does not have."""
     if resource == Resource(ConfigResourceType.BROKER, ""):
         return []
     names = {entry.name for entry in entries}
@@ -72,9 +72,9 @@ def known_settings(resource: Resource) -> Iterable[str]:
 def unset_errors(
     client: KafkaClient, resources: Sequence[Resource], keys: Sequence[str]
 ) -> tuple[dict[Resource, NoSuchSetting], dict[Resource, list[str]]]:
-    """Return what cannot be unset, and which keys each resource has not set itself.
+    """Return the errors of unknown keys, and the keys that each resource has not set itself.
 
-    A resource that cannot be read is in neither: changing it will tell why.
+    A resource that cannot be read is in neither: the change of it reports the error.
     """
     requested = [
         resource for resource in resources if resource.kind is not ConfigResourceType.BROKER_LOGGER
@@ -98,13 +98,13 @@ def unset_errors(
 
 def _is_own(resource: Resource, entry: ConfigEntry) -> bool:
     if resource.kind is ConfigResourceType.BROKER and resource.name:
-        # What is set for all brokers stays when it is unset for one.
+        # A value for all brokers stays when the key is unset for one.
         return entry.source is ConfigSource.DYNAMIC_BROKER_CONFIG
     return entry.source in _OWN_SOURCES
 
 
 def note_on_unknown(resource: Resource, keys: Iterable[str]) -> list[str]:
-    """Return a line for each key that was kept for a broker and is of no release we know."""
+    """Return a line for each key that a broker has stored and that no known release has."""
     if resource.kind is not ConfigResourceType.BROKER:
         return []
     lines = []
@@ -119,7 +119,7 @@ def note_on_unknown(resource: Resource, keys: Iterable[str]) -> list[str]:
 def with_hint(
     error: EngineError, resource: Resource, changes: Sequence[ConfigChange]
 ) -> EngineError:
-    """Return an error that says what may be meant by the settings that were refused."""
+    """Return the error with a hint: settings similar to the refused ones, or how to list them."""
     if isinstance(error, ApiError) and error.code in _REFUSED_CODES:
         settings = {change.name: change.value for change in changes}
         is_logger = resource.kind is ConfigResourceType.BROKER_LOGGER
@@ -129,7 +129,7 @@ def with_hint(
 
 
 def _listing(resource: Resource) -> str:
-    """Return which command shows what a resource can be set to."""
+    """Return the hint that names the command to list a resource's settings."""
     if resource.kind is ConfigResourceType.TOPIC:
         return f"`kctl topics configs {resource.name} --all --doc` says what there is"
     if resource.kind is ConfigResourceType.BROKER_LOGGER:

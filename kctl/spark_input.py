@@ -1,4 +1,4 @@
-"""What the Spark commands read: directories and the selection of partitions."""
+"""The input of the Spark commands: directories and the selection of partitions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class WrongSelection(EngineError):
 
 
 class UnknownEngine(EngineError):
-    """An engine was asked for that does not exist, or one that takes no option of Spark's."""
+    """An engine was requested that does not exist, or that accepts no option of Spark's."""
 
     exit_code = 2
 
@@ -43,7 +43,7 @@ class UnknownEngine(EngineError):
 
 
 def target_of(master: str | None, remote: str | None, conf: list[str] | None) -> SparkTarget | None:
-    """Return where Spark is to run, None if no option says so; raises WrongSparkTarget."""
+    """Return the Spark to run on, None without any option of it; raises WrongSparkTarget."""
     if master is None and remote is None and not conf:
         return None
     from engine.analysis.spark_target import spark_target
@@ -52,7 +52,7 @@ def target_of(master: str | None, remote: str | None, conf: list[str] | None) ->
 
 
 def check_engine(name: str, target: SparkTarget | None) -> str:
-    """Return the engine that is asked for: auto, local or spark; raises UnknownEngine."""
+    """Return the requested engine: auto, local or spark; raises UnknownEngine."""
     if name not in ("auto", "local", "spark"):
         raise UnknownEngine(f"{name}: expected auto, local or spark")
     if name == "local" and target is not None:
@@ -82,7 +82,7 @@ class Inputs:
         self._partitions = partitions
 
     def plan(self) -> ReadingPlan:
-        """Return what is to be read; raises WrongSelection and the planner's errors."""
+        """Return the plan of the reads; raises WrongSelection and the planner's errors."""
         from engine.analysis.sources import absolute_source, log_dirs_of
         from engine.analysis.splits import Selection, plan_reading
         from engine.host.source_files import SourceFiles
@@ -104,7 +104,7 @@ class Inputs:
 
 @contextmanager
 def quiet_py4j() -> Iterator[None]:
-    """Keep what py4j logs of a call that Ctrl-C ends, a stack of it, from stderr."""
+    """Suppress the stack trace that py4j logs for a call that Ctrl-C interrupts."""
     import logging
 
     root, before = logging.getLogger(), logging.getLogger().level

@@ -1,13 +1,13 @@
-"""stdin, stdout and stderr as they may be: closed, full, a terminal that went away.
+"""stdin, stdout and stderr in any state: closed, full, a terminal that has disappeared.
 
 | closed by the caller | becomes | so that |
 |---|---|---|
 | stdin | an empty input | a question is not answered, and a producer has nothing to read |
-| stdout | a descriptor that refuses writes | what would be lost is an error, as of any tool |
+| stdout | a descriptor that refuses writes | lost output is an error, as of any tool |
 | stderr | nowhere | the work is done all the same |
 
-A closed descriptor would otherwise be the number of the next file that is opened, and what is
-printed would go into that file. What stderr does not take is dropped: there is nobody to tell.
+A closed descriptor would otherwise be the number of the next file that is opened, and output
+printed would go into that file. What stderr does not accept is dropped: it cannot be reported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MODES = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
 
 
 class _Dropping(io.TextIOWrapper):
-    """A text stream that drops what its file does not take."""
+    """A text stream that drops text that its file does not accept."""
 
     def write(self, text: str) -> int:
         """Write a text, or drop it."""
@@ -30,7 +30,7 @@ class _Dropping(io.TextIOWrapper):
             return len(text)
 
     def flush(self) -> None:
-        """Write what is buffered, or drop it."""
+        """Flush the buffered text, or drop it."""
         try:
             super().flush()
         except OSError:
@@ -38,7 +38,7 @@ class _Dropping(io.TextIOWrapper):
 
 
 def prepare_streams() -> None:
-    """Have all three standard streams be there; for the start of a process."""
+    """Open all three standard streams if they are closed; for the start of a process."""
     for number, mode in enumerate(_MODES):
         try:
             os.fstat(number)

@@ -1,4 +1,4 @@
-"""The states of partitions as the metadata store has them, if there is one that can be asked.
+"""The states of partitions in the metadata store, if one can be reached.
 
 That of the embedded cluster is found by itself; that of any other is a ZooKeeper which is named.
 """
@@ -27,14 +27,14 @@ class StoredState(NamedTuple):
 
 
 class StateNodes(NamedTuple):
-    """Where states are asked for; without an address there are none."""
+    """The address of the metadata store; without one there are no states."""
 
     address: str | None
     timeout_s: float
 
     @classmethod
     def of(cls, client: KafkaClient, zookeeper: str | None, timeout_s: float) -> StateNodes:
-        """Return the store that is named, or else the embedded cluster's if that is meant."""
+        """Return the named store, or else the embedded cluster's if that is selected."""
         return cls(zookeeper or _embedded_address(client), timeout_s)
 
     def read(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, StoredState]:
@@ -42,7 +42,7 @@ class StateNodes(NamedTuple):
         wanted = list(dict.fromkeys(partitions))
         if self.address is None or not wanted:
             return {}
-        # It brings kazoo, which takes longer than many an answer.
+        # It imports kazoo, which takes longer than many a response.
         from engine.znode.kazoo_reader import ZnodeReader
 
         found = {}
@@ -57,7 +57,7 @@ class StateNodes(NamedTuple):
         return found
 
     def require_answer(self) -> None:
-        """Have the store take part in a session; raises ZookeeperUnreachable if it does not."""
+        """Open a session of the store; raises ZookeeperUnreachable if that fails."""
         if self.address is None:
             return
         from engine.znode.kazoo_reader import ZnodeReader

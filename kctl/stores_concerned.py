@@ -42,7 +42,7 @@ def cluster_ids_of_store(parameters: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _ids_below(reader: ZnodeReader, path: str) -> Iterator[str]:
-    """Yield the nodes below one that hold the id of a cluster, none if it is not there."""
+    """Yield the nodes below one that hold the id of a cluster; none if it does not exist."""
     try:
         for node in reader.tree(path, None):
             if node.path.endswith(CLUSTER_ID):
@@ -59,5 +59,5 @@ def _id_at(reader: ZnodeReader, path: str) -> str | None:
     try:
         return decode_cluster_id(data, path)
     except ZnodeError:
-        # Damaged, and perhaps about to be corrected: it says nothing.
+        # Damaged, and perhaps about to be corrected: it has no cluster id.
         return None

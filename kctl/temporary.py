@@ -10,7 +10,7 @@ from engine.host.deferred_signals import signals_blocked
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[str]:
-    """Make a folder that is gone after the block, however often the command is interrupted."""
+    """Create a folder that is removed after the block, however often the command is interrupted."""
     import shutil
     import tempfile
 

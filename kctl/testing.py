@@ -1,4 +1,4 @@
-"""What the fixtures of `kctl.pytest_plugin` give to tests."""
+"""The objects that the fixtures of `kctl.pytest_plugin` give to tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options that say how queries and exports of log directories read keys and values."""
+"""The options on how queries and exports of log directories decode keys and values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCHEMAS_HELP = (
     "Decode by a folder of ID.avsc, ID.proto, ID.json; or all values by FILE.avsc,"
     " FILE.proto:Message."
 )
-#: A schema is asked for by the machine that plans, some dozens in all.
+#: Schemas are requested by the machine that plans, some dozens in all.
 _TIMEOUT_S = 30.0
 
 
@@ -61,7 +61,7 @@ def wanted_values(
 def decoding_of(
     wanted: WantedValues | None, ask: Callable[[str], QueryResult]
 ) -> ValueDecoding | None:
-    """Return the decoding; `ask` answers which schemas the logs name.
+    """Return the decoding; `ask` queries the schema ids that the logs contain.
 
     Errors: UnusableSchema, StorageError, HttpUnreachable, RegistryRefused, those of `ask`.
     """
@@ -80,6 +80,7 @@ def decoding_of(
 
 
 def _source(wanted: WantedValues) -> SchemaSource:
+    """Return the schemas of a folder, or those of a registry."""
     if wanted.schemas is not None:
         from engine.host.real import RealFiles
         from engine.schemas.folder import SchemaFolder
@@ -94,7 +95,7 @@ def _source(wanted: WantedValues) -> SchemaSource:
 
 
 class EmptyHashKey(EngineError):
-    """A file that hashes are keyed with holds nothing."""
+    """The key file of hashes is empty."""
 
     exit_code = 2
 

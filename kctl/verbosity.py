@@ -1,4 +1,4 @@
-"""`-v`: what a command that talks to a cluster tells of its own choices, on stderr.
+"""`-v`: the choices that a command that connects to a cluster has made, on stderr.
 
 Every command that takes `--bootstrap-server` or `--zookeeper`, and a time to wait for it, has the
 option; it is added here, so that none of them can be without it.
@@ -13,13 +13,13 @@ _TARGET_OPTIONS = ("--timeout", "--bootstrap-server"), ("--timeout", "--zookeepe
 
 
 class Verbosity:
-    """Whether this run of kctl was asked to tell its choices."""
+    """Whether this run of kctl prints its choices."""
 
     is_on = False
 
 
 def print_choice(what: str, address: str, source: str) -> None:
-    """Print what a command is about to talk to, and what decided that, if that was asked for."""
+    """Print the cluster that a command connects to, and the source of the choice, with -v."""
     if Verbosity.is_on:
         sys.stderr.write(f"{what}: {address} (by {source})\n")
 

@@ -37,7 +37,7 @@ Rules = dict[PatternFilter, list[AccessEntry]]
 
 _Op: Final = AclOperation
 _CLUSTER: Final = PatternFilter(AclResource.CLUSTER, CLUSTER_NAME, PatternType.LITERAL)
-#: The option of each kind of resource, in the order in which they are looked at.
+#: The option of each kind of resource, in the order of the checks.
 _RESOURCES: Final = (
     ("topic", AclResource.TOPIC),
     ("group", AclResource.GROUP),
@@ -83,6 +83,7 @@ def _merge(rules: Rules, others: Rules) -> None:
 
 
 def _producer_rules(given: GivenOptions) -> Rules:
+    """Return the rules of --producer on topics, transactional ids and, if idempotent, cluster."""
     on_topics = _entries(given, (_Op.WRITE, _Op.DESCRIBE, _Op.CREATE))
     on_ids = _entries(given, (_Op.WRITE, _Op.DESCRIBE))
     kinds = {AclResource.TOPIC: on_topics, AclResource.TRANSACTIONAL_ID: on_ids}

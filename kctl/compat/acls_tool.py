@@ -93,7 +93,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def run(call: ToolCall, given: GivenOptions) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     _check(given, call.release)
     call.admit(given.names(), ",".join(given.texts("bootstrap-server")))
     try:
@@ -171,7 +171,7 @@ def _add(call: ToolCall, rules: Rules, client: KafkaClient) -> None:
 
 
 def _without_present(call: ToolCall, client: KafkaClient, rules: Rules) -> Rules:
-    """Return the rules that are not there yet, and tell of the others. Source: 4.3.0."""
+    """Return the rules that do not exist yet, and report the others. Source: 4.3.0."""
     left: Rules = {}
     for pattern, entries in rules.items():
         present = {entry for _, entry in _described(client, pattern)}
@@ -211,7 +211,7 @@ def _remove(call: ToolCall, given: GivenOptions, client: KafkaClient) -> None:
 def _is_confirmed(
     call: ToolCall, given: GivenOptions, pattern: PatternFilter, entries: Sequence[AccessEntry]
 ) -> bool:
-    """Ask whether to remove rules; raises ToolFailure where nobody can be asked."""
+    """Confirm the removal of rules; raises ToolFailure without a terminal."""
     if given.has("force"):
         return True
     named = f"resource filter `{pattern_text(pattern)}`? (y/n)"

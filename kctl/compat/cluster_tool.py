@@ -58,7 +58,7 @@ def commands(release: Release) -> tuple[Command, ...]:
 def perform_command(
     wanted: GivenCommand, connect: Callable[[], KafkaClient], out: TextIO, err: TextIO
 ) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     try:
         with connect() as client:
             _act(client, wanted, out)
@@ -69,6 +69,7 @@ def perform_command(
 
 
 def _act(client: KafkaClient, wanted: GivenCommand, out: TextIO) -> None:
+    """Print the cluster's id or endpoints, or unregister a broker."""
     if wanted.command.name == "unregister":
         _unregister(client, wanted.given.number("id", 0), out)
     elif wanted.command.name == "list-endpoints":

@@ -150,6 +150,7 @@ def _check_settings(
     added: Mapping[str, str],
     deleted: Sequence[str],
 ) -> None:
+    """Refuse unknown loggers, deletion of keys not set, and brokers' sensitive keys left out."""
     kind, name = entity
     settings = {entry.name: entry for entry in settings_of(client, kind, name)}
     if kind == "broker-loggers":
@@ -240,6 +241,7 @@ def credential_of(mechanism_name: str, text: str) -> NewCredential:
 def _alter_quotas(
     client: KafkaClient, entities: Entities, added: Mapping[str, str], deleted: Sequence[str]
 ) -> None:
+    """Set and delete quotas of the entities; raises ConfigsRefused for malformed values."""
     found = next(iter(quotas_of(client, entities).values()), {})
     _need_all(deleted, found)
     changes: dict[str, float | None] = {}

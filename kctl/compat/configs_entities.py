@@ -1,4 +1,4 @@
-"""What the settings of a call of `kafka-configs` belong to.
+"""The entities whose settings a call of `kafka-configs` concerns.
 
 Source: ConfigCommandOptions.entityTypes, entityNames of 3.9.1 and 4.3.0.
 """
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from engine.errors import EngineError
 from kctl.compat.java_options import GivenOptions
 
-#: Options that name an entity, and those of defaults, with the types that they stand for.
+#: Options that name an entity, and those of defaults, with their types.
 NAME_FLAGS: Final = {
     "topic": "topics",
     "client": "clients",

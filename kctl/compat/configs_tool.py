@@ -1,10 +1,10 @@
 """`kafka-configs`: its options, which go together, and how it ends.
 
-What the tool itself refuses is a sentence on stderr; any other failure is named by the words of
+A refusal by the tool itself is a sentence on stderr; any other failure is named by the words of
 the call, and its trace follows.
 
 Source: ConfigCommand.main, ConfigCommandOptions.checkArgs of 3.9.1 and 4.3.0.
-Differs: nothing is asked of ZooKeeper; a host name of --ip is not resolved.
+Differs: no request goes to ZooKeeper; a host name of --ip is not resolved.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def check_options(given: GivenOptions) -> Entities:
-    """Return the entities that are meant; raises OptionsRefused, ConfigsRefused."""
+    """Return the entities of the call; raises OptionsRefused, ConfigsRefused."""
     if given.has("alter") == given.has("describe"):
         raise refused("Command must include exactly one action: --describe, --alter")
     exclude(given, "describe", ("add-config", "delete-config"))
@@ -105,6 +105,7 @@ def check_options(given: GivenOptions) -> Entities:
 
 
 def _check_types(given: GivenOptions) -> None:
+    """Refuse repeated, unknown, missing or combined entity types; raises ConfigsRefused."""
     types = entity_types(given)
     twice = [kind for index, kind in enumerate(types) if kind in types[:index]]
     if twice:
@@ -134,6 +135,7 @@ def _check_types(given: GivenOptions) -> None:
 
 
 def _check_servers(given: GivenOptions) -> None:
+    """Refuse all but one of the server options; raises ConfigsRefused with the release's text."""
     count = sum(map(given.has, (*_SERVERS, "zookeeper")))
     if given.is_four:
         if count == 0:
@@ -164,6 +166,7 @@ def _check_servers(given: GivenOptions) -> None:
 
 
 def _check_names(given: GivenOptions, entities: Entities) -> None:
+    """Refuse entity names that are malformed, or missing where --describe needs one."""
     head = entities.types[0]
     if entities.has_name and {"brokers", "broker-loggers"} & set(entities.types):
         for option in ("entity-name", "broker", "broker-logger"):
@@ -196,6 +199,7 @@ def _is_address(text: str) -> bool:
 
 
 def _check_alter(given: GivenOptions, entities: Entities) -> None:
+    """Refuse --alter without an entity or without a change; raises ConfigsRefused."""
     if set(_MAY_BE_DEFAULT) & set(entities.types):
         if not entities.names:
             raise ConfigsRefused(
@@ -223,7 +227,7 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     try:
         if given.has("alter") and len(entities.types) != len(entities.names):
             raise ConfigsRefused("An entity name must be specified for every entity type")

@@ -114,7 +114,7 @@ def _configured_groups(client: KafkaClient) -> list[str]:
 
 
 def _is_there(client: KafkaClient, kind: str, name: str) -> bool:
-    """Return whether there is such an entity, or settings of it. Source: 4.3.0."""
+    """Return whether the entity exists, or has settings. Source: 4.3.0."""
     if kind == "topics":
         try:
             check_name(name)
@@ -133,6 +133,7 @@ def _is_there(client: KafkaClient, kind: str, name: str) -> bool:
 def _print_resource(
     client: KafkaClient, kind: str, name: str, *, is_all: bool, out: TextIO
 ) -> None:
+    """Print the settings of one entity, of the default entity if the name is empty."""
     if name:
         out.write(f"{'All' if is_all else 'Dynamic'} configs for {kind[:-1]} {name} are:\n")
     else:
@@ -153,7 +154,7 @@ def _shown(value: str | None) -> str:
 def settings_of(
     client: KafkaClient, kind: str, name: str, *, is_all: bool = False
 ) -> list[ConfigEntry]:
-    """Return what is set for an entity, or all that holds, by name; raises ToolFailure."""
+    """Return the settings made for an entity, or all in effect, by name; raises ToolFailure."""
     resource_type, source = _RESOURCES[kind]
     if kind in ("brokers", "broker-loggers") and name and not is_java_number(name):
         message = f"The entity name for {kind} must be a valid integer broker id, found: {name}"
@@ -202,6 +203,7 @@ def _print_quotas(entity: QuotaEntity, quotas: dict[str, float], out: TextIO) ->
 
 
 def _print_credentials(client: KafkaClient, entities: Entities, out: TextIO) -> None:
+    """Print each user's SCRAM iterations; a user without credentials gets no line."""
     with admin_call("describeUserScramCredentials"):
         found = describe_credentials(client, entities.names)
     for user, credentials in found.items():

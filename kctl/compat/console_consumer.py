@@ -1,7 +1,7 @@
 """`kafka-console-consumer`: prints records of a topic, of a partition, of topics by pattern.
 
-1. Options are checked; the properties of consumer and formatter are put together.
-2. Records are printed until there were enough, none came for --timeout-ms, or a signal comes.
+1. Options are checked; the properties of consumer and formatter are assembled.
+2. Records are printed until --max-messages, --timeout-ms without one, or a signal.
 3. A time-out is logged as an error, and the tool ends with 0.
 4. The consumer is closed: a group learns which records were printed, not which were fetched.
 
@@ -50,7 +50,7 @@ from kctl.interrupts import HeldInterrupts, deferred_interrupts
 SUMMARY = "Prints the records of topics."
 _LOGGER: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 _FORMATTER: Final = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
-#: What 3.9.1 still takes for its formatters, with a warning.
+#: Old names of formatters that 3.9.1 still accepts, with a warning.
 _OLD_PACKAGE: Final = "kafka.tools."
 _OLD_NAMES: Final = ("DefaultMessageFormatter", "LoggingMessageFormatter", "NoOpMessageFormatter")
 _POINTS: Final = {"earliest": EARLIEST, "latest": LATEST}
@@ -117,6 +117,7 @@ def _group_source(
 
 
 def _formatter(call: ToolCall, given: GivenOptions) -> Formatter:
+    """Return the formatter named, a warning printed where its name is the older one."""
     name = given.text("formatter") or _FORMATTER
     bare = name.removeprefix(_OLD_PACKAGE)
     if not call.is_four and name.startswith(_OLD_PACKAGE) and bare in _OLD_NAMES:
@@ -165,7 +166,7 @@ class _Printing:
         self._last_ms = 0
 
     def start(self, now_ms: int) -> None:
-        """Begin to wait for the first record."""
+        """Start the wait for the first record."""
         self._last_ms = now_ms
 
     @property
@@ -257,7 +258,7 @@ class _Stopped(Exception):
 def _print_until_done(
     printing: _Printing, source: Source, client: KafkaClient, interrupts: HeldInterrupts
 ) -> None:
-
+    """Poll and print records until the run is done; raises _Stopped after the timeout."""
     while not printing.is_done:
         left_ms = printing.time_left_ms(client.clock.monotonic_ms())
         if left_ms == 0:
@@ -271,7 +272,7 @@ def _print_until_done(
 
 
 def _polled(source: Source, client: KafkaClient, wait_ms: int) -> list[ConsumedRecords]:
-    """Return records that have come; brokers that are not there are waited for."""
+    """Return the records that have arrived; unreachable brokers are waited for."""
     try:
         return source.poll(wait_ms)
     except (Unreachable, TimedOut):
@@ -282,7 +283,7 @@ def _polled(source: Source, client: KafkaClient, wait_ms: int) -> list[ConsumedR
 
 
 def _close(source: Source) -> None:
-    """Close the source; a coordinator that is not there learns nothing."""
+    """Close the source; an unreachable coordinator is not informed."""
     from contextlib import suppress
 
     with suppress(EngineError):

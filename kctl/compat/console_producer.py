@@ -1,7 +1,7 @@
 """`kafka-console-producer`: lines of standard input become records.
 
-A record that is not stored is logged, and the tool goes on and ends with 0; a line that does not
-fit ends it with 1, and what was read before is sent.
+A record that is not stored is logged, and the tool continues and ends with 0; a line that does not
+fit ends it with 1, and records read before are sent.
 
 Source: ConsoleProducer of 3.9.1 and 4.3.0.
 """
@@ -97,7 +97,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def run(call: ToolCall, given: GivenOptions) -> int:
-    """Produce what is read; returns the exit code."""
+    """Produce the records of stdin; returns the exit code."""
     if not given.has("bootstrap-server") and not given.has("broker-list") and not call.is_four:
         raise OptionsRefused("Missing required option(s) [bootstrap-server]")
     require(given, "topic")
@@ -127,7 +127,7 @@ def run(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _check_renamed(given: GivenOptions) -> None:
-    """Raise OptionsRefused for an option beside its older name. Source: 4.3.0."""
+    """Raise OptionsRefused for an option together with its older name. Source: 4.3.0."""
     for old, new in (
         ("property", "reader-property"),
         ("producer-property", "command-property"),
@@ -138,6 +138,7 @@ def _check_renamed(given: GivenOptions) -> None:
 
 
 def _warn_of_old_names(call: ToolCall, given: GivenOptions) -> None:
+    """Warn of options whose names release 4 deprecates."""
     for old, new in (
         ("property", "reader-property"),
         ("producer-property", "command-property"),
@@ -156,6 +157,7 @@ def _warn_of_old_names(call: ToolCall, given: GivenOptions) -> None:
 
 
 def _producer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
+    """Return the producer's properties: file, then pairs, then options of their names."""
     path = given.text("command-config") or given.text("producer.config")
     words = [*given.texts("producer-property"), *given.texts("command-property")]
     found = {"client.id": "console-producer", **call.properties(path), **pairs_of(words)}
@@ -216,6 +218,7 @@ def _produce(
     interrupts: HeldInterrupts,
     failures: _Failures,
 ) -> int:
+    """Send each line of stdin until its end, with a prompt at a console; return the exit code."""
     is_console = call.stdin.isatty() and call.out.isatty()
     try:
         _prompt(call, is_console=is_console)

@@ -204,7 +204,7 @@ class _Measured:
         return self._client.clock.wall_ms()
 
     def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        """Take the time between giving partitions up and getting others."""
+        """Add the time between the revocation of partitions and the new assignment."""
         if not partitions:
             self._join_began_ms = self._now_ms()
             return
@@ -213,7 +213,7 @@ class _Measured:
         self._join_ms_of_interval += elapsed_ms
 
     def consume(self, source: GroupSource) -> None:
-        """Consume until there were enough records, or none for too long."""
+        """Consume until the requested number of records, or the timeout without any."""
         last_ms = now_ms = self._now_ms()
         while self._count < self._wanted and now_ms - last_ms <= self._timeout_ms:
             try:
@@ -245,6 +245,7 @@ class _Measured:
         return self._count > before
 
     def _print_interval(self, now_ms: int) -> None:
+        """Print the figures since the last interval; a time of 0 is the id of the one thread."""
         count, size, began_ms = self._reported
         elapsed_ms = now_ms - began_ms
         fetch_ms = elapsed_ms - self._join_ms_of_interval

@@ -1,4 +1,4 @@
-"""`kafka-dump-log`: what is in the files of a log; the work is that of `kctl dump-log`.
+"""`kafka-dump-log`: the contents of log files; `kctl dump-log` does the work.
 
 Source: DumpLogSegments of 3.9.1 and 4.3.0.
 """

@@ -1,4 +1,4 @@
-"""`kafka-leader-election`: its options, which go together, and what it prints.
+"""`kafka-leader-election`: its options, their valid combinations, and its output.
 
 Source: LeaderElectionCommand of 3.9.1.
 """
@@ -65,7 +65,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def check_options(given: GivenOptions) -> str:
-    """Return the name of the election that is asked for; raises OptionsRefused, ToolFailure."""
+    """Return the requested kind of election; raises OptionsRefused, ToolFailure."""
     missing = [name for name in ("bootstrap-server", _TYPE) if not given.has(name)]
     if missing:
         _refuse(f"Missing required option(s): {', '.join(missing)}")
@@ -93,7 +93,7 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Have leaders elected and print what came of it; returns the exit code."""
+    """Elect leaders and print the results; returns the exit code."""
     if given.is_four and given.has("admin.config"):
         out.write(
             "Option --admin.config has been deprecated and will be removed in a future version. "
@@ -121,7 +121,7 @@ def _partitions(given: GivenOptions, files: Files) -> list[TopicPartition] | Non
     try:
         text = read_text(files, given.needed(_FILE))
     except ToolFailure as failure:
-        # The tool wraps what keeps it from its file.
+        # The tool wraps the exception of its file.
         wrapped = f"{failure.java_class}: {failure}"
         raise ToolFailure("java.lang.RuntimeException", wrapped, wrapped) from failure
     return read_partitions(text)
@@ -154,6 +154,7 @@ def _elect(
     partitions: Sequence[TopicPartition] | None,
     out: TextIO,
 ) -> None:
+    """Elect leaders and print the results; raises ToolFailure if an election failed."""
     try:
         results = elect_leaders(client, election, partitions)
     except (ApiError, TimedOut) as error:

@@ -28,7 +28,7 @@ _KNOWN: Final = {Release.V3_9: range(4, 22), Release.V4_3: range(7, 32)}
 _STABLE: Final = {Release.V3_9: 21, Release.V4_3: STABLE_METADATA_LEVEL}
 _QUORUM: Final = "kraft.version"
 
-#: Releases before there were quorums, and the last of their versions of metadata.
+#: Releases without quorums, and the last of their metadata versions.
 _BEFORE_QUORUMS: Final = {
     "1.0": 0,
     "1.1": 0,
@@ -55,6 +55,7 @@ def level_named(text: str, release: Release) -> int:
 
 
 def _refuse(text: str, release: Release) -> NoReturn:
+    """Raise TerseFailure for an unknown metadata.version, with the release's text."""
     supported = ", ".join(
         name for name in METADATA_NAMES if METADATA_LEVELS[name] in _KNOWN[release]
     )
@@ -77,7 +78,7 @@ def mapping_lines(text: str | None) -> list[str]:
 
 
 def dependency_lines(name: str, level: int) -> list[str]:
-    """Return what a level of a feature requires; raises TerseFailure. Source: 4.3.0."""
+    """Return the requirements of a feature's level; raises TerseFailure. Source: 4.3.0."""
     if name == METADATA:
         if level not in _KNOWN[Release.V4_3]:
             raise TerseFailure(f"Unknown metadata.version {level}")
@@ -165,7 +166,7 @@ def _first_metadata(release_text: str | None, wanted: Mapping[str, int], release
 
 
 def _too_old(release_text: str) -> EngineError:
-    """Return why 3.9.1 formats for no such release."""
+    """Return the refusal of 3.9.1 to format for such a release."""
     if release_text in _NO_BOOTSTRAP:
         return ToolFailure(
             "java.lang.RuntimeException",

@@ -74,7 +74,7 @@ def help_code(release: Release) -> int:
 
 
 def run_command(call: ToolCall, wanted: GivenCommand) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     name, given = wanted.command.name, wanted.given
     try:
         if name == "version-mapping":
@@ -105,6 +105,7 @@ def _print_dependencies(call: ToolCall, given: GivenOptions) -> None:
 
 
 def _describe(call: ToolCall, given: GivenOptions) -> None:
+    """Print each feature's supported range and finalized level, 0 for none."""
     servers = server_of(given)
     call.admit(["describe", *given.names()], servers)
     with call.client(servers, call.properties(given.text("command-config"))) as client:
@@ -142,6 +143,7 @@ def _level_text(name: str, level: int) -> str:
 
 
 def _update(call: ToolCall, name: str, given: GivenOptions) -> None:
+    """Change levels of features, print each result; raises TerseFailure if one failed."""
     servers = server_of(given)
     updates = _updates(name, given, call.release)
     if not updates:
@@ -156,7 +158,7 @@ def _update(call: ToolCall, name: str, given: GivenOptions) -> None:
         except NoCommonVersion as error:
             raise TerseFailure("The node does not support UPDATE_FEATURES") from error
         except (Unreachable, TimedOut):
-            # As Java's client tells of each future.
+            # As Java's client reports for each future.
             lost = ToolFailure(TIMEOUT, _NO_NODE)
             results = dict.fromkeys((update.feature for update in updates), lost)
         except EngineError as error:
@@ -169,7 +171,7 @@ def _update(call: ToolCall, name: str, given: GivenOptions) -> None:
 
 
 def _updates(name: str, given: GivenOptions, release: Release) -> list[FeatureUpdate]:
-    """Return what is to change; raises TerseFailure."""
+    """Return the requested updates; raises TerseFailure."""
     change = FeatureChange.UPGRADE
     if name != "upgrade":
         is_unsafe = given.has("unsafe")

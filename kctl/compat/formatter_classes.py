@@ -10,7 +10,7 @@ from kctl.compat.record_formatters import DefaultFormatter, Formatter, no_op
 from kctl.compat.releases import Release
 
 _PACKAGE: Final = "org.apache.kafka.tools.consumer."
-#: Formatters of the records of coordinators, and what they show.
+#: Formatters of the records of coordinators, and the records that they show.
 _INTERNAL: Final = {
     "OffsetsMessageFormatter": "offsets",
     "GroupMetadataMessageFormatter": "groups",

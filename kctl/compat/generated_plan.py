@@ -1,4 +1,4 @@
-"""What --generate proposes: all replicas of topics placed again, each topic from a random start.
+"""The proposal of --generate: all replicas of topics placed again, each topic from a random start.
 
 Source: ReassignPartitionsCommand.calculateAssignment, AdminUtils.assignReplicasToBrokers of 3.9.1.
 """

@@ -1,4 +1,4 @@
-"""What `kafka-consumer-groups` asks of a cluster, and how a failed answer reads in Java's words.
+"""Requests of `kafka-consumer-groups` to a cluster, and failed responses as Java prints them.
 
 An admin client's failure comes wrapped: once by the future that was waited for, once more where the
 tool makes a runtime exception of it (`Waits.TWICE`).
@@ -47,7 +47,7 @@ class Waits(Enum):
 
 
 def cause_text(error: EngineError, call: str) -> str:
-    """Return what Java prints of an admin call's failure."""
+    """Return the text that Java prints for an admin call's failure."""
     if isinstance(error, TimedOut | Unreachable):
         return f"{_TIMEOUT}: Timed out waiting for a node assignment. Call: {call}"
     return java_text(error)
@@ -98,7 +98,7 @@ def descriptions(
 
 
 def committed(client: KafkaClient, group_id: str) -> dict[TopicPartition, int]:
-    """Return what a group committed; raises ToolFailure."""
+    """Return the committed offsets of a group; raises ToolFailure."""
     try:
         return committed_offsets(client, group_id)
     except EngineError as error:
@@ -106,7 +106,7 @@ def committed(client: KafkaClient, group_id: str) -> dict[TopicPartition, int]:
 
 
 def committed_views(client: KafkaClient, group_id: str) -> dict[TopicPartition, CommitView]:
-    """Return what a group committed, with leader epochs; raises ToolFailure."""
+    """Return the committed offsets of a group, with leader epochs; raises ToolFailure."""
     try:
         return commits(client, group_id)
     except EngineError as error:
@@ -132,7 +132,7 @@ def offsets_at(
 ) -> dict[TopicPartition, int]:
     """Return the offsets of times, -1 where there is none; raises ToolFailure.
 
-    A partition that nobody knows is asked for until the time is up, as Kafka's client does.
+    Unknown partitions are requested again until the timeout, as by Kafka's client.
     """
     deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
     attempts = 0

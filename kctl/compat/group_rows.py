@@ -1,4 +1,4 @@
-"""What the tables of `kafka-consumer-groups --describe` are made of, in both releases.
+"""The rows of the tables of `kafka-consumer-groups --describe`, in both releases.
 
 Source: ConsumerGroupCommand.collectGroupsOffsets, shouldPrintMemberState of 3.9.1 and 4.3.0.
 """
@@ -51,7 +51,7 @@ class OffsetRow(NamedTuple):
 
 
 def has_rows(group: GroupDescription, row_count: int, out: TextIO, err: TextIO) -> bool:
-    """Print what a group's state means for the table; return whether there is one."""
+    """Print the note on a group's state; return whether its table has rows. Raises ToolFailure."""
     if group.state == "Dead":
         out.write(f"\nError: Consumer group '{group.group_id}' does not exist.\n")
         return False

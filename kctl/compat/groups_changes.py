@@ -41,7 +41,7 @@ _PARTITION_ERRORS = (
 
 
 def delete_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Delete groups and print what became of each; raises ToolFailure."""
+    """Delete groups and print the result of each; raises ToolFailure."""
     if given.has("all-groups"):
         group_ids: Sequence[str] = [group.group_id for group in consumer_groups(client)]
     else:
@@ -66,7 +66,7 @@ def delete_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> N
 
 
 def delete_offsets_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Remove what a group committed for topics, and print it for each partition.
+    """Remove a group's committed offsets of topics, and print the result for each partition.
 
     Raises ToolFailure, OptionsRefused.
     """
@@ -100,7 +100,7 @@ def delete_offsets_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> 
 def _print_deleted_4(
     group_id: str, code: int, results: dict[TopicPartition, str | None], out: TextIO
 ) -> None:
-    """Print what became of the offsets, as 4.3.0 does."""
+    """Print the results of the deletion of offsets, as 4.3.0 does."""
     if code == NONE:
         out.write(f"Request succeeded for deleting offsets from group {group_id}.\n")
     elif code in _PARTITION_ERRORS:
@@ -126,7 +126,7 @@ def _cause(error: EngineError) -> str:
 def _partitions(
     client: KafkaClient, topics: Iterable[str], results: dict[TopicPartition, str | None]
 ) -> list[TopicPartition]:
-    """Return the partitions that are named; a topic that is not there goes to the results."""
+    """Return the named partitions; an unknown topic is added to the results."""
     topics = list(topics)
     named = [partition for topic in topics if ":" in topic for partition in partitions_in(topic)]
     whole = topic_partitions(client, [topic for topic in topics if ":" not in topic])
@@ -159,6 +159,7 @@ def _partition(word: str, text: str) -> int:
 
 
 def _meaning(code: int, group_id: str) -> str:
+    """Return the tool's sentence for the error code of a deletion of offsets."""
     if code == INVALID_GROUP_ID:
         return f"'{group_id}' is not valid."
     if code == GROUP_ID_NOT_FOUND:

@@ -34,7 +34,7 @@ _UNQUOTED_LENGTH_MAX: Final = 24
 
 
 class _RecordKind(NamedTuple):
-    """What a line holds, as Kafka's class of it names the fields."""
+    """The fields of a line, as Kafka's class of it names them."""
 
     class_name: str
     fields: tuple[str, ...]
@@ -74,6 +74,7 @@ def read_plan(text: str, group_ids: Sequence[str], err: TextIO) -> ResetPlan:
 
 
 def _read_line(line: str, kind: _RecordKind) -> _Line:
+    """Return one line of a CSV file of offsets; raises ToolFailure with Jackson's texts."""
     if not line.strip():
         raise _refused(
             "databind.exc.MismatchedInputException",
@@ -103,6 +104,7 @@ def _read_line(line: str, kind: _RecordKind) -> _Line:
 
 
 def _whole(text: str, name: str, kind: _RecordKind, texts: Sequence[str]) -> int:
+    """Return a whole number of an int or long field; 0 for blank text, as Jackson does."""
     type_name, bits = _BITS[name]
     if not text.strip():
         return 0

@@ -1,8 +1,8 @@
 """`kafka-consumer-groups --reset-offsets`: which partitions, to which offsets, and the table.
 
-1. Each group is described; one with members is refused, the others go on.
+1. Each group is described; one with members is refused, the others are processed.
 2. Its partitions are those of --topic, of --all-topics, or of the file.
-3. Their new offsets come from the scenario; some are brought within what the log has.
+3. Their new offsets come from the scenario; some are limited to the range of the log.
 4. With --execute they are committed.
 5. The table, or CSV, shows all groups.
 
@@ -163,6 +163,7 @@ class OffsetReset:
         return []
 
     def _named_partitions(self) -> list[TopicPartition]:
+        """Return the partitions that --topic names, all of a topic without `:`."""
         topics = self._given.texts("topic")
         named = [key for topic in topics if ":" in topic for key in partitions_in(topic)]
         try:
@@ -197,6 +198,7 @@ class OffsetReset:
     def _offsets(
         self, group_id: str, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
+        """Return each partition's new offset by the scenario; raises OptionsRefused without one."""
         given, client = self._given, self._client
         if given.has("to-offset"):
             _refuse_repeated(partitions, given.number("to-offset", 0))
@@ -225,7 +227,7 @@ class OffsetReset:
         raise OptionsRefused(message, shows_usage=True)
 
     def _within_log(self, requested: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return offsets, each brought within what its log has."""
+        """Return offsets, each limited to the range of its log."""
         starts = start_offsets(self._client, requested.keys())
         ends = end_offsets(self._client, requested.keys())
         offsets = {}
@@ -278,11 +280,12 @@ class OffsetReset:
         return {**known, **end_offsets(self._client, left)}
 
     def _from_file(self, group_id: str) -> dict[TopicPartition, int]:
+        """Return the offsets that the file of --from-file has for the group, within their logs."""
         path = self._given.needed("from-file")
         try:
             text = read_text(self._files, path)
         except ToolFailure as error:
-            # The tool wraps what keeps it from its file.
+            # The tool wraps the exception of its file.
             message = f"{error.java_class}: {error}"
             raise ToolFailure("java.lang.RuntimeException", message, message) from error
         plan = read_plan(text, list(self._given.texts("group")), self._err)

@@ -124,7 +124,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 def check_options(given: GivenOptions) -> str:
     """Return the action that is requested; raises OptionsRefused."""
     if given.has("validate-regex"):
-        # What brokers take is RE2's language, and the messages are those of its Java port.
+        # Brokers use RE2's syntax, and the messages are those of its Java port.
         raise OptionsRefused("--validate-regex is not served; --bootstrap-server is")
     if not given.has("bootstrap-server"):
         raise _refused('Missing required argument "[bootstrap-server]"')
@@ -200,7 +200,7 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Do what is requested and print it; returns the exit code. Raises OptionsRefused."""
+    """Perform the request and print the results; returns the exit code. Raises OptionsRefused."""
     try:
         with _client(connect) as client:
             given.number("timeout", 0)

@@ -134,6 +134,7 @@ def describe_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO, er
 def _print_offsets(
     group: GroupDescription, rows: Sequence[OffsetRow], out: TextIO, err: TextIO
 ) -> None:
+    """Print the table of offsets in the layout of release 3."""
     if not has_rows(group, len(rows), out, err):
         return
     group_width = width_of(row.group for row in rows)
@@ -147,6 +148,7 @@ def _print_offsets(
 
 
 def _print_members(group: GroupDescription, out: TextIO, err: TextIO, *, is_verbose: bool) -> None:
+    """Print the table of members in the layout of release 3; instance ids only if one is set."""
     members: Sequence[MemberView] = group.members
     # The header is printed also where there are no rows.
     measured = members if has_rows(group, len(members), out, err) else ()
@@ -192,6 +194,7 @@ def _assignment_text(member: MemberView) -> str:
 
 
 def _print_state(client: KafkaClient, group: GroupDescription, out: TextIO, err: TextIO) -> None:
+    """Print the group's state and coordinator in the layout of release 3."""
     if not has_rows(group, 1, out, err):
         return
     named = coordinator_text(client, group.group_id)

@@ -58,6 +58,7 @@ def _print_offsets(
     *,
     is_verbose: bool,
 ) -> None:
+    """Print the table of offsets in the layout of release 4; leader epochs only if verbose."""
     if not has_rows(group, len(rows), out, err):
         return
     header = ["GROUP", "TOPIC", "PARTITION", "LEADER-EPOCH", "CURRENT-OFFSET", "LOG-END-OFFSET"]
@@ -84,6 +85,7 @@ def _offset_cells(row: OffsetRow) -> list[str]:
 
 
 def _print_members(group: GroupDescription, out: TextIO, err: TextIO, *, is_verbose: bool) -> None:
+    """Print the table of members in the layout of release 4; epochs and assignments if verbose."""
     members = group.members
     # The header is printed also where there are no rows.
     measured = members if has_rows(group, len(members), out, err) else ()
@@ -146,6 +148,7 @@ def _print_state(
     *,
     is_verbose: bool,
 ) -> None:
+    """Print the group's state in the layout of release 4; its epochs only if verbose."""
     if not has_rows(group, 1, out, err):
         return
     header = ["GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE"]

@@ -12,7 +12,7 @@ from kctl.compat.tools import TOOLS
 
 
 class ScriptInTheWay(EngineError):
-    """A file that kctl did not write stands where a script would go."""
+    """A file that kctl did not write has the path of a script to be written."""
 
     hint = "choose an empty directory, or add --force to replace it"
 
@@ -33,7 +33,7 @@ _MARK = "# Written by kctl compat install."
 
 
 def script_of(tool: str, release: Release) -> str:
-    """Return a script that runs a tool of ours with the interpreter that runs this."""
+    """Return a script that runs kctl's tool with the present interpreter."""
     python = shlex.quote(sys.executable)
     words = tool if release is Release.V3_9 else f"{tool} --kafka-version {release.value}"
     return f'#!/bin/sh\n{_MARK}\nexec {python} -m kctl compat {words} "$@"\n'

@@ -64,6 +64,6 @@ class InternalFormatter:
         return {"version": version, "data": data}
 
     def _node(self, name: str, raw: bytes, version: int) -> JsonNode:
-        """Return a message behind its int16; what is left after it does not count."""
+        """Return a message after its int16 version; bytes after the message are ignored."""
         message = message_codec(name, version, self._release).decode_at(raw, _INT16.size)[0]
         return json_node(message, version)

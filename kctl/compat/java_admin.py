@@ -14,14 +14,14 @@ from engine.errors import ApiError, EngineError
 from kctl.compat.java_failures import ToolFailure, java_class, message_of
 
 TIMEOUT: Final = "org.apache.kafka.common.errors.TimeoutException"
-#: What Java's client says of a topic without a name.
+#: Message of Java's client for a topic without a name.
 UNNAMED_TOPIC: Final = "The given topic name '' cannot be represented in a request."
 ILLEGAL_ARGUMENT: Final = "java.lang.IllegalArgumentException"
 _EXECUTION: Final = "java.util.concurrent.ExecutionException"
 
 
 def admin_failure(error: EngineError, call: str) -> EngineError:
-    """Return the exception of an admin call's future; what is none of its errors is itself."""
+    """Return the exception of an admin call's future; other exceptions are returned unchanged."""
     if isinstance(error, TimedOut | Unreachable):
         return ToolFailure(TIMEOUT, f"Timed out waiting for a node assignment. Call: {call}")
     if isinstance(error, ApiError):
@@ -39,7 +39,7 @@ def admin_call(name: str) -> Iterator[None]:
 
 
 def gave_up(call: str, now_ms: int, attempts: int) -> str:
-    """Return the words of Java's client for a call that was tried until its time was up."""
+    """Return the message of Java's client for a call that was tried until its timeout."""
     return (
         f"Call(callName={call}, deadlineMs={now_ms}, tries={attempts}, nextAllowedTryMs={now_ms}) "
         f"timed out at {now_ms} after {attempts} attempt(s)"

@@ -63,20 +63,20 @@ class Command(NamedTuple):
     one_of: tuple[str, ...] = ()
 
 
-#: What the tools have that print their version before a command.
+#: The options of tools that print their version before a command.
 VERSION_OPTION = CommandOption("version", "v", "Print the version.", takes=Takes.NOTHING)
 
 
 class HelpRequested(EngineError):
-    """The message is the help that a call asked for."""
+    """A call requests the help, which is the message."""
 
 
 class VersionRequested(EngineError):
-    """A call asks for the version that is followed."""
+    """A call requests the version of the release that kctl follows."""
 
 
 class CommandRefused(EngineError):
-    """The words of a call do not fit its command; the message is the usage and what is wrong."""
+    """The arguments of a call do not fit its command; the message is the usage and the error."""
 
     def __init__(self, message: str, help_text: str = "") -> None:
         super().__init__(message)
@@ -158,7 +158,7 @@ class _Reader:
         self.check()
 
     def read_options(self, words: Sequence[str], *, stops_at_a_word: bool = False) -> Sequence[str]:
-        """Read options, up to the first word that is none if so asked; returns the rest."""
+        """Read options, on request up to the first other word; returns the remaining words."""
         left = list(reversed(words))
         while left:
             word = left.pop()
@@ -173,7 +173,7 @@ class _Reader:
         return ()
 
     def _values(self, option: CommandOption, joined: str | None, left: list[str]) -> list[str]:
-        """Return the values of an option, taken from the words behind it."""
+        """Return the values of an option, taken from the words after it."""
         if option.takes is Takes.NOTHING:
             return []
         if joined is None and (not left or _resembles_an_option(left[-1])):
@@ -184,6 +184,7 @@ class _Reader:
         return values
 
     def _option(self, word: str) -> tuple[CommandOption, str | None]:
+        """Return the option of an argument and the value joined to it; accepts unique prefixes."""
         name, is_joined, joined = word.partition("=")
         for option in self._command.options:
             if name in (f"--{option.name}", f"-{option.short}"):
@@ -199,6 +200,7 @@ class _Reader:
         return self.refuse(f"unrecognized arguments: '{word}'")
 
     def _take(self, option: CommandOption, values: list[str]) -> None:
+        """Store an option's values; refuse excluded options, non-numbers, unknown choices."""
         one_of = self._command.one_of if option.name in self._command.one_of else ()
         for other in one_of:
             if other != option.name and other in self.values:
@@ -221,7 +223,7 @@ class _Reader:
         self.values[option.name] = values
 
     def check(self) -> None:
-        """Raise CommandRefused unless all is there that is needed."""
+        """Raise CommandRefused unless all required options are given."""
         for option in self._command.options:
             if option.is_required and option.name not in self.values:
                 self.refuse(f"argument {option.shown} is required")

@@ -1,17 +1,17 @@
-"""The consumer that properties of Java's ask for: of one partition, or in a group.
+"""The consumer that Java's properties configure: of one partition, or in a group.
 
 | property | here |
 |---|---|
-| `auto.offset.reset`, `isolation.level` | as there |
-| `enable.auto.commit`, `auto.commit.interval.ms` | as there |
-| `fetch.max.bytes`, `fetch.max.wait.ms`, `max.partition.fetch.bytes` | as there |
-| `group.instance.id`, `session.timeout.ms`, `heartbeat.interval.ms` | as there |
-| `max.poll.interval.ms` | as there |
-| `partition.assignment.strategy`, `client.rack`, `metadata.max.age.ms` | as there |
-| `group.protocol`, `group.remote.assignor` | as there |
+| `auto.offset.reset`, `isolation.level` | as in Java |
+| `enable.auto.commit`, `auto.commit.interval.ms` | as in Java |
+| `fetch.max.bytes`, `fetch.max.wait.ms`, `max.partition.fetch.bytes` | as in Java |
+| `group.instance.id`, `session.timeout.ms`, `heartbeat.interval.ms` | as in Java |
+| `max.poll.interval.ms` | as in Java |
+| `partition.assignment.strategy`, `client.rack`, `metadata.max.age.ms` | as in Java |
+| `group.protocol`, `group.remote.assignor` | as in Java |
 
-Every other changes nothing here. An offset that a partition does not have any more is reset as
-`auto.offset.reset` says; a partition that is not there is waited for.
+Every other has no effect. An offset that a partition does not have any more is reset as
+`auto.offset.reset` defines; a partition that does not exist is waited for.
 
 Source: KafkaConsumer, OffsetFetcher.resetPositionsIfNeeded of 3.9.1.
 """
@@ -89,16 +89,16 @@ class Source(Protocol):
         ...
 
     def processed(self, partition: TopicPartition, next_offset: int) -> None:
-        """Take note that of the last poll only records below an offset were used."""
+        """Note that of the last poll only records below an offset were used."""
         ...
 
     def close(self) -> None:
-        """Commit what was used, and leave."""
+        """Commit the offsets of used records, and leave."""
         ...
 
 
 class PartitionSource:
-    """Records of partitions from offsets on; `EARLIEST` and `LATEST` are looked up."""
+    """Records of partitions from offsets on; `EARLIEST` and `LATEST` are resolved first."""
 
     def __init__(
         self, client: KafkaClient, starts: Mapping[TopicPartition, int], settings: ConsumerSettings
@@ -111,11 +111,11 @@ class PartitionSource:
 
     @property
     def is_placed(self) -> bool:
-        """Return whether it is known of each partition where to read."""
+        """Return whether each partition has a position."""
         return not self._unresolved
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
-        """Return records that have come, as `Source` says."""
+        """Return the records that have arrived; as `Source.poll`."""
         self._resolve()
         if not self._fetcher.partitions:
             self._client.links.pause(timeout_ms)
@@ -133,6 +133,7 @@ class PartitionSource:
         """Do nothing: there is no group to leave."""
 
     def _resolve(self) -> None:
+        """List offsets of partitions without a position and seek to them; raise lasting errors."""
         if not self._unresolved:
             return
         found = list_offsets(
@@ -146,7 +147,7 @@ class PartitionSource:
                 self._fetcher.seek(partition, result.offset)
 
     def _recover(self, partition: TopicPartition, position: int, error: EngineError) -> None:
-        """Go on with a partition that was given up, or raise."""
+        """Continue with a partition that was given up, or raise."""
         if isinstance(error, ApiError) and error.code == OFFSET_OUT_OF_RANGE:
             self._unresolved[partition] = reset_of(self._settings, partition, position)
         else:
@@ -181,7 +182,7 @@ class GroupSource:
         )
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
-        """Return records that have come, as `Source` says."""
+        """Return the records that have arrived; as `Source.poll`."""
         if self._pattern is not None and self._now_ms() >= self._next_look_ms:
             self._next_look_ms = self._now_ms() + _METADATA_MAX_AGE_MS
             topics = self._matching()
@@ -195,11 +196,11 @@ class GroupSource:
         return consumed
 
     def processed(self, partition: TopicPartition, next_offset: int) -> None:
-        """Take note that of the last poll only records below an offset were used."""
+        """Note that of the last poll only records below an offset were used."""
         self.consumer.processed(partition, next_offset)
 
     def close(self) -> None:
-        """Commit what was used, and leave the group."""
+        """Commit the offsets of used records, and leave the group."""
         self.consumer.close()
 
     def _now_ms(self) -> int:
@@ -245,7 +246,7 @@ def _looked_up(
 
 
 def _no_start(settings: ConsumerSettings, partition: TopicPartition) -> int:
-    """Return where a partition begins for which nothing is committed; raises ToolFailure."""
+    """Return the initial position of a partition without a committed offset; raises ToolFailure."""
     if settings.reset is None:
         raise ToolFailure(
             _NO_OFFSET, f"Undefined offset with no reset policy for partitions: [{partition}]"
@@ -254,7 +255,7 @@ def _no_start(settings: ConsumerSettings, partition: TopicPartition) -> int:
 
 
 def reset_of(settings: ConsumerSettings, partition: TopicPartition, position: int) -> int:
-    """Return where to go on with an offset that is out of range; raises ToolFailure."""
+    """Return the position after an offset out of range; raises ToolFailure."""
     if settings.reset is None:
         raise ToolFailure(
             _OUT_OF_RANGE,

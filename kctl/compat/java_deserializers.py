@@ -77,7 +77,7 @@ def _boolean(raw: bytes) -> bytes:
 
 
 def _uuid(raw: bytes) -> bytes:
-    # It looks at the machine, which takes longer than all the rest of a short call.
+    # The module inspects the machine, which takes longer than all the rest of a short call.
     from uuid import UUID
 
     try:

@@ -25,7 +25,7 @@ ADMIN_OPERATION = "org.apache.kafka.server.common.AdminOperationException"
 _ERRORS = "org.apache.kafka.common.errors"
 #: A code, its class and its message in each line; of Errors in 3.9.1, and codes of 4.3.0 besides.
 _ERRORS_TABLE = os.path.join(os.path.dirname(__file__), "java_errors.tsv")
-#: Messages that are others in 4.3.0.
+#: Messages that differ in 4.3.0.
 _MESSAGES_OF_FOUR = {
     INVALID_GROUP_ID: "The group id is invalid.",
     GROUP_MAX_SIZE_REACHED: "The group has reached its maximum size.",
@@ -51,7 +51,7 @@ def _java_errors() -> dict[int, JavaError]:
 
 
 class ToolFailure(EngineError):
-    """A tool ends with an exception: the name of its class, a message, what caused it."""
+    """A tool ends with an exception: the name of its class, a message, its causes."""
 
     def __init__(self, java_class: str, message: str, *causes: str) -> None:
         super().__init__(message)
@@ -59,7 +59,7 @@ class ToolFailure(EngineError):
         self.causes = causes
 
     def trace(self) -> str:
-        """Return what Java prints of it, but for the places in Java's code."""
+        """Return the stack trace as Java prints it, without the places in Java's code."""
         lines = [f"{self.java_class}: {self}", *(f"Caused by: {cause}" for cause in self.causes)]
         return "".join(f"{line}\n" for line in lines)
 
@@ -76,7 +76,7 @@ def java_text(error: EngineError) -> str:
 
 
 def speak_as(release: Release) -> None:
-    """Give errors the messages of a release, in this context from now on."""
+    """Set the release whose messages errors have, in this context from now on."""
     _release.set(release)
 
 
@@ -91,7 +91,7 @@ def _java_error(code: int) -> JavaError:
 
 
 def as_tool_failure(error: EngineError) -> ToolFailure:
-    """Return the failure of a tool that waited for an answer and got this error."""
+    """Return the failure of a tool whose future completed with this error."""
     if isinstance(error, ToolFailure):
         return error
     text = java_text(error)

@@ -13,7 +13,7 @@ LONG_BITS = 64
 
 
 def java_number(text: str, bits: int = INT_BITS) -> int:
-    """Return a whole number of so many bits; raises ToolFailure for what is none."""
+    """Return a whole number of so many bits; raises ToolFailure for other text."""
     if not is_java_number(text, bits):
         raise ToolFailure(_FORMAT, f'For input string: "{text}"')
     return int(text)

@@ -1,9 +1,9 @@
-"""Options as Kafka's tools read them: long names, never shortened, values of any look.
+"""Options as Kafka's tools parse them: long names without abbreviation, any text as value.
 
 `--name value`, `--name=value` and `-name value` are the same; words without an option are passed
-over, and so is a value that a flag is given. An optional value is the next word unless that looks
-like an option. That an option is given twice or has no number is
-found when its value is wanted: an option that does not go with the action is told first.
+over, and so is a value of a flag. An optional value is the next word unless that begins
+like an option. A repeated option, or a value that is no number, is an error
+when the value is read: an option that the action does not allow is reported first.
 
 Source: joptsimple 5.0.4 as CommandDefaultOptions sets it up.
 """
@@ -35,13 +35,13 @@ class ToolOption(NamedTuple):
     value: str | None = None
     is_value_optional: bool = False
     is_number: bool = False
-    #: Options of which one has to be there besides; none where it does not matter.
+    #: Options of which one is required besides; none without such a rule.
     available_if: tuple[str, ...] = ()
 
 
 _JOPTSIMPLE = "joptsimple"
 
-#: Options of every tool, with which nothing else is needed.
+#: Options of every tool, which require no other.
 _FOR_HELP = ("help", "version")
 HELP = ToolOption("help", "Print this help.")
 VERSION = ToolOption("version", "Print the version of Kafka that is followed.")
@@ -50,7 +50,7 @@ VERSION = ToolOption("version", "Print the version of Kafka that is followed.")
 class GivenOptions:
     """The options of one call."""
 
-    #: The words beside options, in their order.
+    #: The arguments that belong to no option, in their order.
     arguments: Sequence[str] = ()
     #: Whose tool is followed.
     release: Release = Release.V3_9
@@ -90,13 +90,13 @@ class GivenOptions:
         return self._values.get(name, [])
 
     def needed(self, name: str) -> str:
-        """Return the value of an option that has been found to be there; as `text`."""
+        """Return the value of a required option, which has been checked; as `text`."""
         value = self.text(name)
         assert value is not None, name
         return value
 
     def number(self, name: str, default: int, bits: int = LONG_BITS) -> int:
-        """Return a number, `default` where it was not given; ToolFailure for what is none."""
+        """Return a number, `default` without the option; ToolFailure for text that is no number."""
         value = self.text(name)
         if value is not None and not is_java_number(value, bits):
             raise ToolFailure(
@@ -106,14 +106,14 @@ class GivenOptions:
         return default if value is None else int(value)
 
     def names(self) -> Sequence[str]:
-        """Return the names of what was given."""
+        """Return the names of the options that were given."""
         return list(self._values)
 
 
 def read_options(
     options: Iterable[ToolOption], words: Sequence[str], release: Release = Release.V3_9
 ) -> GivenOptions:
-    """Return what a call gives; OptionsRefused for what is unknown or has no value."""
+    """Return the options of a call; OptionsRefused for an unknown one or one without its value."""
     known = {option.name: option for option in options}
     values: dict[str, list[str]] = {}
     occurrences: list[str] = []
@@ -150,7 +150,7 @@ def read_options(
 
 
 def _unknown_name(word: str, name: str) -> str:
-    """Return what is not known: of a word with one dash, which may be options of one letter."""
+    """Return the unknown name: of a word with one dash, which may combine one-letter options."""
     return name if word.startswith("--") else word[1]
 
 
@@ -181,14 +181,14 @@ def refused(message: str) -> OptionsRefused:
 
 
 def require(given: GivenOptions, *names: str) -> None:
-    """Raise OptionsRefused unless all options are there."""
+    """Raise OptionsRefused unless all options are given."""
     for name in names:
         if not given.has(name):
             raise refused(f'Missing required argument "[{name}]"')
 
 
 def exclude(given: GivenOptions, name: str, others: Iterable[str]) -> None:
-    """Raise OptionsRefused if an option is there beside one of the others."""
+    """Raise OptionsRefused if an option occurs together with one of the others."""
     for other in others:
         if given.has(name) and given.has(other):
             raise refused(f'Option "[{name}]" can\'t be used with option "[{other}]"')

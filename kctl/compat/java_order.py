@@ -21,7 +21,7 @@ _INT_MASK = 0xFFFF_FFFF
 
 
 def in_java_order(keys: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Return partitions in the order of a hash set that holds each of them once."""
+    """Return partitions in the order of a hash set that contains each of them once."""
     return _by_bucket(sorted(set(keys)), _hash_of_partition)
 
 
@@ -36,7 +36,7 @@ def names_in_java_order(names: Iterable[str]) -> list[str]:
 
 
 def names_in_sized_java_order(names: Iterable[str]) -> list[str]:
-    """Return names in the order of a hash map that was made for as many of them."""
+    """Return names in the order of a hash map that was created with their number as its size."""
     return _by_bucket(list(dict.fromkeys(names)), java_string_hash, 1)
 
 

@@ -1,6 +1,6 @@
 """Regular expressions as options of Kafka's tools have them.
 
-Differs: they are Python's, but that a brace has to begin a repetition.
+Differs: they are Python's, except that a brace has to begin a repetition.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The producer that properties of Java's ask for.
+"""The producer that Java's properties configure.
 
 | property | here |
 |---|---|
-| `acks`, `compression.type`, `batch.size`, `linger.ms`, `enable.idempotence` | as there |
-| `max.in.flight.requests.per.connection`, `delivery.timeout.ms`, `max.block.ms` | as there |
+| `acks`, `compression.type`, `batch.size`, `linger.ms`, `enable.idempotence` | as in Java |
+| `max.in.flight.requests.per.connection`, `delivery.timeout.ms`, `max.block.ms` | as in Java |
 | those of every client | as in `engine/client/settings.py` |
 
-Every other changes nothing here, as `buffer.memory`, `retries`, `send.buffer.bytes`.
+Every other has no effect, as `buffer.memory`, `retries`, `send.buffer.bytes`.
 
 Source: ProducerConfig, KafkaProducer.doSend of 3.9.1.
 """
@@ -42,7 +42,7 @@ _DEFAULTS: Final = {
 
 
 class ProducerTimes(NamedTuple):
-    """How long a producer waits: for a topic to be there, and for a batch to be stored."""
+    """How long a producer waits: for a topic to exist, and for a batch to be stored."""
 
     max_block_ms: int
     delivery_ms: int
@@ -96,6 +96,7 @@ def _choice(properties: Mapping[str, str], key: str, default: str, known: Mappin
 
 
 def _whole(properties: Mapping[str, str], key: str) -> int:
+    """Return a property as a number from 0, its default if absent; raises ToolFailure."""
     text = properties.get(key)
     if text is None:
         return _DEFAULTS[key]
@@ -108,9 +109,9 @@ def _whole(properties: Mapping[str, str], key: str) -> int:
     return number
 
 
-#: Takes a record that is not stored, and why.
+#: Called with a record that is not stored, and the error.
 OnFailure = Callable[[OutgoingRecord, EngineError], None]
-#: Takes a record that is stored, and its partition and offset (−1 where nobody says it).
+#: Called with a stored record, its partition and offset (−1 if the response lacks it).
 OnStored = Callable[[OutgoingRecord, int, int], None]
 
 
@@ -142,11 +143,11 @@ class JavaProducer:
         return self._producer.is_idle
 
     def due_in_ms(self) -> int | None:
-        """Return when something is to be sent, None for nothing."""
+        """Return when the next batch is due, None if there is none."""
         return self._producer.due_in_ms()
 
     def send(self, record: OutgoingRecord) -> None:
-        """Take a record; a topic that does not come up is reported to `on_failure`."""
+        """Queue a record; a topic that does not appear is reported to `on_failure`."""
         error = self._await_topic(record.topic)
         if error is not None:
             self._on_failure(record, error)
@@ -156,7 +157,7 @@ class JavaProducer:
         self._producer.add(record, self._place)
 
     def poll(self, wait_ms: int = 0) -> None:
-        """Send what is due, and report results."""
+        """Send due batches, and report results."""
         self._report(self._producer.poll(wait_ms))
 
     def flush(self) -> None:
@@ -164,7 +165,7 @@ class JavaProducer:
         self._report(self._producer.flush())
 
     def _await_topic(self, topic: str) -> ToolFailure | None:
-        """Wait until a topic is there; returns why it is not."""
+        """Wait until a topic exists; returns the error if it does not appear in time."""
         if topic in self._known_topics:
             return None
         deadline_ms = self._client.clock.monotonic_ms() + self._max_block_ms

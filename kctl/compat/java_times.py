@@ -2,7 +2,7 @@
 
 | text | read as |
 |---|---|
-| `2026-01-31T12:00:00.000`, any zone behind it | that time in the zone of this machine |
+| `2026-01-31T12:00:00.000`, any zone after it | that time in the zone of this machine |
 | `P1DT2H3M4.5S`, each part with its own sign | a duration; days have 24 hours |
 
 Source: Utils.getDateTime of 3.9.1, java.text.SimpleDateFormat, java.time.Duration.parse.

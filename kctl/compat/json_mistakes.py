@@ -1,6 +1,6 @@
-"""What is wrong with a text that is no JSON, as Jackson says it where the text ends too early.
+"""The error of a text that is not JSON, with Jackson's message where the text ends too early.
 
-Other mistakes are told in our words with Jackson's place: line and column, both from 1.
+Other errors have kctl's message with Jackson's place: line and column, both from 1.
 
 Source: JsonEOFException of Jackson 2.16.
 """

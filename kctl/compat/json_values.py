@@ -1,4 +1,4 @@
-"""Values of a JSON document by their kind; another kind is told as Kafka's tools tell it.
+"""Values of a JSON document by their type; another type is an error with the text of Kafka's tools.
 
 Source: JsonValue, JsonObject, DecodeJson of 3.9.1.
 """

@@ -1,7 +1,7 @@
 """`kafka-e2e-latency`: sends records one by one, and measures until each is consumed.
 
 Source: EndToEndLatency of 3.9.1 and 4.3.0.
-Differs: what is consumed is compared record by record, headers by their number.
+Differs: consumed records are compared one by one, headers by their number.
 """
 
 from __future__ import annotations
@@ -119,6 +119,7 @@ def _given_of_four(call: ToolCall) -> GivenOptions | None:
 
 
 def _measure(call: ToolCall, given: GivenOptions) -> None:
+    """Send one record after another, wait until each is consumed, and print the latencies."""
     servers, topic = given.needed("bootstrap-server"), given.needed("topic")
     count = java_number(given.needed("num-records"))
     acks = given.needed("producer-acks")
@@ -175,6 +176,8 @@ def _partitions(client: KafkaClient, topic: str) -> list[TopicPartition]:
 
 
 def _record(client: KafkaClient, given: GivenOptions) -> OutgoingRecord:
+    """Return a record of random letters with the key, value and headers of the options."""
+
     def letters(option: str) -> bytes | None:
         size = given.number(option, 0, 32)
         return client.entropy.random_bytes(size).translate(_LETTERS) if size > 0 else None

@@ -30,7 +30,7 @@ _DISTINCT = (
 
 
 class LineFormat(NamedTuple):
-    """How lines are taken apart; `null_marker` None where no text stands for null."""
+    """How lines are split; `null_marker` None if no text means null."""
 
     has_key: bool = False
     has_headers: bool = False
@@ -43,7 +43,7 @@ class LineFormat(NamedTuple):
 
 
 def line_format(properties: Mapping[str, str]) -> LineFormat:
-    """Return the format that properties ask for; raises ToolFailure for separators alike."""
+    """Return the format that properties define; raises ToolFailure for equal separators."""
     texts = {
         "key.separator": properties.get("key.separator", "\t"),
         "headers.delimiter": properties.get("headers.delimiter", "\t"),
@@ -115,6 +115,7 @@ class LineReader:
         )
 
     def _header(self, pair: str) -> Header:
+        """Return one header; if lenient, text without a separator is a key with a null value."""
         how = self._format
         name, separator, value = pair.partition(how.header_key_separator)
         if not separator:

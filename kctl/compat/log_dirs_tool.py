@@ -68,6 +68,7 @@ def perform(
 
 
 def _print_dirs(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+    """Print the log directories of brokers as JSON; raises TerseFailure for unknown brokers."""
     topics = _parts(given, "topic-list")
     with admin_call("listNodes"):
         in_cluster = sorted(client.view([]).brokers)
@@ -102,6 +103,7 @@ def _joined(broker_ids: Iterable[int]) -> str:
 
 
 def _dir_rows(dirs: Sequence[LogDirView], topics: Collection[str]) -> list[dict[str, object]]:
+    """Return a JSON row for each log directory, in the order of Java's map."""
     by_path = {log_dir.path: log_dir for log_dir in dirs}
     rows = []
     for path in names_in_sized_java_order(by_path):
@@ -117,6 +119,7 @@ def _dir_rows(dirs: Sequence[LogDirView], topics: Collection[str]) -> list[dict[
 
 
 def _replica_rows(log_dir: LogDirView, topics: Collection[str]) -> list[dict[str, object]]:
+    """Return a JSON row for each replica of the topics, of all if none is named."""
     replicas = {replica.partition: replica for replica in log_dir.replicas}
     return [
         {

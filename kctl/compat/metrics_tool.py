@@ -102,7 +102,7 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     del files
     try:
         with connect() as client:
@@ -117,6 +117,7 @@ def perform(
 
 
 def _act(client: KafkaClient, given: GivenOptions, action: str, out: TextIO) -> None:
+    """Perform the action on client metrics resources that the options name."""
     if action == "alter":
         _alter(client, given, out)
     elif action == "list":
@@ -131,6 +132,7 @@ def _act(client: KafkaClient, given: GivenOptions, action: str, out: TextIO) -> 
 
 
 def _describe(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+    """Print the settings of one client metrics resource, or of all."""
     names = (
         [given.needed("name")]
         if given.has("name")
@@ -150,6 +152,7 @@ def _describe(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
 
 
 def _alter(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+    """Set or delete keys of a client metrics resource; without a name it gets a random one."""
     if given.has("name"):
         name = given.needed("name")
     else:
@@ -157,7 +160,7 @@ def _alter(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
     values = {}
     if given.has("interval"):
         text = given.text("interval") or ""
-        # Nothing brings back the default.
+        # No option restores the default.
         values["interval.ms"] = text and str(int(text))
     for option in ("metrics", "match"):
         if given.has(option):

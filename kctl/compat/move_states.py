@@ -1,4 +1,4 @@
-"""How --verify tells of moves: of a partition between brokers, of a replica between directories.
+"""Output of --verify on moves: of a partition between brokers, of a replica between directories.
 
 Source: partitionReassignmentStatesToString, replicaMoveStatesToString, LogDirMoveState of 3.9.1.
 """
@@ -13,7 +13,7 @@ from kctl.compat.plan_json import Replica
 
 
 class LogDirMove(NamedTuple):
-    """The log directory that a replica shall have, has, and is being copied to."""
+    """The wanted, the current and the future log directory of a replica."""
 
     target: str
     current: str | None = None
@@ -21,7 +21,7 @@ class LogDirMove(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Return whether nothing is left to wait for, be it because nobody moves the replica."""
+        """Return whether the replica exists and is not being copied to another directory."""
         return self.current is not None and self.future is None
 
 
@@ -38,7 +38,7 @@ def state_line(key: TopicPartition, target: Sequence[int], current: Sequence[int
 
 
 def move_line(replica: Replica, move: LogDirMove) -> str:
-    """Return the line of a replica that shall have a log directory."""
+    """Return the line of a replica with a wanted log directory."""
     where = f"Partition {replica.partition} on broker {replica.broker_id}"
     if move.current is None:
         return (

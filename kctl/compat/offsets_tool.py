@@ -50,7 +50,7 @@ _OPTIONS = (
     VERSION,
 )
 _OLD_SERVERS = ToolOption("broker-list", "The old name of --bootstrap-server.", "HOST:PORT,...")
-#: What a sentence on stderr begins with.
+#: The beginning of a sentence on stderr.
 ERROR_PREFIX = "Error occurred: "
 
 _TIMES: Final = {
@@ -165,6 +165,7 @@ def _print_offsets(
     out: TextIO,
     err: TextIO,
 ) -> None:
+    """Print the offset at a time of each wanted partition; report errors to `err`."""
     with admin_call("listTopics"):
         view = client.view(None)
     keys = [

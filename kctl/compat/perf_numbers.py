@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final, TextIO
 
 _MEBIBYTE: Final = 1024 * 1024
-#: So many latencies are kept at most.
+#: Maximum number of latencies kept.
 _SAMPLES_MAX: Final = 500_000
 _PERCENTILES: Final = (0.5, 0.95, 0.99, 0.999)
 
@@ -82,7 +82,7 @@ def percentiles_of(samples: list[int], percentiles: tuple[float, ...]) -> list[i
 
 
 class Throttle:
-    """Keeps a sender at about so many records a second; a negative rate is none."""
+    """Limits a sender to a number of records each second; a negative rate is no limit."""
 
     def __init__(self, records_per_s: float, now_ms: int) -> None:
         self._rate = records_per_s

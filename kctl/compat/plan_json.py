@@ -1,4 +1,4 @@
-"""The JSON files of kafka-reassign-partitions: what they may say, and how assignments are printed.
+"""The JSON files of kafka-reassign-partitions: their syntax, and how assignments are printed.
 
 Source: ReassignPartitionsCommand.parsePartitionReassignmentData, parseTopicsData,
 formatAsReassignmentJson of 3.9.1.
@@ -36,7 +36,7 @@ class Replica(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """What a file asks for: targets in its order, log directories of replicas that name one."""
+    """The content of a file: targets in its order, log directories of replicas that name one."""
 
     targets: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
     log_dirs: Mapping[Replica, str]
@@ -52,7 +52,7 @@ def read_text(files: Files, path: str) -> str:
 
 
 def read_proposal(text: str) -> Proposal:
-    """Return what a reassignment file asks for; raises ToolFailure."""
+    """Return the proposal of a reassignment file; raises ToolFailure."""
     try:
         document = first_document(text)
     except ValueError:
@@ -84,7 +84,7 @@ def read_proposal(text: str) -> Proposal:
 
 
 def read_proposal_to_execute(text: str) -> Proposal:
-    """Return what a file asks for, once it is found to make sense; raises ToolFailure."""
+    """Return the proposal of a file after the checks of --execute; raises ToolFailure."""
     proposal = read_proposal(text)
     if not proposal.targets:
         _refuse("Partition reassignment list cannot be empty")
@@ -130,7 +130,7 @@ def assignment_json(
     assignment: Mapping[TopicPartition, Sequence[int]],
     log_dirs: Mapping[Replica, str] | None = None,
 ) -> str:
-    """Return an assignment as a file for --execute says it; any log directory, or those given."""
+    """Return an assignment as a file for --execute; with `any` or the given log directories."""
     known = log_dirs or {}
     partitions = [
         {

@@ -114,6 +114,7 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
+    """Return the producer's properties: a default client id, the file, then the pairs."""
     if call.is_four:
         for old, new in (("producer-props", "property"), ("producer.config", "config")):
             if given.has(old):
@@ -159,6 +160,7 @@ class _Payloads:
             self._lines = self._read(call, path, given.text("payload-delimiter"))
 
     def _read(self, call: ToolCall, path: str, delimiter: str | None) -> list[bytes]:
+        """Return the payloads of a file; raises ToolFailure if it is missing or empty."""
         call.out.write(f"Reading payloads from: {os.path.abspath(path)}\n")
         call.flush()
         try:
@@ -184,7 +186,7 @@ class _Payloads:
 
 
 class _Stats:
-    """Counts what is stored and prints it, the records after a warm-up apart."""
+    """Counts the stored records and prints the rates, the records after a warm-up apart."""
 
     def __init__(
         self, call: ToolCall, client: KafkaClient, given: GivenOptions, count: int
@@ -198,7 +200,7 @@ class _Stats:
         self._steady: LatencyStats | None = None
 
     def on_sent(self, index: int) -> None:
-        """Begin to count apart once so many records were sent."""
+        """Start separate counts once the records of the warm-up were sent."""
         if self._steady is None and 0 < self._warmup == index:
             self._call.out.write("In steady state.\n")
             self._all.is_silent = True
@@ -255,6 +257,7 @@ def _send_all(
     pace: _Pace,
     stats: _Stats,
 ) -> None:
+    """Send all records at the wanted rate, in transactions of a duration if one is set."""
     clock = client.clock
     throttle, transaction, duration_ms = pace
     topic = given.needed("topic")

@@ -1,4 +1,4 @@
-"""The options of tools that ask brokers or controllers.
+"""The options of tools that send requests to brokers or controllers.
 
 Source: CommandLineUtils.initializeBootstrapProperties.
 """

@@ -76,7 +76,7 @@ def help_code(release: Release) -> int:
 
 
 def run_command(call: ToolCall, wanted: GivenCommand) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     name, given = wanted.command.name, wanted.given
     try:
         servers = server_of(given)
@@ -112,6 +112,7 @@ def _unsupported(api: str) -> TerseFailure:
 
 
 def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Print the quorum's status or its replicas; raises TerseFailure unless one is requested."""
     if given.has("status") and given.has("replication"):
         raise TerseFailure(
             "Only one of --status or --replication should be specified with describe sub-command"
@@ -129,6 +130,7 @@ def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
 
 
 def _print_replication(call: ToolCall, client: KafkaClient, *, is_human: bool) -> None:
+    """Print a table of leader, followers and observers with their lag in offsets."""
     quorum = _quorum(client)
     leader = _leader(quorum)
     now_ms = client.clock.wall_ms()
@@ -164,6 +166,7 @@ def _leader(quorum: QuorumView) -> QuorumReplica:
 
 
 def _print_status(call: ToolCall, client: KafkaClient) -> None:
+    """Print leader, high watermark, the greatest follower lag, voters and observers."""
     quorum = _quorum(client)
     cluster_id = client.brokers_view().cluster_id
     lag, lag_ms = _follower_lag(quorum)
@@ -181,7 +184,7 @@ def _print_status(call: ToolCall, client: KafkaClient) -> None:
 
 
 def _follower_lag(quorum: QuorumView) -> tuple[int, int]:
-    """Return how far the slowest follower is behind, in offsets and in ms (−1: not known)."""
+    """Return the lag of the slowest follower, in offsets and in ms (−1: not known)."""
     leader = _leader(quorum)
     followers = [voter for voter in quorum.voters if voter.replica_id != leader.replica_id]
     if not followers:
@@ -211,6 +214,7 @@ def _replica_text(quorum: QuorumView, replica: QuorumReplica) -> str:
 
 
 def _remove(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Remove a controller from the voters, or only print so with --dry-run."""
     controller_id = given.number("controller-id", -1)
     if controller_id < 0:
         raise TerseFailure(f"Invalid negative --controller-id: {controller_id}")

@@ -1,4 +1,4 @@
-"""The five actions of kafka-reassign-partitions, in the tool's order of asking and printing.
+"""The five actions of kafka-reassign-partitions, with requests and output in the tool's order.
 
 Source: ReassignPartitionsCommand of 3.9.1 and 4.3.0.
 """
@@ -54,7 +54,7 @@ _VERIFY_LATER = (
     "Warning: You must run --verify periodically, until the reassignment completes, to ensure the "
     "throttle is removed."
 )
-#: How long the tool pauses before it asks again for directories of replicas that come late.
+#: Pause before directories are requested again for replicas that do not exist yet.
 _PAUSE_MS = 100
 
 Assignment = dict[TopicPartition, tuple[int, ...]]
@@ -71,7 +71,7 @@ class ExecuteSettings(NamedTuple):
 
 
 class ReassignActions:
-    """The actions on one cluster; errors are ToolFailure, TerseFailure and those of asking."""
+    """The actions on one cluster; errors are ToolFailure, TerseFailure and those of requests."""
 
     def __init__(self, client: KafkaClient, out: TextIO, release: Release = Release.V3_9) -> None:
         self._client = client
@@ -117,7 +117,7 @@ class ReassignActions:
         self._print(assignment_json(proposed))
 
     def execute(self, proposal: Proposal, settings: ExecuteSettings) -> None:
-        """Begin the moves of a file, with throttles set before."""
+        """Set throttles, then begin the moves of a file."""
         targets = dict(proposal.targets)
         ongoing = list_reassignments(self._client)
         if ongoing and not settings.is_additional:
@@ -139,7 +139,7 @@ class ReassignActions:
             self._move_log_dirs(proposal.log_dirs, settings.timeout_ms)
 
     def verify(self, proposal: Proposal, *, keeps_throttles: bool) -> None:
-        """Print how far the moves of a file are, and clear throttles once all have ended."""
+        """Print the state of a file's moves, and clear throttles once all have ended."""
         ongoing = list_reassignments(self._client)
         targets = dict(proposal.targets)
         found = self._present([key for key in targets if key not in ongoing])
@@ -153,7 +153,7 @@ class ReassignActions:
             self._clear_throttles(proposal)
 
     def cancel(self, proposal: Proposal, *, keeps_throttles: bool, timeout_ms: int) -> None:
-        """Take back the moves of a file that are under way, between directories too.
+        """Revert the moves of a file that are under way, between directories too.
 
         The tool of 3.9.1 passes over a move that only adds replicas, that of 4.3.0 does not.
         """
@@ -179,7 +179,7 @@ class ReassignActions:
         if not keeps_throttles:
             self._clear_throttles(proposal)
 
-    # What is there
+    # The current replicas
 
     def _current_json(self, current: Assignment) -> str:
         """Return where replicas are; the tool of 4.3.0 shows their log directories, too."""
@@ -205,6 +205,7 @@ class ReassignActions:
             raise ToolFailure(ADMIN_COMMAND_FAILED, f"Unknown broker id {unknown[0]}")
 
     def _current_of_topics(self, topics: Iterable[str]) -> Assignment:
+        """Return the current replicas of topics; raises ToolFailure for an unknown topic."""
         _check_names(topics)
         view = self._client.view(topics)
         for name in sorted(set(topics)):
@@ -228,7 +229,7 @@ class ReassignActions:
         return {key: of_topics[key] for key in sorted(wanted)}
 
     def _present(self, keys: Sequence[TopicPartition]) -> Assignment:
-        """Return the replicas of partitions, none for those that are not there."""
+        """Return the replicas of partitions, none for those that do not exist."""
         if not keys:
             return {}
         _check_names(key.topic for key in keys)
@@ -236,7 +237,7 @@ class ReassignActions:
         return {key: _replicas(view, key) for key in keys}
 
     def _log_dir_moves(self, wanted: Mapping[Replica, str]) -> dict[Replica, LogDirMove]:
-        """Return how far each replica is from the log directory that it shall have."""
+        """Return the state of each replica's move to its wanted log directory."""
         topics = sorted({replica.partition.topic for replica in wanted})
         alive = self._client.view([]).brokers if wanted else {}
         requested = {replica.broker_id for replica in wanted} & set(alive)
@@ -255,7 +256,7 @@ class ReassignActions:
                     moves[replica] = moves[replica]._replace(**placed)
         return moves
 
-    # What is asked for
+    # The requested changes
 
     def _throttle(
         self,
@@ -265,6 +266,7 @@ class ReassignActions:
         current: Assignment,
         log_dirs: Mapping[Replica, str],
     ) -> None:
+        """Set the inter-broker and the log directory throttle; a negative rate sets none."""
         if settings.throttle < 0 and settings.log_dirs_throttle < 0:
             return
         self._print(_VERIFY_LATER)
@@ -296,6 +298,7 @@ class ReassignActions:
             raise TerseFailure("\n".join([heading, *failures]))
 
     def _move_log_dirs(self, paths: Mapping[Replica, str], timeout_ms: int) -> None:
+        """Start all moves between log directories, with retries until the timeout."""
         deadline_ms = self._client.clock.monotonic_ms() + timeout_ms
         left = dict(paths)
         while True:
@@ -313,10 +316,11 @@ class ReassignActions:
                 raise TerseFailure(
                     f"Timed out before log directory move{plural} could be started for: {named}"
                 )
-            # A replica whose broker has it not yet gets its directory once it is there.
+            # A broker without the replica creates it later; the move is requested again.
             self._client.links.pause(_PAUSE_MS)
 
     def _started(self, paths: Mapping[Replica, str]) -> list[Replica]:
+        """Request the moves; return those accepted, leave out replicas that do not exist yet."""
         by_broker: dict[int, dict[TopicPartition, str]] = {}
         for replica, path in paths.items():
             by_broker.setdefault(replica.broker_id, {})[replica.partition] = path
@@ -334,6 +338,7 @@ class ReassignActions:
         return started
 
     def _clear_throttles(self, proposal: Proposal) -> None:
+        """Clear the throttles of live and target brokers, then those of the topics."""
         alive = self._client.view([]).brokers
         named = {id_ for _, replicas in proposal.targets for id_ in replicas}
         broker_ids = sorted({*alive, *named})
@@ -370,7 +375,7 @@ def _replicas(view: ClusterView, key: TopicPartition) -> tuple[int, ...]:
 
 
 def _check_names(topics: Iterable[str]) -> None:
-    """Raise ToolFailure for a topic without a name, which Java's client does not ask for."""
+    """Raise ToolFailure for an empty topic name, which Java's client refuses before a request."""
     if "" in topics:
         raise as_tool_failure(api_error(INVALID_TOPIC_EXCEPTION, UNNAMED_TOPIC))
 
@@ -383,7 +388,7 @@ def _not_found(name: str, failure: ApiError) -> ApiError:
 
 
 def _waited(call: Callable[[], None]) -> None:
-    """Make a call whose errors the tool tells as those of waiting."""
+    """Run a call, and raise its errors as those of a waiting future."""
     try:
         call()
     except EngineError as error:

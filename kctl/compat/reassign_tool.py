@@ -67,7 +67,7 @@ _OPTIONS_4 = (
     ToolOption(_FIXED_FACTOR, "For --execute: refuse another number of replicas."),
 )
 
-#: What each action must have, and what it may have besides.
+#: The required and the allowed options of each action.
 _ACTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "generate": ((_TOPICS_FILE, "broker-list"), ("disable-rack-aware",)),
     "execute": (
@@ -92,7 +92,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def check_options(given: GivenOptions) -> str:
-    """Return the action that is asked for; raises OptionsRefused."""
+    """Return the requested action; raises OptionsRefused."""
     actions = [name for name in _ACTIONS if given.has(name)]
     if len(actions) != 1:
         named = ", ".join(f"--{name}" for name in _ACTIONS)
@@ -125,7 +125,7 @@ def perform(
     files: Files,
     out: TextIO,
 ) -> int:
-    """Do what is asked for and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     try:
         with connect() as client:
             _act(given, action, ReassignActions(client, out, given.release), files)
@@ -140,6 +140,7 @@ def perform(
 
 
 def _act(given: GivenOptions, action: str, actions: ReassignActions, files: Files) -> None:
+    """Read the file that the action needs, and perform the action."""
     if action == "list":
         actions.show_ongoing()
         return

@@ -34,7 +34,7 @@ class PrintedRecord(NamedTuple):
     record: Record
 
 
-#: Returns what is printed of a record.
+#: Returns the bytes to print for a record.
 Formatter = Callable[[PrintedRecord], bytes]
 
 
@@ -47,7 +47,7 @@ class CutShort(ToolFailure):
 
 
 class DefaultFormatter:
-    """Prints the fields of a record that properties ask for."""
+    """Prints the fields of a record that the properties enable."""
 
     def __init__(self, properties: Mapping[str, str], release: Release) -> None:
         self._release = release
@@ -67,7 +67,7 @@ class DefaultFormatter:
         )
 
     def __call__(self, printed: PrintedRecord) -> bytes:
-        """Return the text of a record; raises CutShort for what is not deserialized."""
+        """Return the text of a record; raises CutShort for bytes that cannot be deserialized."""
         fields: list[bytes] = []
         try:
             fields.extend(self._fields(printed))
@@ -76,6 +76,7 @@ class DefaultFormatter:
         return self._separator.join(fields) + self._line_end if fields else b""
 
     def _fields(self, printed: PrintedRecord) -> Iterator[bytes]:
+        """Yield the enabled parts of a printed record in the order of the Java formatter."""
         record = printed.record
         if self._shows_time:
             yield self._time(record)

@@ -71,6 +71,7 @@ def _run_options(module: ModuleType, call: ToolCall) -> int:
 
 
 def _run_command(module: ModuleType, call: ToolCall) -> int:
+    """Parse the subcommand and run the tool's module; return the exit code, also for --help."""
     from kctl.compat.java_commands import (
         CommandRefused,
         HelpRequested,
@@ -99,6 +100,7 @@ def _run_command(module: ModuleType, call: ToolCall) -> int:
 
 
 def _run_arguments(module: ModuleType, call: ToolCall) -> int:
+    """Parse options and run the tool; print the help without any; return the exit code."""
     from kctl.compat.java_commands import CommandRefused, HelpRequested, read_arguments
 
     command = module.arguments(call.release)

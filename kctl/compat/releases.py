@@ -34,7 +34,7 @@ _SPELLINGS = {
 
 
 class UnknownRelease(EngineError):
-    """A call asks for a release that is not followed."""
+    """A call requests a release that kctl does not follow."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"{_OPTION} {text}: expected one of {', '.join(_SPELLINGS)}")

@@ -112,7 +112,7 @@ def _pattern(given: GivenOptions) -> re.Pattern[str]:
 
 
 class _ReplicaBatches(NamedTuple):
-    """What one replica gave of a partition."""
+    """The batches that one replica returned for a partition."""
 
     high_watermark: int
     batches: list[RecordBatch]
@@ -183,7 +183,7 @@ class _Verification:
     def _fetch(
         self, view: ClusterView, replicas: Mapping[TopicPartition, tuple[int, ...]]
     ) -> dict[TopicPartition, dict[int, _ReplicaBatches]]:
-        """Return the batches of each partition by replica; brokers that are away give none."""
+        """Return the batches of each partition by replica; unreachable brokers have none."""
         by_broker: dict[int, list[TopicPartition]] = {}
         for partition, ids in replicas.items():
             for broker_id in ids:
@@ -210,6 +210,7 @@ class _Verification:
     def _message(
         self, view: ClusterView, broker_id: int, partitions: list[TopicPartition]
     ) -> messages.FetchRequest:
+        """Return the Fetch request for the partitions that a broker has, at their next offsets."""
         request = messages.FetchRequest
         topics = [
             request.FetchTopic(
@@ -244,9 +245,9 @@ class _Verification:
         fetched: Mapping[int, _ReplicaBatches],
         replicas: tuple[int, ...],
     ) -> int | None:
-        """Compare the replicas of a partition as far as all have it.
+        """Compare the replicas of a partition up to the lowest offset that all have.
 
-        Returns how far the high watermark is ahead, None after a difference in offsets.
+        Returns the distance to the high watermark, None after a difference in offsets.
         """
         columns = [fetched[broker_id].batches for broker_id in replicas if broker_id in fetched]
         ids = [broker_id for broker_id in replicas if broker_id in fetched]
@@ -266,7 +267,7 @@ class _Verification:
     def _are_alike(
         self, partition: TopicPartition, ids: list[int], batches: tuple[RecordBatch, ...]
     ) -> bool:
-        """Tell of differences; returns whether the offsets are alike."""
+        """Report differences; returns whether the offsets are equal."""
         first = batches[0]
         for broker_id, batch in zip(ids[1:], batches[1:], strict=True):
             if batch.last_offset != first.last_offset:

@@ -26,7 +26,7 @@ _KEYS: Final = ("broker.id", "cluster.id", "directory.id", "node.id")
 
 
 class NodeSettings(NamedTuple):
-    """What a node's properties say of its storage; `metadata_directory` is one of all."""
+    """A node's storage by its properties; `metadata_directory` is one of all."""
 
     is_kraft: bool
     directories: tuple[str, ...]
@@ -39,7 +39,7 @@ class MetadataRefused(EngineError):
 
 
 class StoredMetadata(NamedTuple):
-    """What a `meta.properties` says, by Kafka's names."""
+    """The fields of a `meta.properties`, by Kafka's names."""
 
     version: int
     fields: Mapping[str, str]
@@ -52,7 +52,7 @@ class StoredMetadata(NamedTuple):
 
 
 def node_settings(properties: Mapping[str, str], *, is_four: bool) -> NodeSettings:
-    """Return what properties say; raises ToolFailure where no node could start with them."""
+    """Return the storage settings; raises ToolFailure if no node could start with them."""
     is_kraft = bool(properties.get("process.roles", "").strip())
     if is_four and not is_kraft:
         raise _missing("process.roles")
@@ -118,7 +118,7 @@ def metadata_path(directory: str) -> str:
 
 
 def stored_metadata(files: Files, directory: str) -> StoredMetadata | None:
-    """Return what a directory is formatted for, None if it is not; raises MetadataRefused."""
+    """Return the stored identity of a directory, None if unformatted; raises MetadataRefused."""
     path = metadata_path(directory)
     if not files.exists(path):
         return None
@@ -135,7 +135,7 @@ def stored_metadata(files: Files, directory: str) -> StoredMetadata | None:
 
 
 def _check(fields: Mapping[str, str], *, is_kraft: bool) -> None:
-    """Raise MetadataRefused for what is missing or no value of its key."""
+    """Raise MetadataRefused for a missing key or an invalid value."""
     id_key = "node.id" if is_kraft else "broker.id"
     if is_kraft and "cluster.id" not in fields:
         raise MetadataRefused("cluster.id was not found.")
@@ -151,7 +151,7 @@ def _check(fields: Mapping[str, str], *, is_kraft: bool) -> None:
 
 
 class StorageInfo(NamedTuple):
-    """What is said of the directories of a node; `errors` go to stderr."""
+    """The state of a node's directories as lines; `errors` go to stderr."""
 
     text: str
     errors: tuple[str, ...]
@@ -159,7 +159,7 @@ class StorageInfo(NamedTuple):
 
 
 def storage_info(files: Files, settings: NodeSettings) -> StorageInfo:
-    """Return what is there, and what is wrong with it."""
+    """Return the state of a node's directories, and their problems."""
     found: list[str] = []
     problems: list[str] = []
     errors: list[str] = []
@@ -204,6 +204,7 @@ def _mismatches(first: StoredMetadata, other: StoredMetadata) -> list[str]:
 
 
 def _other_mode(*, is_kraft: bool) -> str:
+    """Return the message for directories that are formatted for the other mode."""
     modes = "a cluster in KRaft mode", "legacy mode"
     if is_kraft:
         return (

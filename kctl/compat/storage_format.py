@@ -45,7 +45,7 @@ class Host(NamedTuple):
 
 
 class DirectoryStates(NamedTuple):
-    """Directories by what they are, each in the order of Java's sets."""
+    """Directories by their state, each in the order of Java's sets."""
 
     formatted: dict[str, StoredMetadata]
     empty: Sequence[str]
@@ -53,7 +53,7 @@ class DirectoryStates(NamedTuple):
 
 
 def directory_states(files: Files, settings: NodeSettings) -> DirectoryStates:
-    """Return what the directories of a node are."""
+    """Return the states of a node's directories."""
     formatted: dict[str, StoredMetadata] = {}
     empty: list[str] = []
     unreadable: list[str] = []
@@ -139,7 +139,7 @@ def format_directory(
 
 
 def formatting_line(directory: str, settings: NodeSettings, levels: Sequence[FeatureLevel]) -> str:
-    """Return what is printed of a directory that is formatted."""
+    """Return the line that is printed for a directory that is formatted."""
     kind = "metadata" if directory == settings.metadata_directory else "data"
     name = metadata_name(metadata_level(levels))
     return f"Formatting {kind} directory {directory} with {METADATA} {name}."

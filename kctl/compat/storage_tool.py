@@ -1,10 +1,10 @@
-"""`kafka-storage`: formats the log directories of a node of KRaft, and shows what they are.
+"""`kafka-storage`: formats the log directories of a KRaft node, and shows their state.
 
 Source: StorageTool of 3.9.1 and 4.3.0.
 Differs: quorums are those of `controller.quorum.voters`: formats for others (`--standalone`,
 `--initial-controllers`, `--no-initial-controllers`, a level of kraft.version) and users
 (`--add-scram`) are refused, and so are levels of features with 3.9.1. A node's properties are not
-checked but for what a format needs.
+checked except for those that a format needs.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def help_code(release: Release) -> int:
 
 
 def run_command(call: ToolCall, wanted: GivenCommand) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     name, given = wanted.command.name, wanted.given
     try:
         if name == "random-uuid":

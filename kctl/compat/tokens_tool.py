@@ -1,6 +1,6 @@
 """`kafka-delegation-tokens`: creates, renews, expires and shows delegation tokens.
 
-Without `--owner-principal`, `--describe` shows no token, as Java's: it asks for those of no owner.
+Without `--owner-principal`, `--describe` shows no token, as Java's: it requests those of no owner.
 
 Source: DelegationTokenCommand of 3.9.1 and 4.3.0.
 """
@@ -78,7 +78,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def run(call: ToolCall, given: GivenOptions) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     _check(given)
     servers = given.needed("bootstrap-server")
     call.admit(given.names(), servers)
@@ -161,6 +161,7 @@ def _act(call: ToolCall, client: KafkaClient, given: GivenOptions, action: str) 
 
 
 def _principals(given: GivenOptions, option: str) -> list[Principal]:
+    """Return the principals of an option; raises ToolFailure for text without a colon."""
     found = []
     for text in given.texts(option):
         kind, colon, name = text.strip().partition(":")
@@ -181,6 +182,7 @@ def _needed_number(given: GivenOptions, name: str) -> int:
 
 
 def _create(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Create a delegation token and print it."""
     renewers = _principals(given, "renewer-principal")
     max_ms = _needed_number(given, "max-life-time-period")
     named = ", ".join(map(_principal_text, renewers))
@@ -196,6 +198,7 @@ def _create(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
 
 
 def _change_expiry(call: ToolCall, client: KafkaClient, given: GivenOptions, action: str) -> None:
+    """Renew or expire a delegation token by its HMAC, and print the new expiry time."""
     hmac = given.needed("hmac")
     option, word = (
         ("renew-time-period", "renew-time-period")
@@ -215,6 +218,7 @@ def _change_expiry(call: ToolCall, client: KafkaClient, given: GivenOptions, act
 
 
 def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Print the delegation tokens of the named owner."""
     owners = _principals(given, "owner-principal")
     if owners:
         named = ", ".join(map(_principal_text, owners))
@@ -229,6 +233,7 @@ def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
 
 
 def _print_tokens(call: ToolCall, tokens: Sequence[IssuedToken]) -> None:
+    """Print a table of delegation tokens, their HMACs in Base64."""
     call.out.write("\n" + _ROW.format(*_HEADS) + "\n")
     for token in tokens:
         row = _ROW.format(

@@ -44,14 +44,14 @@ class ToolCall(NamedTuple):
         return self.release.is_four
 
     def admit(self, names: Iterable[str], servers: str) -> None:
-        """Have the guards of contexts decide on this call. Errors: those of `guard.enter`."""
+        """Check the guards of contexts for this call. Errors: those of `guard.enter`."""
         from kctl.guard import enter
 
         parameters: dict[str, object] = dict.fromkeys(names, True)
         enter(f"compat {self.tool}", {**parameters, "bootstrap_server": servers})
 
     def admit_store(self, action: str, address: str, path: str, timeout_s: float) -> None:
-        """Have the guards of contexts decide on a change of a metadata store's nodes."""
+        """Check the guards of contexts for a change of a metadata store's nodes."""
         from kctl.guard import enter
 
         store = {"zookeeper": address, "data": None, "timeout": timeout_s}
@@ -89,7 +89,7 @@ class ToolCall(NamedTuple):
         self.out.buffer.write(data)
 
     def flush(self) -> None:
-        """Make everything visible that was printed."""
+        """Flush all output."""
         self.out.flush()
 
     def drop_output(self) -> None:

@@ -7,7 +7,7 @@
 | a broker's rates between brokers | on sources and destinations | on every broker |
 | a broker's rate between directories | on brokers whose replica gets a directory | the same |
 
-What was there before is overwritten and not put back: so does the tool. `kctl reassign` does it.
+Earlier settings are overwritten and not restored, as by the tool. `kctl reassign` restores them.
 
 Source: calculateProposedMoveMap, modifyReassignmentThrottle, clearAllThrottles of 3.9.1.
 """
@@ -32,7 +32,7 @@ from engine.reassign.throttles import FOLLOWER_LIST, LEADER_LIST, RATES
 
 
 class MovedPartition(NamedTuple):
-    """Where replicas of a partition come from, and where they go."""
+    """The source and the destination brokers of a partition's replicas."""
 
     sources: frozenset[int]
     destinations: frozenset[int]
@@ -90,7 +90,7 @@ def set_log_dir_throttle(client: KafkaClient, broker_ids: Iterable[int], rate: i
 
 
 def clear_broker_throttles(client: KafkaClient, broker_ids: Iterable[int]) -> None:
-    """Delete all rates of brokers; those of the others too if one fails, whose error is raised."""
+    """Delete all rates of brokers; continues after a failure, and raises the first error."""
     changes = [ConfigChange(ConfigOp.DELETE, name) for name in RATES]
     _alter(client, {_broker(id_): changes for id_ in broker_ids})
 
@@ -113,7 +113,7 @@ def _broker(broker_id: int) -> Resource:
 
 
 def _alter(client: KafkaClient, changes: Mapping[Resource, Sequence[ConfigChange]]) -> None:
-    """Change one resource after the other, so that one that fails keeps none from its change."""
+    """Change one resource after the other; a failure does not prevent the other changes."""
     failures: list[EngineError] = []
     failure: EngineError | None
     for resource, wanted in changes.items():

@@ -1,10 +1,10 @@
-"""The tools that are stood in for: from the words of a call to its exit code.
+"""Kafka's tools that kctl replaces: from the arguments of a call to its exit code.
 
-| words | Kafka's tools, and ours |
+| words | Kafka's tools, and kctl's own |
 |---|---|
 | none, or `--help` | help on stderr, exit code 1 |
 | `--version` | the version on stdout, exit code 0 |
-| options that do not fit | what is wrong on stderr, often with the help, exit code 1 |
+| options that do not fit | the error on stderr, often with the help, exit code 1 |
 
 Source: CommandLineUtils.maybePrintHelpOrVersion, printUsageAndExit.
 """
@@ -209,7 +209,7 @@ def _refuse(tool: str, error: EngineError, usage: str) -> int:
 
 
 def _enter(tool: str, given: GivenOptions, servers: str, *, command: str | None = None) -> None:
-    """Have the guards of contexts decide on a tool. Errors: those of `guard.enter`."""
+    """Check the guards of contexts for a tool. Errors: those of `guard.enter`."""
     from kctl.guard import enter
 
     names = [*given.names(), *([] if command is None else [command])]
@@ -218,7 +218,7 @@ def _enter(tool: str, given: GivenOptions, servers: str, *, command: str | None 
 
 
 def help_of(tool: str) -> str:
-    """Return what `kctl compat --help` says of a tool."""
+    """Return the text of `kctl compat --help` on a tool."""
     if tool in _OF_FOUR:
         return f"{_TABLE[tool].help} as {tool}.sh of Kafka {Release.V4_3.value} does."
     row = _RELEASED.get(tool) or _TABLE[tool]
@@ -242,6 +242,7 @@ def _servers(given: GivenOptions) -> str:
 
 
 def _cluster(tool: str, given: GivenOptions) -> ClusterOptions:
+    """Return the cluster to connect to, the properties file and the timeout of a tool."""
     timeout_s = _TABLE[tool].timeout_s
     if tool == CONSUMER_GROUPS:
         # The tool itself reports a time that is no number, when it begins.

@@ -80,6 +80,7 @@ def create_topic_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> No
 
 
 def _created(client: KafkaClient, wanted: _Wanted) -> CreatedTopic | ApiError:
+    """Create the topic; returns its description, or the broker's error."""
     count, factor = wanted.partition_count, wanted.replication_factor
     topic = NewTopic(
         wanted.name,
@@ -137,7 +138,7 @@ def _configs(texts: Sequence[str], out: TextIO) -> dict[str, str]:
     try:
         check_topic_overrides(configs, BrokerSettings({}))
     except ConfigError as error:
-        # Whether tiered storage is there is the broker's to say.
+        # The broker checks whether tiered storage exists.
         if not error.rule.startswith("needs tiered storage"):
             java_class = _CONFIG_REFUSED if error.key in topic_keys() else _KEY_UNKNOWN
             raise ToolFailure(java_class, config_message(error)) from error

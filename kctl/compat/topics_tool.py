@@ -107,6 +107,7 @@ def check_options(given: GivenOptions) -> str:
 
 
 def _check_required(given: GivenOptions, action: str) -> None:
+    """Refuse an action whose required options are missing; raises the failure with Kafka's text."""
     if action == "describe" and given.has("if-exists"):
         if not given.has("topic") and not given.has("topic-id"):
             raise refused("--topic or --topic-id is required to describe a topic")
@@ -128,6 +129,7 @@ def _check_required(given: GivenOptions, action: str) -> None:
 
 
 def _check_allowed(given: GivenOptions, action: str) -> None:
+    """Refuse options that the action does not allow, in the order of Kafka's checks."""
     if given.is_four and given.has("delete-config"):
         sys.stderr.write(
             "delete-config option is no longer supported and deprecated since version 4.0. The "
@@ -160,7 +162,7 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     del files
     with connect() as client:
         try:

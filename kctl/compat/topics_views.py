@@ -42,7 +42,7 @@ _QUIET: Final = (CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION)
 
 
 class _Shown(NamedTuple):
-    """What is told of one partition."""
+    """The fields of one partition's line."""
 
     topic: str
     partition: PartitionView
@@ -55,7 +55,7 @@ class _Shown(NamedTuple):
 
 
 def topic_pattern(text: str) -> re.Pattern[str]:
-    """Return the expression that a list of names stands for; raises ToolFailure."""
+    """Return the regular expression of a list of names; raises ToolFailure."""
     cleaned = text.strip().replace(",", "|").replace(" ", "")
     cleaned = re.sub(r"^[\"']+", "", cleaned)
     cleaned = re.sub(r"[\"']+$", "", cleaned)
@@ -116,7 +116,7 @@ def describe_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) ->
     with admin_call("describeCluster"):
         live = client.view([]).brokers
     moves = _moves(client, topics)
-    # Topics that are asked for by their ids are described by Metadata, which has no such replicas.
+    # Topics requested by id are described by Metadata, which has no such replicas.
     is_by_id = given.has("topic-id") and any(java_uuid(given.needed("topic-id")))
     names = [] if is_by_id else [topic.name for topic in topics]
     eligible = eligible_replicas(client, names)
@@ -193,6 +193,7 @@ def _print_topic(
     given: GivenOptions,
     out: TextIO,
 ) -> None:
+    """Print the line of a topic, unless only partitions or changed settings are requested."""
     overrides = [entry for entry in entries if not entry.is_default]
     if any(given.has(name) for name in _REPORTS):
         return
@@ -244,6 +245,7 @@ def _is_wanted(shown: _Shown, given: GivenOptions, live: Collection[int]) -> boo
 
 
 def _partition_line(shown: _Shown) -> str:
+    """Return the line of one partition, with the replicas that a reassignment adds and removes."""
     partition, move = shown.partition, shown.move
     cells = [
         f"\tTopic: {shown.topic}",

@@ -148,7 +148,7 @@ def help_code(release: Release) -> int:
 
 
 def run_command(call: ToolCall, wanted: GivenCommand) -> int:
-    """Do what is requested and print it; returns the exit code."""
+    """Perform the request and print the results; returns the exit code."""
     given = wanted.given
     servers = given.needed("bootstrap-server")
     call.admit([wanted.command.name, *given.names()], servers)
@@ -171,6 +171,7 @@ def _failed(what: str, error: EngineError) -> TerseFailure:
 
 
 def _list(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Print the transactions of all coordinators that match the pattern and the duration."""
     longer_than_ms = given.number("duration-filter", -1)
     try:
         found = list_transactions(client, longer_than_ms=longer_than_ms)
@@ -197,6 +198,7 @@ def _row(listing: TransactionListing) -> tuple[str, ...]:
 
 
 def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Print the state of a transactional id; raises TerseFailure if it is not known."""
     transactional_id = given.needed("transactional-id")
     what = f"Failed to describe transaction state of transactional-id `{transactional_id}`"
     try:
@@ -235,6 +237,7 @@ def _coordinator_id(client: KafkaClient, address: str) -> int:
 
 
 def _describe_producers(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Print the producers that a partition's leader, or the named broker, has state of."""
     producers = _producers(client, _partition(given), _broker_id(given))
     rows = [
         (
@@ -265,7 +268,7 @@ def _offset_text(offset: int) -> str:
 def _producers(
     client: KafkaClient, partition: TopicPartition, broker_id: int | None
 ) -> list[ActiveProducer]:
-    """Return who writes to a partition, as its leader or a replica knows; raises TerseFailure."""
+    """Return the producers of a partition, by its leader or a replica; raises TerseFailure."""
     where = "leader" if broker_id is None else f"broker {broker_id}"
     try:
         if broker_id is None:
@@ -284,6 +287,7 @@ def _producers(
 
 
 def _abort(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Abort a producer's open transaction in one partition; raises TerseFailure."""
     del call
     partition = _partition(given)
     producer = _producer_to_end(client, given, partition)
@@ -346,6 +350,7 @@ def _terminate(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None
 
 
 def _find_hanging(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Print transactions that are idle for the timeout and that no coordinator will end."""
     if not given.has("topic") and not given.has("broker-id"):
         raise TerseFailure(
             "The `find-hanging` command requires either --topic or --broker-id to limit the "
@@ -372,7 +377,7 @@ def _find_hanging(call: ToolCall, client: KafkaClient, given: GivenOptions) -> N
 def _partitions(
     client: KafkaClient, given: GivenOptions, broker_id: int | None
 ) -> Sequence[TopicPartition]:
-    """Return the partitions to look at; raises TerseFailure for a topic that is not there."""
+    """Return the partitions to search; raises TerseFailure for a topic that does not exist."""
     topic = given.text("topic")
     try:
         view = client.view(None) if topic is None else client.view_of_existing([topic])
@@ -390,6 +395,7 @@ def _partitions(
 
 
 def _hanging_row(producer: ActiveProducer, now_ms: int) -> tuple[str, ...]:
+    """Return the cells of a hanging transaction; its idle time is in minutes."""
     return (
         producer.partition.topic,
         str(producer.partition.partition),

@@ -81,6 +81,7 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
+    """Return the consumer's properties; options of the tool override those of the file."""
     found = call.properties(given.text("command-config") or given.text("consumer.config"))
     protocol = given.text("group-protocol") or CLASSIC
     if protocol.lower() == CLASSIC:
@@ -124,7 +125,7 @@ class _Events:
         self._assigned = partitions
 
     def consume_all(self, source: GroupSource, *, commits: bool) -> int:
-        """Consume until there are enough or a signal comes; returns the exit code."""
+        """Consume until the requested number of records or a signal; returns the exit code."""
         self._print("startup_complete", {})
         code = exits.OK
         try:
@@ -152,6 +153,7 @@ class _Events:
         return 0 <= self._max <= self._count
 
     def _consume_some(self, source: GroupSource, *, commits: bool) -> None:
+        """Poll once and print the records; commit their offsets if requested."""
         try:
             consumed = [records for records in source.poll(_WAIT_MS) if records.runs]
         except (Unreachable, TimedOut):
@@ -198,6 +200,7 @@ class _Events:
     def _print_record(
         self, topic: str, partition: int, key: bytes | None, value: bytes | None, offset: int
     ) -> None:
+        """Print one record as an event, with its key and value as text."""
         self._print(
             "record_data",
             {

@@ -90,7 +90,7 @@ class _Sending:
         self._sent = self._stored = 0
 
     def send_all(self, producer: JavaProducer) -> int:
-        """Send until there are enough or a signal comes; returns the exit code."""
+        """Send until the requested number of records or a signal; returns the exit code."""
         self._print("startup_complete", {})
         code = exits.OK
         try:
@@ -112,6 +112,7 @@ class _Sending:
         return code
 
     def _send(self, producer: JavaProducer) -> None:
+        """Send records at the wanted rate; a negative maximum means without an end."""
         clock = self._client.clock
         throttle = Throttle(self._rate, clock.wall_ms())
         polled_ms = clock.monotonic_ms()
@@ -127,6 +128,7 @@ class _Sending:
                 producer.poll(0)
 
     def _record(self) -> OutgoingRecord:
+        """Return the next record: its number as the value, after the prefix if there is one."""
         value = str(self._sent)
         if self._prefix is not None:
             value = f"{int(self._prefix)}.{value}"

@@ -29,7 +29,7 @@ _OPTIONS = (
     HELP,
     VERSION,
 )
-#: What a client asks brokers for, by release.
+#: The APIs that a client of each release uses.
 _KNOWN: Final = {
     Release.V3_9: frozenset(
         (*range(52), *range(55, 59), 60, 61, *range(64, 70), 71, 72, *range(74, 82), *range(83, 88))
@@ -103,7 +103,8 @@ def versions_text(offered: Mapping[int, VersionRange], release: Release) -> str:
 
 
 def _line(key: int, offered: VersionRange | None, release: Release) -> str:
-    # What no message of a release is left of keeps its name there.
+    """Return the line of one API: the broker's versions, and whether this release can use them."""
+    # An API that a release has removed keeps its name there.
     name = api_names(release.value).get(key) or api_names(Release.V3_9.value).get(key)
     named = f"UNKNOWN({key})" if name is None else f"{name}({key})"
     if offered is None:

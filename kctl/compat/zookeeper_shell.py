@@ -70,7 +70,7 @@ def run_words(call: ToolCall) -> int:
         return exits.FAILED
     paths = [word for word in words[1:] if word.startswith("/")]
     call.admit_store(words[0] if words else "", address, paths[0] if paths else "/", _TIMEOUT_S)
-    # It brings kazoo, which takes longer than a usage.
+    # It imports kazoo, which takes longer than a usage text.
     from engine.znode.kazoo_editor import ZnodeEditor
 
     call.out.write(f"Connecting to {address}\n")

@@ -1,6 +1,6 @@
 """Files of declared state: read, checked, written.
 
-| module | what it does |
+| module | purpose |
 |---|---|
 | `variables` | `${NAME}` in texts |
 | `yaml_nodes` | YAML as nodes that know their file and line |

@@ -59,7 +59,7 @@ class NoFiles(EngineError):
 
 
 class CannotBeHad(EngineError):
-    """Something that is declared cannot be had; nothing was done."""
+    """A declared property is impossible; no step was performed."""
 
     def __init__(self, faults: Sequence[EngineError]) -> None:
         self.faults = tuple(faults)
@@ -69,7 +69,7 @@ class CannotBeHad(EngineError):
 
 
 def read_declared(options: ClusterOptions, paths: Sequence[str]) -> DeclaredState:
-    """Return what files declare for the cluster that options mean, and note what is for others.
+    """Return the declared state for the cluster of the options, and note documents for others.
 
     Errors: NoFiles, BadStateFile, those of choosing a cluster.
     """
@@ -89,7 +89,7 @@ def read_declared(options: ClusterOptions, paths: Sequence[str]) -> DeclaredStat
 
 
 def read_cluster_state(client: KafkaClient, declared: DeclaredState) -> CurrentState:
-    """Ask a cluster for all that is compared with a declared state; errors of asking."""
+    """Request the part of a cluster's state that is compared; raises the errors of requests."""
     kinds = declared.kinds
     state = CurrentState(read_broker_ids(client))
     if ResourceKind.TOPICS in kinds:
@@ -107,9 +107,9 @@ def read_cluster_state(client: KafkaClient, declared: DeclaredState) -> CurrentS
 
 
 def compared(client: KafkaClient, declared: DeclaredState, *, prunes: bool) -> StateComparison:
-    """Return the steps from a cluster to what is declared, and note what is not declared.
+    """Return the steps from a cluster to the declared state, and note undeclared resources.
 
-    Errors: CannotBeHad, those of asking.
+    Errors: CannotBeHad, those of requests.
     """
     state = read_cluster_state(client, declared)
     comparison = compare(declared, state, prunes=prunes)
@@ -133,7 +133,7 @@ def _note_undeclared(steps: Sequence[StateStep]) -> None:
 
 
 def name_of(step: StateStep) -> str:
-    """Return what a step is about, in words."""
+    """Return the subject of a step, in words."""
     if isinstance(step.operation, CreateRule | DeleteRule):
         return rule_text(step.operation.rule)
     return step.name
@@ -170,10 +170,10 @@ def step_line(number: int, step: StateStep) -> str:
     change = change_text(step)
     kind = "acl" if step.kind is ResourceKind.ACLS else step.kind.value.removesuffix("s")
     line = f"{number:>3}. {step.action.value} {kind} {name_of(step)}{change and f': {change}'}"
-    # Values are anybody's: none may steer the terminal or pass for another step.
+    # Values come from any client: none may steer the terminal or look like another step.
     return visible_cell(line)
 
 
 def steps_counted(steps: Sequence[StateStep]) -> str:
-    """Return how many steps there are."""
+    """Return the number of steps, with its noun."""
     return counted(len(steps), "step")

@@ -25,7 +25,7 @@ _ENTRIES_MAX: Final = 20_000
 
 
 class ReadState(NamedTuple):
-    """What files declare for a cluster, and the documents that are for others."""
+    """The declared state for a cluster, and the documents for other clusters."""
 
     state: DeclaredState
     passed_over: Sequence[str]
@@ -34,7 +34,7 @@ class ReadState(NamedTuple):
 def read_state_files(
     paths: Sequence[str], context: str | None, environment: Mapping[str, str]
 ) -> ReadState:
-    """Return what files and folders declare for a context; None is none.
+    """Return the state that files and folders declare for a context; None is none.
 
     Errors: BadStateFile, those of files.
     """
@@ -59,6 +59,7 @@ def read_state_files(
 
 
 def _files(path: str) -> Iterator[str]:
+    """Yield the path, or a folder's state files sorted; raises BadStateFile without any."""
     if path == _STDIN or not RealFiles().is_dir(path):
         yield path
         return

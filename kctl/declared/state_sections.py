@@ -51,7 +51,7 @@ _ENTITY_KEYS: Final = {"user": "user", "client_id": "client-id", "ip": "ip"}
 
 
 class _Sections:
-    """What documents have declared so far, and where."""
+    """The state that documents have declared so far, and where."""
 
     def __init__(self) -> None:
         self.kinds: set[ResourceKind] = set()
@@ -64,7 +64,7 @@ class _Sections:
         self._places: dict[tuple[ResourceKind, object], str] = {}
 
     def declare(self, kind: ResourceKind, name: object, label: str, value: YamlValue) -> None:
-        """Note where a resource is declared; raises BadStateFile if it is declared already."""
+        """Record the place where a resource is declared; raises BadStateFile for a second one."""
         before = self._places.get((kind, name))
         if before is not None:
             raise value.fault(f"{kind.value}: {label} is declared twice: first at {before}")
@@ -99,6 +99,7 @@ def document_contexts(document: YamlValue) -> list[str] | None:
 
 
 def _read_document(document: YamlValue, sections: _Sections) -> None:
+    """Add the sections of one document; raises a fault for unknown keys or another version."""
     fields = document.mapping("a document")
     fields = {key: value for key, value in fields.items() if not key.startswith(EXTENSION)}
     _check_keys(fields, DOCUMENT, document)
@@ -127,6 +128,7 @@ def _check_keys(fields: Mapping[str, YamlValue], shape: Schema, at: YamlValue) -
 
 
 def _kept_topics(keep: YamlValue) -> list[str]:
+    """Return the regular expressions of topics to keep; raises a fault for an invalid one."""
     fields = keep.mapping("keep")
     _check_keys(fields, KEEP, keep)
     patterns = []
@@ -154,6 +156,7 @@ def _read_topics(section: YamlValue, sections: _Sections) -> None:
 
 
 def _topic(name: str, value: YamlValue) -> DeclaredTopic:
+    """Return a declared topic; raises a fault if its placement contradicts its counts."""
     fields = value.mapping(f"topic {name}")
     _check_keys(fields, TOPIC, value)
     placement = _placement(fields["placement"]) if "placement" in fields else ()
@@ -216,6 +219,7 @@ def _read_brokers(section: YamlValue, sections: _Sections) -> None:
 
 
 def _read_users(section: YamlValue, sections: _Sections) -> None:
+    """Add the declared users; SCRAM-SHA-512 is the mechanism of those that name none."""
     for name, value in section.mapping("users").items():
         if not name or name.startswith("User:"):
             raise value.fault(f"users: {name!r}: a name without User:")
@@ -231,6 +235,7 @@ def _read_users(section: YamlValue, sections: _Sections) -> None:
 
 
 def _mechanisms(value: YamlValue) -> dict[ScramMechanism, int | None]:
+    """Return the iterations of each SCRAM mechanism, None for the default; at least one."""
     found: dict[ScramMechanism, int | None] = {}
     if value.is_mapping:
         named = list(value.mapping("mechanisms").items())
@@ -278,6 +283,7 @@ def _read_acls(section: YamlValue, sections: _Sections) -> None:
 
 
 def _read_quotas(section: YamlValue, sections: _Sections) -> None:
+    """Add the declared quotas; raises a fault for a limit that its entity cannot have."""
     for value in section.items("quotas"):
         fields = value.mapping("an entry of quotas")
         _check_keys(fields, QUOTA, value)
@@ -308,6 +314,7 @@ def _amount(quota: str, text: str) -> float:
 
 
 def _entity(fields: Mapping[str, YamlValue], value: YamlValue) -> Entity:
+    """Return the entity of a quota; raises a fault if it has no part or an invalid combination."""
     entity = tuple(
         (kind, None if (name := fields[key].text(key)) == DEFAULT else name)
         for key, kind in _ENTITY_KEYS.items()
@@ -321,7 +328,7 @@ def _entity(fields: Mapping[str, YamlValue], value: YamlValue) -> Entity:
 
 
 def _or_fault(value: YamlValue, read: Callable[..., V], *words: object) -> V:
-    """Return what is read of words at a place; raises BadStateFile."""
+    """Return the result of parsing at a place; raises BadStateFile."""
     try:
         return read(*words)
     except (UnreadableArgument, RulesNotClear) as error:

@@ -1,6 +1,6 @@
 """From the state of a cluster to the text of files; the same state gives the same bytes.
 
-Only what was set is written: settings at their defaults, and those that come from the files of
+Only explicit settings are written: settings at their defaults, and those from the files of
 brokers, are not. Passwords cannot be read from a cluster: a user gets a reference to a variable.
 """
 
@@ -34,7 +34,7 @@ _FIELDS: Final = {"user": "user", "client-id": "client_id", "ip": "ip"}
 
 
 class _Plain(str):
-    """A text that stands without quotes where YAML would take it for a number or boolean.
+    """A text to be written without quotes if YAML would read it as a number or boolean.
 
     The reader takes settings as they are written.
     """
@@ -59,7 +59,7 @@ def state_text(
 
 
 def unreadable_settings(state: CurrentState) -> list[tuple[str, str]]:
-    """Return broker and name of each setting that is set and has a value that nobody can read."""
+    """Return broker and name of each setting that is set and has a hidden value."""
     return [
         (broker or DEFAULT_NAME, name)
         for broker, settings in sorted(state.brokers.items())
@@ -147,6 +147,7 @@ def _variables(names: Iterable[str]) -> dict[str, str]:
 
 
 def _quotas(quotas: Mapping[Entity, Mapping[str, float]]) -> list[dict[str, Any]]:
+    """Return the quotas as a document, sorted by entity; whole limits as integers."""
     return [
         {
             **{
@@ -173,6 +174,7 @@ def _entry_key(rule: AclBinding) -> tuple[Any, ...]:
 
 
 def _entry(rules: list[AclBinding]) -> dict[str, Any]:
+    """Return one entry for access rules that differ in their operation alone."""
     pattern, entry = rules[0]
     fields: dict[str, Any] = {word_of(entry.permission): without_references(entry.principal)}
     if entry.host != WILDCARD_HOST:
@@ -187,6 +189,7 @@ def _entry(rules: list[AclBinding]) -> dict[str, Any]:
 
 
 def _yaml(document: dict[str, Any]) -> str:
+    """Return a document as YAML: keys in the given order, lists of words on one line."""
     import yaml
 
     class Dumper(yaml.SafeDumper):

@@ -44,11 +44,12 @@ def variable_of(text: str) -> str | None:
 
 
 def without_references(text: str) -> str:
-    """Return the text of a file that stands for this very text."""
+    """Return the text of a file that is read as exactly this text."""
     return text.replace("${", "$${")
 
 
 def _value(match: re.Match[str], environment: Mapping[str, str]) -> str:
+    """Return the text for one reference; raises BadReference if malformed or without a value."""
     if match[0] == "$${":
         return "${"
     name = _NAME.fullmatch(match[1]) if match[0].endswith("}") else None

@@ -1,4 +1,4 @@
-"""YAML as nodes that know where they stand, so that every error names file and line.
+"""YAML as nodes that know their position, so that every error names file and line.
 
 Scalars stay the texts that were written: `0.50` and `1e3` are settings, not numbers. Keys that are
 there twice are refused; `<<` merges mappings, as everywhere in YAML.
@@ -25,7 +25,7 @@ _JSON = ".json"
 
 
 class BadStateFile(EngineError):
-    """A file of declared state is not what it should be; nothing was done."""
+    """A file of declared state is malformed; nothing was changed."""
 
     exit_code = exits.USAGE
 
@@ -55,7 +55,7 @@ class YamlValue:
 
     @property
     def is_null(self) -> bool:
-        """Return True if the value is null, or nothing at all."""
+        """Return True if the value is null or empty."""
         return bool(self._node.tag == _NULL)
 
     @property
@@ -94,7 +94,7 @@ class YamlValue:
             seen[text] = here
 
     def _flatten(self) -> None:
-        """Have the mapping hold what `<<` merges into it, before its own keys; those win."""
+        """Merge the mappings of `<<` into the mapping; its explicit keys win."""
         from yaml.constructor import ConstructorError, SafeConstructor
 
         try:
@@ -176,10 +176,10 @@ class YamlValue:
         return {"true": True, "false": False}.get(text.lower(), text)
 
     def refuse_rings(self) -> None:
-        """Raise BadStateFile for an alias within the node that it stands for."""
+        """Raise BadStateFile for an alias inside the node that it refers to."""
         open_nodes: set[int] = set()
         ended: set[int] = set()
-        # Each node stands there twice: to be begun, and behind its children to be ended.
+        # Each node is pushed twice: to be begun, and, after its children, to be ended.
         left = [(self._node, False)]
         while left:
             node, is_end = left.pop()
@@ -206,7 +206,7 @@ def _children(node: Any) -> list[Any]:
 def yaml_documents(
     content: bytes, path: str, environment: Mapping[str, str]
 ) -> Sequence[YamlValue]:
-    """Return the documents of a file that have anything in them; raises BadStateFile."""
+    """Return the documents of a file that are not empty; raises BadStateFile."""
     import yaml
 
     if path.endswith(_JSON):

@@ -30,7 +30,7 @@ Context = Annotated[
 Timeout = Annotated[
     float, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="Give up after this time.")
 ]
-#: What `kctl.render.FORMATS` has, in words; a test keeps it so.
+#: The names of `kctl.render.FORMATS`, in words; a test keeps them equal.
 FORMATS_HELP = "table, wide, json, ndjson, yaml, csv, name, markdown, html or tsv."
 Output = Annotated[
     str,
@@ -56,9 +56,9 @@ TIMEOUT_S = 30.0
 
 
 def on_cluster(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options that say which cluster, as one `ClusterOptions` in front.
+    """Give a command the options that select the cluster, as one `ClusterOptions` in front.
 
-    They stand before the last option of the command, which is `-o` where there is one. A parameter
+    They precede the last option of the command, which is `-o` if it has one. A parameter
     that is a NamedTuple of options, as `MoveOptions`, becomes these, after all others.
     """
     own, sets = _options_of(command)

@@ -1,4 +1,4 @@
-"""Options that pick records by what is in them: those of `consume` and `dump-log`."""
+"""Options that select records by their content: those of `consume` and `dump-log`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of commands that move replicas: how fast, how many at a time, and what is asked."""
+"""Options of commands that move replicas: rate, number at a time, and confirmations."""
 
 from __future__ import annotations
 
@@ -88,5 +88,5 @@ class JobOptions(NamedTuple):
 
     @property
     def moves(self) -> MoveOptions:
-        """The same, of what else there is as it is without being told."""
+        """Return these options; those that the command lacks have their defaults."""
         return MoveOptions(**self._asdict())

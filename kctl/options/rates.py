@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-# Commands import this module for their options, before it is known whether they sample.
+# Commands import this module for their options, also if they do not sample.
 if TYPE_CHECKING:
     from engine.client.blocking import KafkaClient
     from engine.client.rates import PartitionRate

@@ -1,4 +1,4 @@
-"""Options of the commands that ask log directories by Spark or in this process."""
+"""Options of the commands that query log directories by Spark or in this process."""
 
 from __future__ import annotations
 

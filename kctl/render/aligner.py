@@ -1,9 +1,9 @@
-"""tabulate, without what most tables do not need of it.
+"""tabulate, without the imports that most tables do not need.
 
 | tabulate imports | for | here |
 |---|---|---|
 | wcwidth | characters that are not one column wide | once a text is not ASCII |
-| importlib.metadata | its own version | never; it asks for it only to have it |
+| importlib.metadata | its own version | never; the version is not used |
 
 Both cost more time than all else that a short table takes.
 """
@@ -52,12 +52,13 @@ def width_of(text: str) -> int:
 
 
 def _tabulate() -> Any:
+    """Import tabulate with replaced modules, or normally if that fails."""
     if "tabulate" not in sys.modules:
         try:
             with _stand_ins():
                 import tabulate
         except ImportError:
-            # A release that wants more of what stands in.
+            # A release of tabulate that needs more of the modules than their replacements have.
             pass
     import tabulate
 
@@ -66,7 +67,7 @@ def _tabulate() -> Any:
 
 @contextmanager
 def _stand_ins() -> Iterator[None]:
-    """Have imports meet no wcwidth, and next to nothing of importlib.metadata."""
+    """Replace wcwidth and importlib.metadata during an import of tabulate."""
     metadata = ModuleType(_METADATA)
     vars(metadata).update(version=lambda _name: "unknown", PackageNotFoundError=ImportError)
     stand_ins = {_WIDTHS: None, _METADATA: metadata}

@@ -1,12 +1,12 @@
-"""Many rows at once, given as columns: the text of row by row, at a fraction of its cost.
+"""Many rows at once, given as columns: the same text as row by row, at a fraction of the cost.
 
 ```
-shared    what all rows have in common, as in a row
+shared    the values that all rows have in common, as in a row
 varying   key -> one value a row: Texts, Numbers, or any other sequence
 ```
 
-Each varying column is made text as a whole, and what stands between two of them is made once, the
-shared values with it. Then all rows are one `join`. `RowWriter.write_run` prints what comes back,
+Each varying column is converted as a whole, and the text between two columns is made once, with
+the shared values. Then all rows are one `join`. `RowWriter.write_run` prints the result,
 and writes row by row where a format needs the rows themselves.
 """
 
@@ -22,7 +22,7 @@ _CSV_QUOTED: Final = '",\r\n'
 
 
 class Texts(list[str | None]):
-    """A column that has nothing but texts and nulls, so that nobody looks at each value."""
+    """A column of texts and nulls alone, so that no value needs a check of its type."""
 
 
 class Numbers(list[int]):
@@ -30,7 +30,7 @@ class Numbers(list[int]):
 
 
 class _Layout:
-    """What stands between the columns: `before` each of them, and `behind` the last."""
+    """The constant text of the columns: `before` each of them, and `behind` for after the last."""
 
     def __init__(self) -> None:
         self.before: list[str] = []
@@ -38,11 +38,11 @@ class _Layout:
         self.behind = ""
 
     def add_text(self, text: str) -> None:
-        """Go on with what is the same in all rows."""
+        """Append text that is the same in all rows."""
         self.behind += text
 
     def add_column(self, column: Sequence[str]) -> None:
-        """Go on with a column."""
+        """Append a column."""
         self.before.append(self.behind)
         self.columns.append(column)
         self.behind = ""
@@ -69,7 +69,7 @@ def json_rows(
     *,
     between: str,
 ) -> str:
-    """Return the rows as JSON objects with these keys in order; what is nowhere is null."""
+    """Return the rows as JSON objects with these keys in order; a key without a value is null."""
     from json import dumps
 
     layout = _Layout()
@@ -89,6 +89,7 @@ def _count(varying: Mapping[str, Sequence[Any]]) -> int:
 
 
 def _add_json_column(layout: _Layout, values: Sequence[object]) -> None:
+    """Add a column of JSON texts; numbers and texts are encoded in bulk."""
     if isinstance(values, Numbers):
         layout.add_column(list(map(str, values)))
         return
@@ -105,7 +106,7 @@ def _add_json_column(layout: _Layout, values: Sequence[object]) -> None:
     else:
         whole = "".join(values)  # type: ignore[arg-type]
         if len(quoted(whole)) == len(whole) + 2:
-            # None of them has anything to escape: the quotes are the layout's.
+            # No text needs escapes: the quotes are part of the constant text.
             layout.add_text('"')
             layout.add_column(values)  # type: ignore[arg-type]
             layout.add_text('"')
@@ -119,7 +120,7 @@ def csv_rows(
     varying: Mapping[str, Sequence[object]],
     cell: Callable[[object], object],
 ) -> str:
-    """Return the rows as lines of CSV; `cell` gives what stands for a value.
+    """Return the rows as lines of CSV; `cell` converts a value to its text.
 
     The last line has no end. There are two keys or more: a lone empty cell would need quotes.
     """

@@ -1,4 +1,4 @@
-"""What a column of rows is."""
+"""The columns of rows."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ class Column(NamedTuple):
     """One column: its key in rows, its heading, and where it is shown.
 
     `wide` columns are left out of plain tables; `right` aligns numbers; in tables a text that is
-    `beneath` stands below its row. The column that `is_name`, else the first, is what rows are
-    called by. A number of bytes that `is_size` stands in tables as people read sizes, a time in ms
+    `beneath` is printed below its row. The column that `is_name`, else the first, is the name of a
+    row. A number of bytes that `is_size` is printed in tables with a unit, a time in ms
     that `is_time` as a date.
 
-    `kind` says what JSON has as its values; without one they are integers where they are aligned
+    `kind` is the type of the JSON values; without one they are integers where they are aligned
     right or sizes, else strings.
 
     | kind | values |
@@ -25,7 +25,7 @@ class Column(NamedTuple):
     | K[] | a list of K |
     | K{} | an object whose values are K |
 
-    `is_optional` are those that rows have if they are asked for.
+    `is_optional` are those that rows have on request only.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""What pages of HTML have in common: they need nothing beside them, in light and in dark.
+"""The common parts of HTML pages: self-contained, readable in light and in dark mode.
 
 No script, no font, no connection; a phone shows them at its own width.
 """

@@ -1,4 +1,4 @@
-"""A line on stderr about work that lasts: on a terminal only, gone when anything else is said."""
+"""A line on stderr about work that lasts: on a terminal only, cleared before any other text."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from engine.host.ports import Clock
 
 #: Work that is over sooner needs no line.
 _SHOWN_FROM_MS = 2_000
-#: Often enough to look alive.
+#: Often enough to show that the work continues.
 _EVERY_MS = 250
 _CLEARED = "\r\x1b[K"
 
 
 class LastingLine:
-    """Written over itself a few times a second; silent where nobody looks."""
+    """Written over itself a few times a second; silent unless stderr is a terminal."""
 
     def __init__(self, clock: Clock, stream: TextIO | None = None) -> None:
         self._clock = clock
@@ -24,7 +24,7 @@ class LastingLine:
         self._is_shown = False
         self._began_ms = clock.monotonic_ms()
         self._next_ms = self._began_ms + _SHOWN_FROM_MS
-        # A closed stderr is None, and has nobody who looks.
+        # A closed stderr is None, and no terminal.
         self._is_watched = self._stream is not None and self._stream.isatty()
 
     def show(self, text: Callable[[float], str]) -> None:
@@ -40,7 +40,7 @@ class LastingLine:
         self._stream.flush()
 
     def clear(self) -> None:
-        """Take the line away, so that something else can be said or the work is done."""
+        """Clear the line, before another text is printed or when the work is done."""
         if self._is_shown:
             self._is_shown = False
             self._stream.write(_CLEARED)
@@ -48,7 +48,7 @@ class LastingLine:
 
 
 def share_and_left(done: int, total: int | None, lasting_s: float) -> list[str]:
-    """Return how much is done and how long the rest takes; nothing where that is not known."""
+    """Return the share done and the estimated time left; none where that is not known."""
     if not total or not 0 < done <= total:
         return []
     left_s = lasting_s * (total - done) / done

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ProgressBar:
-    """Shows how far long work is; silent where stderr is no terminal."""
+    """Shows the progress of long work; silent where stderr is no terminal."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -34,11 +34,11 @@ class ProgressBar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop drawing and leave nothing behind."""
+        """Stop drawing and leave no line."""
         self.stop()
 
     def stop(self) -> None:
-        """Stop drawing before the end; nothing is drawn afterwards."""
+        """Stop drawing before the end; later updates draw no bar."""
         if self._drawn is not None:
             progress, _ = self._drawn
             progress.stop()
@@ -51,7 +51,7 @@ class ProgressBar:
             progress.update(task, description=text)
 
     def update(self, done: int, of: int, text: str | None = None) -> None:
-        """Show how many pieces of the work are done, behind its title or another text."""
+        """Show the number of completed pieces, after its title or another text."""
         if self._drawn is not None:
             progress, task = self._drawn
             shown = self._title if text is None else text

@@ -1,4 +1,4 @@
-"""How far records are, as one line on stderr: on a terminal only, and only of work that lasts.
+"""The progress of records, as one line on stderr: on a terminal only, and only of long work.
 
 ```
 1,234,000 records, 118.2 MB, 410,000 records/s, 61 %, 12 s left
@@ -29,11 +29,11 @@ class RateLine:
         self._total_count = total_count
 
     def update(self, count: int, done_bytes: int) -> None:
-        """Show how many records there are by now, and how many bytes of the work are done."""
+        """Show the number of records by now, and of the bytes of the work that are done."""
         self._line.show(lambda lasting_s: self._text(count, done_bytes, lasting_s))
 
     def clear(self) -> None:
-        """Take the line away, so that something else can be said or the work is done."""
+        """Clear the line, before another text is printed or when the work is done."""
         self._line.clear()
 
     def _text(self, count: int, done_bytes: int, lasting_s: float) -> str:

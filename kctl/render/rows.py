@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from kctl.render.table import StreamedTable
 
 Row = Mapping[str, object]
-#: A row that a command still fills: what it puts in, it takes out again by the same name.
+#: A row that a command is still filling: it reads back its values by the same keys.
 OutputRow: TypeAlias = dict[str, Any]
 
-#: Rows of a streamed table that are looked at before its columns have their widths.
+#: Rows of a streamed table that are measured before its columns have their widths.
 STREAMED_ROWS_HELD_MAX: Final = 100
 
 #: Those for people.
@@ -31,7 +31,7 @@ _BULK = ("json", "ndjson", "csv")
 
 
 class UnknownFormat(EngineError):
-    """An output format that does not exist was asked for."""
+    """An output format that does not exist was requested."""
 
     exit_code = exits.USAGE
 
@@ -77,18 +77,18 @@ class RowWriter:
         return self._count
 
     def write(self, row: Row) -> None:
-        """Take one row: a value for each column's key."""
+        """Write one row: a value for each column's key."""
         getattr(self, f"_write_{self._output}", self._held.append)(row)
         self._count += 1
         if self._is_streamed and len(self._held) >= STREAMED_ROWS_HELD_MAX:
             self._write_held()
 
     def use_columns(self, columns: Sequence[Column]) -> None:
-        """Have the rows from here on other columns: those of json and ndjson can differ."""
+        """Change the columns of the following rows: those of json and ndjson can differ."""
         self._columns = columns
 
     def flush(self) -> None:
-        """Make what was written visible."""
+        """Flush the rows that were written."""
         if self._is_streamed and self._held:
             self._write_held()
         self._stream.flush()
@@ -104,7 +104,7 @@ class RowWriter:
         self._table.write(rows)
 
     def write_run(self, shared: Row, varying: Mapping[str, Sequence[Any]]) -> None:
-        """Take many rows as columns: what they share, and one value a row for each other key."""
+        """Write many rows as columns: shared values, and one value a row for each other key."""
         count = len(next(iter(varying.values())))
         if not count:
             return
@@ -116,6 +116,7 @@ class RowWriter:
             self.write({**shared, **{key: values[number] for key, values in varying.items()}})
 
     def _write_bulk(self, shared: Row, varying: Mapping[str, Sequence[Any]]) -> None:
+        """Write rows that differ in some columns alone, as one text."""
         from kctl.render.bulk import csv_rows, json_rows
 
         keys = [column.key for column in self._columns]
@@ -132,9 +133,9 @@ class RowWriter:
             self._stream.write(json_rows(keys, shared, varying, between=",\n "))
 
     def close(self, *, failures: int = 0) -> None:
-        """Write what was buffered and end the document.
+        """Write the buffered rows and end the document.
 
-        A table of nothing but failures, which were told, is left out.
+        Without rows, after reported failures, a table is left out.
         """
         if self._output == "json":
             self._stream.write("\n]\n" if self._count else "[]\n")
@@ -162,7 +163,7 @@ class RowWriter:
     def _write_yaml(self, row: Row) -> None:
         import yaml
 
-        # Written by C where there is C. Lists of one row, one behind the other, are one list.
+        # Written by C where there is C. Lists of one row, joined, are one list.
         dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
         yaml.dump(
             [self._plain(row)], self._stream, Dumper=dumper, sort_keys=False, allow_unicode=True
@@ -182,7 +183,7 @@ class RowWriter:
         import csv
         import io
 
-        # The writer quotes what its line end has in it, and a lone CR must be quoted too.
+        # The writer quotes the characters of its line end, and a lone CR must be quoted, too.
         line = io.StringIO(newline="")
         csv.writer(line, lineterminator="\r\n").writerow(cells)
         self._stream.write(line.getvalue()[:-2] + "\n")
@@ -207,7 +208,7 @@ def write_rows(
     *,
     failures: int = 0,
 ) -> int:
-    """Write all rows in one format; returns how many there were."""
+    """Write all rows in one format; returns their number."""
     writer = RowWriter(columns, output, stream)
     count = 0
     for row in rows:
@@ -220,7 +221,7 @@ def write_rows(
 def write_object(
     columns: Sequence[Column], row: Row, output: str, stream: TextIO | None = None
 ) -> None:
-    """Write one thing: an object in JSON and YAML, a row in the other formats."""
+    """Write one object: an object in JSON and YAML, a row in the other formats."""
     stream = stream or sys.stdout
     plain = {column.key: row.get(column.key) for column in columns}
     if output == "json":

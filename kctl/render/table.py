@@ -7,7 +7,7 @@
 | html | one `<table>` |
 | tsv | cells with a tab between them, headings first |
 
-Wide characters count as wide as they are shown. Control characters stand escaped in every cell.
+Wide characters count as wide as they are shown. Control characters are escaped in every cell.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TEXT_INDENT = 4
 _MARKUPS = {"markdown": "pipe", "html": "html", "tsv": "tsv"}
 _BETWEEN = "  "
 _UNIT = 1024
-#: What rich has between two columns without borders.
+#: The separator that rich prints between two columns without borders.
 _RICH_GAP = 2
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -121,7 +121,7 @@ def _write_rich(
         return False
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column, width in zip(columns, widths, strict=True):
-        # Folded rather than cut: a path or an offset must be there whole to be copied.
+        # Folded, not truncated: a path or an offset must be complete to be copied.
         justify: Literal["left", "right"] = "right" if column.right else "left"
         table.add_column(column.heading, justify=justify, overflow="fold", width=width)
     for row in cells:
@@ -209,7 +209,7 @@ class StreamedTable:
     def __init__(
         self, columns: Sequence[Column], rows: Sequence[Mapping[str, object]], stream: TextIO
     ) -> None:
-        """Find the widths and write the headings; the rows are looked at, not written."""
+        """Find the widths and write the headings; the rows are measured, not written."""
         self._columns = columns
         self._stream = stream
         self._widths = [len(column.heading) for column in columns]

@@ -1,4 +1,4 @@
-r"""Control characters made visible: what a record holds must not steer a terminal.
+r"""Control characters made visible: the contents of a record must not steer a terminal.
 
 | in | becomes |
 |---|---|
@@ -27,26 +27,26 @@ def visible_cell(text: str) -> str:
 
 
 def visible_lines(raw: bytes) -> bytes:
-    """Return what a terminal may be given of some bytes; newlines and tabs stay."""
+    """Return bytes as a terminal may receive them; newlines and tabs stay."""
     text = raw.decode("utf-8", "backslashreplace")
     return _controls("\n\t").sub(_escape, text).encode()
 
 
 class VisibleStream:
-    """Passes bytes on to a terminal as `visible_lines` has them, however they are cut."""
+    """Passes bytes on to a terminal as `visible_lines` converts them, however they are split."""
 
     def __init__(self, write: Callable[[bytes], object]) -> None:
         self._write = write
         self._rest = b""
 
     def write(self, block: Buffer) -> None:
-        """Pass on what is whole: up to the last line's end."""
+        """Pass on the complete lines."""
         lines, end, rest = (self._rest + bytes(block)).rpartition(b"\n")
         self._write(visible_lines(lines + end))
         self._rest = rest
 
     def close(self) -> None:
-        """Pass on what has no end."""
+        """Pass on the last line, which has no end."""
         self._write(visible_lines(self._rest))
         self._rest = b""
 

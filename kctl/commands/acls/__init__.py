@@ -1,1 +1,1 @@
-"""`kctl acls`: its options in `app`, and what it does."""
+"""`kctl acls`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""`kctl acls`: who may do what."""
+"""`kctl acls`: access rules of principals on resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl acls check` does: whether a user may do something, and which rule says so."""
+"""Implementation of `kctl acls check`: whether a user may do something, and by which rule."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def check_rules(options: ClusterOptions, request: CheckRequest) -> int:
 
 
 def _needed(request: CheckRequest) -> list[NeededRule]:
-    """Return what is asked about; raises RulesNotClear, UnreadableArgument."""
+    """Return the requested permissions; raises RulesNotClear, UnreadableArgument."""
     if request.job.job is not None:
         if request.operation is not None:
             raise RulesNotClear("--for says what is done: leave out OPERATION and RESOURCE")
@@ -148,7 +148,7 @@ def _questions(
     wanted: Sequence[NeededRule],
     host: str | None,
 ) -> list[Question]:
-    """Return what is asked from each host: the given one, else all on which it may depend."""
+    """Return a question for each host: the given one, else all on which the decision may depend."""
     questions = []
     for needed in wanted:
         named = hosts_named(rules, (principal, WILDCARD_PRINCIPAL), needed.resource)
@@ -191,6 +191,7 @@ def _shown_settings(client: KafkaClient) -> dict[str, str | None]:
 
 
 def _row(principal: str, question: Question, decision: AclDecision) -> OutputRow:
+    """Return one decision as a row: the requested permission, the result and its reason."""
     resource = question.needed.resource
     row = rule_row(rule_that_allows(principal, question.host, question.needed.operation, resource))
     del row["permission"]
@@ -204,6 +205,7 @@ def _row(principal: str, question: Question, decision: AclDecision) -> OutputRow
 
 
 def _why(question: Question, decision: AclDecision) -> str:
+    """Return the reason of a decision: the rule that made it, or why no rule did."""
     if decision.rule is not None:
         return rule_text(decision.rule)
     operation = word_of(question.needed.operation)
@@ -223,7 +225,7 @@ def _why(question: Question, decision: AclDecision) -> str:
 def _propose(
     principal: str, refused: Sequence[Question], decisions: dict[Question, AclDecision]
 ) -> None:
-    """Print the command that makes what is missing, where no denial is in the way."""
+    """Print the command that adds the missing rules, unless a rule denies."""
     missing = [
         rule_that_allows(
             principal, question.host, question.needed.operation, question.needed.resource

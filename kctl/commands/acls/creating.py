@@ -1,4 +1,4 @@
-"""What `kctl acls create` and `apply` do: rules that shall be there."""
+"""Implementation of `kctl acls create` and `apply`: rules that shall exist."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ApplyRequest(NamedTuple):
 
 
 class RulesDifference(NamedTuple):
-    """How the rules of a cluster differ from those that shall be there."""
+    """The differences between a cluster's rules and the wanted ones."""
 
     missing: list[AclBinding]
     present: list[AclBinding]
@@ -60,7 +60,7 @@ def difference(wanted: list[AclBinding], existing: list[AclBinding]) -> RulesDif
 def create_rules(
     options: ClusterOptions, request: RulesRequest, *, dry_run: bool, output: str
 ) -> int:
-    """Create the rules that are not there, and print a row for each; returns the exit code."""
+    """Create the missing rules, and print a row for each; returns the exit code."""
     check_format(output)
     wanted = wanted_rules(request._replace(hosts=list(map(host_of, request.hosts))))
     with connect(options) as client:
@@ -73,7 +73,7 @@ def create_rules(
 def apply_file(options: ClusterOptions, request: ApplyRequest) -> int:
     """Make a cluster's rules those of a file, and print a row for each; returns the exit code.
 
-    Rules are created before others are deleted, so that nobody is without both in between; if one
+    Rules are created before others are deleted, so that no client lacks both in between; if one
     cannot be created, none is deleted.
     """
     check_format(request.output)
@@ -111,7 +111,7 @@ def _report_rest(diff: RulesDifference, request: ApplyRequest) -> None:
 def _created_rows(
     client: KafkaClient, rules: list[AclBinding], *, dry_run: bool
 ) -> tuple[list[OutputRow], int]:
-    """Create rules; returns the rows of those that are there, and how many could not be."""
+    """Create rules; returns the rows of those that exist then, and the number of failures."""
     if dry_run or not rules:
         return _rows(rules, "would be created"), 0
     rows: list[OutputRow] = []

@@ -1,4 +1,4 @@
-"""What `kctl acls list` and `delete` do: rules by filters."""
+"""Implementation of `kctl acls list` and `delete`: rules by filters."""
 
 from __future__ import annotations
 

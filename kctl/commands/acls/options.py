@@ -1,4 +1,4 @@
-"""Options of `kctl acls`: which resources, principals, hosts and operations are meant."""
+"""Options of `kctl acls` that select resources, principals, hosts and operations."""
 
 from __future__ import annotations
 

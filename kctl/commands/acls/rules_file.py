@@ -13,7 +13,7 @@ acls:
     pattern: prefixed
 ```
 
-What `kctl acls list -o yaml` or `-o json` prints is such a file too.
+The output of `kctl acls list -o yaml` or `-o json` is such a file, too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LISTED_KEYS: Final = frozenset(column.key for column in RULE_COLUMNS)
 
 
 class BadRulesFile(EngineError):
-    """A file of access rules is not what it should be."""
+    """A file of access rules is malformed."""
 
     def __init__(self, path: str, reason: str, hint: str | None = None) -> None:
         super().__init__(f"{path}: {reason}")
@@ -75,7 +75,7 @@ def entry_rules(entry: object) -> list[AclBinding]:
 
 
 def _request(entry: object) -> RulesRequest:
-    """Return what an entry means; raises RulesNotClear, UnreadableArgument."""
+    """Return the request of an entry; raises RulesNotClear, UnreadableArgument."""
     if not isinstance(entry, dict):
         raise RulesNotClear("expected a mapping such as {allow: alice, for: producer, topic: t}")
     is_listed = "principal" in entry

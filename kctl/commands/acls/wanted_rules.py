@@ -3,7 +3,7 @@
 | | rules |
 |---|---|
 | `--operation` | each principal × host × operation × resource |
-| `--for` | what the job needs (`acl_jobs`), allowed to each principal from each host |
+| `--for` | the rules that the job needs (`acl_jobs`), for each principal from each host |
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _OF_JOB: Final[Mapping[Job, tuple[Sequence[str], Sequence[str]]]] = {
 
 
 class RulesNotClear(EngineError):
-    """What is given does not say which rules are meant."""
+    """The options do not define rules, or contradict each other."""
 
     exit_code = exits.USAGE
 
@@ -63,7 +63,7 @@ class RulesNotClear(EngineError):
 
 
 class RulesRequest(NamedTuple):
-    """Which rules are meant, as options and files say it."""
+    """The requested rules, as options and files define them."""
 
     allow: Sequence[str] = ()
     deny: Sequence[str] = ()
@@ -76,7 +76,7 @@ class RulesRequest(NamedTuple):
 
 
 def wanted_rules(request: RulesRequest) -> list[AclBinding]:
-    """Return the rules that are meant; raises RulesNotClear, UnreadableArgument."""
+    """Return the requested rules; raises RulesNotClear, UnreadableArgument."""
     if not (request.allow or request.deny):
         raise RulesNotClear("whose rules? Nobody is named", "give --allow USER or --deny USER")
     if request.job is not None:
@@ -114,7 +114,7 @@ def _rules_of_job(request: RulesRequest) -> list[AclBinding]:
 
 
 def rules_for_job(request: RulesRequest) -> list[NeededRule]:
-    """Return what has to be allowed for a job; raises RulesNotClear, UnreadableArgument."""
+    """Return the rules that a job needs; raises RulesNotClear, UnreadableArgument."""
     job = _job_of(request.job or "")
     given: dict[str, Any] = {**request.resources._asdict(), "input": request.inputs}
     needs, may_have = _OF_JOB[job]

@@ -80,7 +80,7 @@ def principal_of(text: str) -> str:
 def host_of(text: str) -> str:
     """Return an address as brokers compare it, `::1` in full; raises UnreadableArgument.
 
-    Rules with other texts apply to nobody: brokers look up no names.
+    Rules with other texts apply to no client: brokers resolve no names.
     """
     from ipaddress import ip_address
 

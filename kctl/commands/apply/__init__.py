@@ -1,1 +1,1 @@
-"""`kctl apply`: its options in `app`, and what it does."""
+"""`kctl apply`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""`kctl apply`: have a cluster take the state that files declare."""
+"""`kctl apply`: bring a cluster to the state that files declare."""
 
 from __future__ import annotations
 

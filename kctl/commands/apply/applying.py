@@ -1,4 +1,4 @@
-"""What `kctl apply` does: show the steps, ask, carry them out one after the other."""
+"""Implementation of `kctl apply`: show the steps, confirm, perform them in order."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _PENDING: Final = "pending"
 
 
 class DeletionNotAllowed(EngineError):
-    """Something would be deleted, and that was not allowed."""
+    """A deletion is needed, and was not allowed."""
 
     exit_code = exits.USAGE
     hint = "add --allow-delete, or leave --prune out"
@@ -99,7 +99,7 @@ def apply_state(options: ClusterOptions, request: ApplyStateRequest) -> int:
     """Carry out the steps to a declared state and print a row for each; returns the exit code."""
     moves = request.moves
     check_format(moves.output)
-    # Options of moves are right or wrong whether something moves or not.
+    # Options of moves are checked whether there are moves or not.
     settings_of(moves)
     declared = read_declared(options, request.files)
     with connect(options) as client:
@@ -123,7 +123,7 @@ def apply_state(options: ClusterOptions, request: ApplyStateRequest) -> int:
 
 
 def _check(client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateRequest) -> None:
-    """Refuse steps before the first is done, if it is known that one cannot be.
+    """Refuse all steps before the first is performed, if one is known to be impossible.
 
     Errors: DeletionNotAllowed, TooManyDeletions, CannotBeHad, those of moves that cannot be.
     """
@@ -228,7 +228,7 @@ def _errors_of(client: KafkaClient, group: Sequence[StateStep], moves: MoveOptio
 
 
 def _settle(client: KafkaClient, steps: Sequence[StateStep]) -> None:
-    """Wait until brokers tell of steps on topics; note settings that brokers keep and not know."""
+    """Wait until brokers report the steps on topics; note settings that no broker knows."""
     operations = [step.operation for step in steps]
     await_created(client, [one.topic for one in operations if isinstance(one, CreateTopic)])
     await_partitions(
@@ -243,6 +243,7 @@ def _settle(client: KafkaClient, steps: Sequence[StateStep]) -> None:
 
 
 def _print(steps: Sequence[StateStep], results: Sequence[StepResult], output: str) -> int:
+    """Print the result of each step; return the exit code, a problem if a step is not done."""
     rows = [
         {
             **step_row(number, step),

@@ -1,4 +1,4 @@
-"""Moves of replicas that a declared state asks for: one plan, by one journal for each cluster."""
+"""Moves of replicas that a declared state requires: one plan and journal for each cluster."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NotMoved(EngineError):
 
 
 class PlannedMoves(NamedTuple):
-    """The changes of partitions that bring the declared replicas."""
+    """The changes of partitions that lead to the declared replicas."""
 
     cluster_id: str | None
     changes: Sequence[PartitionChange]
@@ -52,7 +52,7 @@ def plan_moves(
 ) -> PlannedMoves:
     """Return the changes for declared replicas, from where the cluster is now.
 
-    Errors: ReassignmentUnderWay, PlanRefused, those of asking.
+    Errors: ReassignmentUnderWay, PlanRefused, those of requests.
     """
     read = read_cluster(client)
     for warning in read.warnings:
@@ -82,7 +82,7 @@ def plan_moves(
 def check_moves(
     client: KafkaClient, operations: Sequence[MoveReplicas], moves: MoveOptions
 ) -> None:
-    """Print what is to be copied. Errors: those of `plan_moves`, PlanRefused of a preflight."""
+    """Print the bytes to copy. Errors: those of `plan_moves`, PlanRefused of a preflight."""
     planned = plan_moves(client, operations, moves)
     copies = sum(len(change.added) for change in planned.changes)
     size = size_text(sum(change.bytes_moved for change in planned.changes))
@@ -135,7 +135,7 @@ def is_placed(wanted: MoveReplicas, topic: ClusterTopic | None) -> bool:
 
 
 def finish_earlier_moves(client: KafkaClient, moves: MoveOptions) -> int:
-    """Go on with the moves of an earlier `apply`, if that is agreed to; returns the exit code.
+    """Resume the moves of an earlier `apply`, after confirmation; returns the exit code.
 
     Errors: JournalHeld, those of executions.
     """

@@ -1,10 +1,10 @@
-"""The run of steps one after the other: what goes on after a failure, and what does not.
+"""The run of steps in their order: which steps are performed after a failure.
 
 | after a step has failed | |
 |---|---|
 | steps of other resources | are carried out |
 | later steps of the same topic | are skipped: they build on it |
-| deletions | are skipped: what was to take the place of the deleted may not be there |
+| deletions | are skipped: the replacement of a deleted resource may be missing |
 | any step, where no broker has answered | is skipped: it would wait as long, and fail as well |
 | any step, where one broker has not taken settings of its own | is carried out |
 """
@@ -61,12 +61,12 @@ class StepRun:
 
     @property
     def results(self) -> list[StepResult]:
-        """Return how each step ended; what was not begun is skipped."""
+        """Return the result of each step; a step that was not begun is skipped."""
         skipped = StepResult(SKIPPED)
         return [self._results.get(number, skipped) for number in range(len(self._steps))]
 
     def run(self) -> None:
-        """Carry out all steps. Raises KeyboardInterrupt, with the results up to there."""
+        """Perform all steps. Raises KeyboardInterrupt, with the results so far."""
         number = 0
         for group in step_groups(self._steps):
             wanted = [(number + at, step) for at, step in enumerate(group) if self._may_run(step)]
@@ -80,6 +80,7 @@ class StepRun:
         return step.kind is not ResourceKind.TOPICS or step.name not in self._failed_topics
 
     def _run_group(self, wanted: Sequence[tuple[int, StateStep]]) -> None:
+        """Perform a group of steps and record each result; an error of the request fails all."""
         steps = [step for _, step in wanted]
         try:
             errors = self._perform(steps)
@@ -97,7 +98,7 @@ class StepRun:
         self._results[number] = StepResult(FAILED, error)
         self._has_failures = True
         is_silence = getattr(error, "exit_code", None) == exits.UNREACHABLE
-        # A broker that is asked for settings of its own is one of many.
+        # An unreachable broker with settings of its own is one of many.
         self.is_out_of_reach |= is_silence and not _is_of_one_broker(step)
         if step.kind is ResourceKind.TOPICS:
             self._failed_topics.add(step.name)

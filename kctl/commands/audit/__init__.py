@@ -1,1 +1,1 @@
-"""`kctl audit`: its options in `app`, and what it does."""
+"""`kctl audit`: its options are in `app`, its implementation in the other modules."""

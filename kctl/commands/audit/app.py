@@ -1,4 +1,4 @@
-"""`kctl audit`: what authorizers let and denied, by brokers' logs."""
+"""`kctl audit`: requests that authorizers allowed and denied, by brokers' logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl audit` does: decisions of authorizers, read from logs, chosen and counted."""
+"""Implementation of `kctl audit`: decisions of authorizers, read from logs, chosen and counted."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _GZIP: Final = b"\x1f\x8b"
 
 
 class NoLogThere(EngineError):
-    """There is no log of an embedded cluster."""
+    """The embedded cluster has no log."""
 
     hint = "name a log of a broker, or the directory of an embedded cluster with --data"
 
@@ -73,7 +73,7 @@ class DamagedLog(EngineError):
 
 
 class AuditFilter(NamedTuple):
-    """Which decisions are shown; nothing given is all."""
+    """The conditions on decisions to show; without any all are shown."""
 
     principals: frozenset[str]
     operations: frozenset[AclOperation]
@@ -133,7 +133,7 @@ class AuditRequest(NamedTuple):
 
 
 def show_audit(request: AuditRequest) -> int:
-    """Print decisions by time, or how many there were; returns the exit code."""
+    """Print decisions by time, or their counts; returns the exit code."""
     check_format(request.output)
     zone = UTC if request.is_utc else None
     found = [
@@ -175,6 +175,7 @@ def _lines(path: str) -> Iterator[str]:
 
 
 def _lines_of(stream: BinaryIO, path: str) -> Iterator[str]:
+    """Yield the lines of a log, which may be gzip; raises DamagedLog if it cannot be unpacked."""
     buffered = stream if isinstance(stream, BufferedReader) else None
     if buffered is None or not buffered.peek(len(_GZIP)).startswith(_GZIP):
         yield from (line.decode(errors="replace") for line in stream)
@@ -190,6 +191,7 @@ def _lines_of(stream: BinaryIO, path: str) -> Iterator[str]:
 
 
 def _row(line: AuditLine) -> OutputRow:
+    """Return one decision of the authorizer as an output row."""
     return {
         "time_ms": line.time_ms,
         "result": _result(line),
@@ -207,6 +209,7 @@ def _row(line: AuditLine) -> OutputRow:
 
 
 def _summary(lines: Iterable[AuditLine]) -> list[OutputRow]:
+    """Return a row for each result, principal, operation and resource, the most frequent first."""
     groups: dict[tuple[str, str, str, str], list[AuditLine]] = {}
     for line in lines:
         key = _result(line), line.principal, line.operation, _resource_text(line)

@@ -1,1 +1,1 @@
-"""`kctl broker`: its options in `app`, and what it does."""
+"""`kctl broker`: its options are in `app`, its implementation in the other modules."""

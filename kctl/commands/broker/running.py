@@ -1,4 +1,4 @@
-"""What `kctl broker` does."""
+"""Implementation of `kctl broker`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kctl.setting_arguments import settings_of
 def run_broker(path: str, changes: list[str]) -> int:
     """Run one broker from a properties file until a signal.
 
-    Its metadata is in the ZooKeeper that `zookeeper.connect` names, or else beside its logs.
+    Its metadata is in the ZooKeeper that `zookeeper.connect` names, or else next to its logs.
     """
     files = RealFiles()
     static = parse_properties(files.read_bytes(path), path)

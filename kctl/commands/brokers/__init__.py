@@ -1,1 +1,1 @@
-"""`kctl brokers`: its options in `app`, and what it does."""
+"""`kctl brokers`: its options are in `app`, its implementation in the other modules."""

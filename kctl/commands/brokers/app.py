@@ -1,4 +1,4 @@
-"""`kctl brokers`: who is alive, what they hold, how they are set, what they speak."""
+"""`kctl brokers`: live brokers, their replicas, settings and API versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl brokers` does: ask brokers about themselves, print rows."""
+"""Implementation of `kctl brokers`: request the brokers' own descriptions, print rows."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _broker_row(broker: BrokerView, view: ClusterView) -> dict[str, object]:
 
 
 def _chosen(view: ClusterView, ids: list[int]) -> tuple[list[int], int]:
-    """Return the brokers that are meant, and how many of them are not alive (and were told)."""
+    """Return the selected brokers, and the number of those not alive, which are reported."""
     if not ids:
         return sorted(view.brokers), 0
     failures = 0
@@ -127,7 +127,7 @@ def _chosen(view: ClusterView, ids: list[int]) -> tuple[list[int], int]:
 
 
 def describe_brokers(options: ClusterOptions, ids: list[int], output: str) -> int:
-    """Print a row for each broker with what it holds; returns the exit code."""
+    """Print a row for each broker with its replicas; returns the exit code."""
     check_format(output)
     with connect(options) as client:
         view = client.view(None)
@@ -183,6 +183,7 @@ class _Counts:
 
 
 def _disk_row(dirs: list[LogDirView]) -> dict[str, object]:
+    """Return the columns on a broker's log directories; None for free bytes that are not known."""
     free = [d.usable_bytes for d in dirs if d.usable_bytes is not None]
     return {
         "size_bytes": sum(r.size_bytes for d in dirs for r in d.replicas),
@@ -251,6 +252,7 @@ def _log_dir_row(broker_id: int, log_dir: LogDirView) -> dict[str, object]:
 
 
 def _replica_rows(broker_id: int, log_dir: LogDirView) -> list[dict[str, object]]:
+    """Return one row for each replica, future replicas included, in a log directory."""
     return [
         {
             "broker_id": broker_id,

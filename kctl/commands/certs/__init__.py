@@ -1,1 +1,1 @@
-"""`kctl certs`: its options in `app`, and what it does."""
+"""`kctl certs`: its options are in `app`, its implementation in the other modules."""

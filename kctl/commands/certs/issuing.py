@@ -1,4 +1,4 @@
-"""What `kctl certs new` does: keys and certificates in the files that Kafka reads.
+"""Implementation of `kctl certs new`: keys and certificates in the files that Kafka reads.
 
 | file | holds | mode |
 |---|---|---|
@@ -6,7 +6,7 @@
 | `ca.pem` | its certificate: `ssl.truststore.location` | 0644 |
 | `<name>.pem` | a key and its chain: `ssl.keystore.location` | 0600 |
 
-No file is overwritten. An authority that is there issues the new certificates.
+No file is overwritten. An existing authority issues the new certificates.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _HOST_CHARACTERS_MAX: Final = 253
 
 
 class FilesExist(EngineError):
-    """Files are there that would be overwritten, or half an authority."""
+    """Files exist that would be overwritten, or half an authority."""
 
     exit_code = exits.USAGE
 
@@ -78,7 +78,7 @@ class CertificatesRequest(NamedTuple):
 
 
 def new_certificates(request: CertificatesRequest) -> int:
-    """Make certificates and print a row for each; returns the exit code."""
+    """Create certificates and print a row for each; returns the exit code."""
     check_format(request.output)
     rows = write_certificates(request, RealFiles(), now_ms=RealClock().wall_ms())
     return end_with(CERTIFICATE_COLUMNS, rows, request.output)
@@ -120,7 +120,7 @@ def write_certificates(
 def _authority(
     folder: str, files: Files, validity: Validity
 ) -> tuple[IssuedCertificate, list[OutputRow]]:
-    """Return the authority of a folder, made if there is none; raises FilesExist."""
+    """Return the authority of a folder, created if it does not exist; raises FilesExist."""
     key_path, path = f"{folder}/{AUTHORITY_KEY}", f"{folder}/{AUTHORITY}"
     present = [one for one in (key_path, path) if files.exists(one)]
     if len(present) == 1:
@@ -140,7 +140,7 @@ def _path(folder: str, name: str) -> str:
 
 
 def _check_name(name: str) -> None:
-    """Raise for what is no name of a file or of a certificate, before anything is written.
+    """Raise for an invalid name of a file or of a certificate, before anything is written.
 
     Errors: UnreadableArgument, BadCertificateName.
     """
@@ -151,7 +151,7 @@ def _check_name(name: str) -> None:
 
 
 def _check_host(host: str) -> None:
-    """Raise UnreadableArgument for what is no address and no name of a host: no client asks it."""
+    """Raise UnreadableArgument for an invalid address or host name, which no client could use."""
     try:
         ip_address(host)
     except ValueError:

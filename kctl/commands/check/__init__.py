@@ -1,1 +1,1 @@
-"""`kctl check`: its options in `app`, and what it does."""
+"""`kctl check`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""`kctl check`: what is wrong with a cluster."""
+"""`kctl check`: problems of a cluster."""
 
 from __future__ import annotations
 

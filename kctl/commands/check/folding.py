@@ -9,7 +9,7 @@ from engine.client.findings import HealthFinding
 from kctl.arguments import counted
 from kctl.render.rows import OutputRow
 
-#: So many of one cause are still shown each.
+#: Maximum number of findings of one cause that are shown each.
 _APART_MAX: Final = 5
 _NAMED: Final = 3
 
@@ -35,7 +35,7 @@ def folded(rows: Sequence[FindingRow]) -> list[OutputRow]:
 
 
 def _row_of(group: Sequence[FindingRow]) -> OutputRow:
-    """Return one row with the first names, how many there are, and the earliest time."""
+    """Return one row with the first names, their number, and the earliest time."""
     first = group[0]
     named = ", ".join(one.finding.subject for one in group[:_NAMED])
     times = [since for one in group if (since := one.row["since"]) is not None]

@@ -1,4 +1,4 @@
-"""What `kctl check` does: ask for facts, make findings of them, print rows; again if it waits."""
+"""Implementation of `kctl check`: collect facts, derive findings, print rows; repeat on --wait."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ FINDING_COLUMNS = (
     Column("cause", "CAUSE"),
     Column("move", "MOVE", wide=True, kind="object?", fields=MOVE_FIELDS),
 )
-#: How often is looked while waiting.
+#: Pause between two checks of --wait.
 _PERIOD_S = 0.5
 #: How long one check may take while waiting: a silent broker must not use up all the time.
 _CHECK_S = 10.0
 #: Of the time of a check so much is kept for the metadata store, and for the end of the process.
 _STORE_SHARE = 0.25
 _END_SHARE = 0.05
-#: What goes with a move, and ends with it.
+#: Findings that a move causes, and that end with it.
 _OF_MOVES = ("move", "throttle")
 
 if TYPE_CHECKING:
@@ -78,14 +78,14 @@ class CheckRequest(NamedTuple):
     group_lag: int
 
     def thresholds(self) -> ReaderThresholds:
-        """Return from when on something is a finding; raises UnreadableArgument."""
+        """Return the limits above which an observation is a finding; raises UnreadableArgument."""
         return ReaderThresholds(
             duration_ms(self.idle_transaction, "--idle-transaction"), self.group_lag
         )
 
 
 class CheckResult(NamedTuple):
-    """What one look found: findings, since when sets are as they are, whose moves are."""
+    """The result of one check: findings, the times of in-sync sets, the owners of moves."""
 
     findings: Sequence[HealthFinding]
     since: Mapping[str, str]
@@ -93,7 +93,7 @@ class CheckResult(NamedTuple):
 
 
 def check_cluster(options: ClusterOptions, request: CheckRequest) -> int:
-    """Print what is wrong; the exit code is 4 if there is more than notices."""
+    """Print the findings; the exit code is 4 if one is more severe than a notice."""
     check_format(request.output)
     for kind in request.ignored:
         if kind not in KINDS:
@@ -111,7 +111,7 @@ def check_cluster(options: ClusterOptions, request: CheckRequest) -> int:
 
 
 def _await(options: ClusterOptions, request: CheckRequest) -> CheckResult:
-    """Check until nothing is waited for, or the time is up; returns the last result."""
+    """Check until no problem is waited for, or the time is up; returns the last result."""
     deadline_s = time.monotonic() + options.timeout_s
     while True:
         left_s = max(deadline_s - time.monotonic(), _PERIOD_S)
@@ -128,7 +128,7 @@ def _await(options: ClusterOptions, request: CheckRequest) -> CheckResult:
 
 
 def _is_late(deadline_s: float) -> bool:
-    """Return whether there is no time for a pause and another check."""
+    """Return whether the time left is too short for a pause and another check."""
     return time.monotonic() + 2 * _PERIOD_S > deadline_s
 
 
@@ -149,7 +149,7 @@ def _problems(result: CheckResult, request: CheckRequest) -> list[HealthFinding]
 
 
 def _awaited(result: CheckResult, request: CheckRequest) -> list[HealthFinding]:
-    """Return the problems that are waited for: a move, and its throttles, only if it is said."""
+    """Return the problems to wait for; a move and its throttles only if the options name them."""
     problems = _problems(result, request)
     if request.moves or not any(one.kind == "move" for one in result.findings):
         return problems
@@ -157,7 +157,7 @@ def _awaited(result: CheckResult, request: CheckRequest) -> list[HealthFinding]:
 
 
 def _check(options: ClusterOptions, request: CheckRequest) -> CheckResult:
-    """Return what is found within the time-out."""
+    """Return the findings that are collected within the time-out."""
     began_s = time.monotonic()
     with connect(options) as client:
         gathering_s = options.timeout_s * (1 - _STORE_SHARE)
@@ -178,7 +178,7 @@ def _check(options: ClusterOptions, request: CheckRequest) -> CheckResult:
 def _of_readers(
     client: KafkaClient, facts: ClusterFacts, request: CheckRequest, end_s: float
 ) -> list[HealthFinding]:
-    """Return what holds up readers; half of the time that is left is for it."""
+    """Return the findings on blocked readers; they have half of the time that is left."""
     left_ms = max(round((end_s - time.monotonic()) * 1000), 0)
     deadline_ms = client.clock.monotonic_ms() + left_ms // 2
     thresholds = request.thresholds()
@@ -189,16 +189,16 @@ def _of_readers(
 def _of_store(
     client: KafkaClient, request: CheckRequest, found: Sequence[HealthFinding], end_s: float
 ) -> tuple[dict[str, str], list[HealthFinding]]:
-    """Return since when sets are as they are, and what is wrong with the metadata store.
+    """Return the times of in-sync sets, and the findings on the metadata store.
 
-    It is asked where a set, or something that could not be asked, is among the findings, and
+    The store is read if the findings contain an in-sync set or a failed request, and
     always if it is named; until `end_s`, by the monotonic clock.
     """
     partitions = [one.partition for one in found if one.partition is not None]
     is_in_doubt = any(one.kind in ("unasked", "no-controller", "unreachable") for one in found)
     if not (partitions or is_in_doubt or request.zookeeper):
         return {}, []
-    # It brings kazoo, whose import is none of the store's time.
+    # It imports kazoo, and the import must not use up the store's time.
     import engine.znode.kazoo_reader  # noqa: F401
 
     nodes = StateNodes.of(client, request.zookeeper, max(end_s - time.monotonic(), 0.001))

@@ -1,1 +1,1 @@
-"""`kctl cluster`: its options in `app`, and what it does."""
+"""`kctl cluster`: its options are in `app`, its implementation in the other modules."""

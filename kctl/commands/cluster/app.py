@@ -26,7 +26,7 @@ def run(args: list[str]) -> int:
 
 
 def __getattr__(name: str) -> Any:
-    """Return the Typer application when somebody asks for it."""
+    """Import and return the Typer application at the first access."""
     if name == "app":
         from kctl.commands.cluster.typer_app import app
 

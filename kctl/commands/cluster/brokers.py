@@ -1,4 +1,4 @@
-"""What `kctl cluster restart|kill|pause|resume|add|remove` and `kctl brokers shutdown` do."""
+"""Implementation of the `kctl cluster` commands on one broker, and of `kctl brokers shutdown`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _cluster(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
 
 
 def change(action: str, broker_id: int | None, data: str | None, timeout_s: float) -> int:
-    """Have the cluster's process do something to a broker; None for a new one."""
+    """Request a change of a broker from the cluster's process; None for a new broker."""
     directory, plan = _cluster(data)
     if broker_id is not None:
         check_broker(directory, plan, broker_id)
@@ -56,7 +56,7 @@ def _address(directory: DataDirectory, broker_id: int) -> str | None:
 
 
 def remove_broker(broker_id: int, data: str | None, timeout_s: float, *, yes: bool) -> int:
-    """Ask, and remove a broker that holds no replicas."""
+    """Confirm, and remove a broker that holds no replicas."""
     directory, plan = _cluster(data)
     check_broker(directory, plan, broker_id)
     confirm(

@@ -1,4 +1,4 @@
-"""What `kctl cluster` does."""
+"""Implementation of `kctl cluster`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _FOLLOW_PAUSE_S = 0.2
 
 
 class NoLogOfBroker(EngineError):
-    """The log of a broker is wanted that had no process of its own."""
+    """The log of a broker is requested that had no process of its own."""
 
     def __init__(self, path: str, broker_id: int) -> None:
         super().__init__(f"broker {broker_id} of the cluster in {path} has no log of its own")
@@ -80,7 +80,7 @@ class NoLogOfBroker(EngineError):
 
 
 class OpenToAll(EngineError):
-    """A cluster would listen for other machines, and take everybody."""
+    """A cluster without authentication would listen for other machines."""
 
     exit_code = exits.USAGE
     hint = (
@@ -175,6 +175,7 @@ def _run_here(data: DataDirectory, plan: ClusterPlan, turn: ExitStack, output: s
 
 
 def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
+    """Return the plan to start with: the stored one, with the options of this command over it."""
     given = set()
     plan = ClusterPlan(settings=_settings(data, request))
     if request.insecure:
@@ -202,7 +203,7 @@ def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
 
 
 def _settings(data: DataDirectory, request: StartRequest) -> dict[str, str]:
-    """Return what is given by words, before it by a file, and before that by --secure."""
+    """Return the settings; --set overrides a file, and a file overrides --secure."""
     given = settings_of(request.settings)
     if request.secure:
         from kctl.commands.cluster.securing import SecureInForeground, secure_settings
@@ -226,7 +227,7 @@ def _warn_of_secrets(words: list[str]) -> None:
 
 
 def _check_open(plan: ClusterPlan) -> None:
-    """Raise OpenToAll, or name what is open where that is wanted."""
+    """Raise OpenToAll, or warn of open listeners where they are allowed."""
     found = open_listeners(broker_settings(plan, ["/"], FIRST_BROKER_ID))
     if found and not plan.is_insecure:
         raise OpenToAll(found)
@@ -235,7 +236,7 @@ def _check_open(plan: ClusterPlan) -> None:
 
 
 def _racks(text: str) -> tuple[str, ...]:
-    """Return the racks of a list; "" takes them away again."""
+    """Return the racks of a list; "" removes them."""
     racks = tuple(rack.strip() for rack in text.split(",")) if text.strip() else ()
     if not all(racks):
         raise UnreadableArgument("a list of racks", text, "names with commas between")
@@ -243,7 +244,7 @@ def _racks(text: str) -> tuple[str, ...]:
 
 
 def _check(plan: ClusterPlan) -> None:
-    """Find out what is wrong with a plan before a process is started for it."""
+    """Check a plan before a process is started for it; raises the first error."""
     try:
         unknown = check_plan(plan)
     except ConfigError as error:
@@ -273,7 +274,7 @@ def _pause(duration_ms: int) -> None:
 
 
 def list_clusters(output: str) -> int:
-    """Print a row for each data directory that is known and has a cluster."""
+    """Print a row for each known data directory that has a cluster."""
     check_format(output)
     rows = []
     for path in known_clusters(RealFiles(), os.environ):
@@ -288,7 +289,7 @@ def list_clusters(output: str) -> int:
 
 
 def status_row(status: ClusterStatus) -> OutputRow:
-    """Return a status as commands write it; who is the controller is not known."""
+    """Return a status as an output row, without the controller."""
     brokers = [
         {
             **broker._asdict(),
@@ -303,7 +304,7 @@ def status_row(status: ClusterStatus) -> OutputRow:
 
 
 def _show_own(data: DataDirectory, output: str) -> None:
-    """Print what this process runs; asking for its lock would lose it."""
+    """Print the cluster of this process without a test of its lock, which would release it."""
     _show(daemon.status_as(data, ClusterState.RUNNING), output)
     sys.stdout.flush()
 
@@ -354,7 +355,7 @@ def _start_of_last_lines(file: File, line_count: int) -> int:
 
 
 def destroy_cluster(data: str | None, timeout_s: float, *, yes: bool) -> int:
-    """Stop a cluster and remove what it made."""
+    """Stop a cluster and remove its data."""
     directory, files = _directory(data), RealFiles()
     state = directory.state()
     if state is ClusterState.ABSENT:
@@ -386,7 +387,7 @@ def _forget_secured(directory: DataDirectory) -> None:
 
 
 def _named(directory: DataDirectory) -> str:
-    """Return which cluster a directory has: its id and where it listens, as far as is known."""
+    """Return the cluster of a directory: its id and its addresses, as far as known."""
     status = daemon.status_of(directory)
     cluster_id = daemon.cluster_id_of(directory, RealFiles())
     where = f"at {status.bootstrap_servers}" if status.bootstrap_servers else status.state.value

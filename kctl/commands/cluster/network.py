@@ -1,4 +1,4 @@
-"""What `kctl cluster partition|slow|heal` do."""
+"""Implementation of `kctl cluster partition|slow|heal`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _IN_MS = {"ms": 1, "s": 1000}
 
 
 def partition(groups: list[str], data: str | None, timeout_s: float) -> int:
-    """Cut groups of places from each other, in place of an earlier partition."""
+    """Separate groups of places from each other, in place of an earlier partition."""
     directory, plan = _cluster(data)
     parted = [_group(plan, group) for group in groups]
     _check_groups(parted)
@@ -43,7 +43,7 @@ def partition(groups: list[str], data: str | None, timeout_s: float) -> int:
 def slow(
     place: str, delay: str | None, loss: str | None, data: str | None, timeout_s: float
 ) -> int:
-    """Delay and lose what one place sends and gets."""
+    """Delay and drop frames that one place sends and receives."""
     directory, plan = _cluster(data)
     of = _place(plan, place)
     if delay is None and loss is None:
@@ -63,7 +63,7 @@ def slow(
 
 
 def heal(data: str | None, timeout_s: float) -> int:
-    """Take all faults back."""
+    """Remove all faults."""
     directory, plan = _cluster(data)
     _change(directory, plan, lambda _faults: LinkFaults(), timeout_s=timeout_s)
     notify("the network has no faults")

@@ -1,4 +1,4 @@
-"""What `kctl cluster repair` does."""
+"""Implementation of `kctl cluster repair`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RepairRequest(NamedTuple):
 
 
 def repair_cluster(request: RepairRequest) -> int:
-    """Show what a repair would write, ask, write it; returns the exit code."""
+    """Show the files that a repair would write, confirm, write them; returns the exit code."""
     check_format(request.output)
     files, clock = RealFiles(), RealClock()
     data = DataDirectory(files, cluster_path(os.environ, request.data))
@@ -75,6 +75,7 @@ def _question(data: DataDirectory, found: Repair) -> str:
 
 
 def _rows(found: Repair, result: str) -> list[dict[str, object]]:
+    """Return a row for each repaired file, then one for each recovered topic."""
     rows: list[dict[str, object]] = [
         {"kind": "file", "name": path, "result": result, "reason": reason}
         for path, reason in found.reasons.items()

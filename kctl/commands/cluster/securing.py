@@ -3,13 +3,13 @@
 | file of `security/` in the data directory | holds |
 |---|---|
 | `ca.key`, `ca.pem`, `broker.pem` | an authority, and the certificate of all brokers |
-| `broker.properties` | the brokers as a client: PLAIN, for what they ask each other |
+| `broker.properties` | the brokers as a client: PLAIN, for requests to each other |
 | `admin.properties` | the administrator as a client: SCRAM-SHA-512; the context names it |
 
-What is there is used again: passwords and keys change only if the files are removed. The one
+Existing files are used again: passwords and keys change only if the files are removed. The one
 listener takes SCRAM-SHA-512 from users, and PLAIN from the brokers alone; both are super users,
 all others may do nothing that no rule allows. The administrator's credential is created by the
-brokers' user once the cluster runs, since nobody else can.
+brokers' user once the cluster runs, since no other user can.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _DEFAULT_CONTEXT: Final = "embedded"
 
 
 class SecureInForeground(EngineError):
-    """A cluster of this process is to be secured: its administrator has to be created beside it."""
+    """A foreground cluster is to be secured: another process has to create its administrator."""
 
     exit_code = exits.USAGE
     hint = "start it once without --foreground; its settings are kept for later starts"
@@ -63,7 +63,7 @@ class SecureInForeground(EngineError):
 
 
 class ContextTaken(EngineError):
-    """A context has the name that a secured cluster's gets, and is of another cluster."""
+    """A context has the name of a secured cluster's context, and is of another cluster."""
 
     exit_code = exits.USAGE
 
@@ -105,12 +105,12 @@ class SecuredFiles(NamedTuple):
 
 
 def secured_files(data: DataDirectory) -> SecuredFiles:
-    """Return the files of a data directory, whether they are there or not."""
+    """Return the paths of a data directory's security files, which may not exist."""
     return SecuredFiles(data.security_path)
 
 
 def secure_settings(data: DataDirectory, files: Files) -> dict[str, str]:
-    """Return the settings of a secured cluster; its files are made if they are not there.
+    """Return the settings of a secured cluster; missing files are created.
 
     Errors: ContextTaken, and those of making certificates and files.
     """
@@ -137,6 +137,7 @@ def secure_settings(data: DataDirectory, files: Files) -> dict[str, str]:
 
 
 def _make_files(secured: SecuredFiles, files: Files, entropy: Entropy) -> None:
+    """Create the missing certificates and properties files of the broker and administrator."""
     files.make_dir(secured.folder)
     os.chmod(secured.folder, 0o700)
     if not files.exists(secured.keystore):
@@ -205,6 +206,7 @@ def complete_securing(data: DataDirectory, servers: str, timeout_s: float) -> No
 
 
 def _client(files: Files, path: str, servers: str, timeout_s: float) -> KafkaClient:
+    """Return a client of the cluster that logs in with the properties of a file."""
     from engine.client.blocking import KafkaClient
     from kctl.connect import real_host
 
@@ -243,7 +245,7 @@ def context_name(data: DataDirectory) -> str:
 
 
 def check_context(data: DataDirectory) -> None:
-    """Raise ContextTaken if the context's name is that of another cluster; BadContextFile."""
+    """Raise ContextTaken if another cluster's context has the name; BadContextFile."""
     profiles = load_profiles(RealFiles(), profiles_path(os.environ))
     profile = profiles.by_name.get(context_name(data))
     if profile is not None and profile.command_config != secured_files(data).admin_properties:
@@ -251,6 +253,7 @@ def check_context(data: DataDirectory) -> None:
 
 
 def _keep_context(data: DataDirectory, servers: str) -> None:
+    """Store the administrator's context, unless one of that name has other credentials."""
     name, properties = context_name(data), secured_files(data).admin_properties
 
     def kept(profiles: Profiles) -> Profiles | None:

@@ -1,4 +1,4 @@
-"""What `kctl cluster start --from-logs` does before the cluster starts."""
+"""The steps of `kctl cluster start --from-logs` before the cluster starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kctl.console import notify
 def make_served(
     data: DataDirectory, sources: tuple[str, ...], plan: ClusterPlan, *, is_writable: bool
 ) -> None:
-    """Make the cluster that serves log directories, unless it is there; tell what it serves.
+    """Create the cluster that serves log directories, unless it exists; report its topics.
 
     Errors: those of `check_same` and `serve_logs`.
     """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-#: Options of `start` that may be repeated, and what they are called.
+#: Repeatable options of `start`, and the fields that they set.
 _LISTS = {"--set": "settings", "--unset": "unset"}
-#: Those with a text, and what they are called.
+#: Options with a text, and the fields that they set.
 _TEXTS = {
     "--data": "data",
     "--config": "config",
@@ -14,7 +14,7 @@ _TEXTS = {
     "--output": "output",
     "--racks": "racks",
 }
-#: Those without a value: what they are called, and what they say.
+#: Options without a value: the fields that they set, and the values.
 _FLAGS = {
     "--foreground": ("foreground", True),
     "--processes": ("processes", True),
@@ -33,7 +33,7 @@ TIMEOUT_S = 300.0
 
 
 def read_start(words: list[str]) -> dict[str, Any] | None:
-    """Return what a plain `start` asks for, None if a word of it is not plainly known."""
+    """Return the request of a plain `start`, None if one of its arguments is not known here."""
     requested: dict[str, Any] = {
         "settings": [],
         "unset": [],

@@ -1,4 +1,4 @@
-"""What `kctl cluster status` does."""
+"""Implementation of `kctl cluster status`."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ HEALTH_COLUMNS = (
     Column("throttles", "THROTTLES", wide=True, kind="object[]?", fields=THROTTLE_FIELDS),
     Column("faults", "FAULTS", wide=True, kind="object[]", fields=FAULT_FIELDS),
 )
-#: In tables these stand below, a row each.
+#: Columns that tables print below the others, a row each.
 _BELOW = ("brokers", "throttles", "faults")
-#: Brokers of this machine answer in no time, or something is wrong with them.
+#: Local brokers respond immediately, unless something is wrong with them.
 _TIMEOUT_S = 5.0
 
 
 def show_status(data: str | None, output: str) -> int:
-    """Print what is known of a cluster; the exit code says whether all of it runs."""
+    """Print the state of a cluster; the exit code is 0 if all of it runs."""
     check_format(output)
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     status = daemon.status_of(directory)
@@ -63,6 +63,7 @@ def show_status(data: str | None, output: str) -> int:
 
 
 def _show_tables(row: OutputRow, output: str) -> None:
+    """Print the cluster's health, then the tables of brokers, throttles and faults."""
     columns = [column for column in HEALTH_COLUMNS if column.key not in _BELOW]
     write_object(columns, row, output)
     if row["brokers"]:
@@ -77,7 +78,7 @@ def _show_tables(row: OutputRow, output: str) -> None:
 
 
 def _faults(directory: DataDirectory, status: ClusterStatus) -> list[dict[str, object]]:
-    """Return what is wrong with the network, as commands set it: a row each."""
+    """Return the network faults that commands have set: a row each."""
     if status.state not in (ClusterState.RUNNING, ClusterState.HUNG):
         return []
     faults = encode_faults(read_faults(directory))
@@ -91,7 +92,7 @@ def _faults(directory: DataDirectory, status: ClusterStatus) -> list[dict[str, o
 
 
 def _health(status: ClusterStatus) -> OutputRow:
-    """Return what the brokers that run say of the cluster; nulls where none answers."""
+    """Return the health that the running brokers report; nulls where none responds."""
     unknown = dict.fromkeys(("controller_id", "under_replicated", "offline", "throttles"))
     running = {
         broker.broker_id: broker.address
@@ -116,7 +117,7 @@ def _health(status: ClusterStatus) -> OutputRow:
 
 
 def _print_halt(broker: BrokerStatus, subject: str) -> None:
-    """Print why a broker was halted, with its FATAL line, and what to do."""
+    """Print why a broker was halted, with its FATAL line, and the remedy."""
     if broker.halt is None:
         return
     if broker.halt.line is None:
@@ -128,7 +129,7 @@ def _print_halt(broker: BrokerStatus, subject: str) -> None:
 
 
 def _print_status(status: ClusterStatus) -> int:
-    """Print what does not run; returns the exit code."""
+    """Print the brokers that do not run; returns the exit code."""
     if status.state is ClusterState.HUNG:
         notify(f"process {status.pids[0]} is there and does not answer")
         notify(

@@ -1,4 +1,4 @@
-"""The options of `kctl cluster`, and what reads them."""
+"""The options of `kctl cluster`, and their parsing."""
 
 from __future__ import annotations
 

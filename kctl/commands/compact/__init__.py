@@ -1,1 +1,1 @@
-"""`kctl compact`: its options in `app`, and what it does."""
+"""`kctl compact`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""`kctl compact`: how dirty compacted logs are, what a cleaning frees; clean them now."""
+"""`kctl compact`: dirty parts of compacted logs, gains of a cleaning; clean them now."""
 
 from __future__ import annotations
 

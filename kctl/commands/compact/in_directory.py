@@ -1,4 +1,4 @@
-"""What `kctl compact` does in log directories: look at logs, try a cleaning, clean, print rows."""
+"""Implementation of `kctl compact` in log directories: read logs, try a cleaning, clean, print."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _Chosen(NamedTuple):
 
 
 def _choose(log_dir: LogDir, topics: list[str], match: str | None, settings: list[str]) -> _Chosen:
-    """Return what is named or matches, else what a cleaner has noted."""
+    """Return the named or matching topics, else those in the cleaner's checkpoint."""
     overrides = overrides_of(settings)
     present = {f.topic_partition.topic for f in log_dir.partitions if f.topic_partition}
     named = set(topics)
@@ -76,7 +76,7 @@ def _choose(log_dir: LogDir, topics: list[str], match: str | None, settings: lis
             notify(
                 f"{log_dir.path}: no cleaner has noted a topic there: name those that are compacted"
             )
-    # Nothing of a topic that is not meant may go because of its age.
+    # Retention by age must not delete records of topics that were not chosen.
     kept = log_config({"retention.ms": "-1"})
     compacted = log_config({"cleanup.policy": "compact", **overrides})
     return _Chosen(frozenset(named), compacted, kept)
@@ -125,7 +125,7 @@ def plan_of_dirs(request: CompactPlanRequest) -> int:
 def _planned(
     log_dir: LogDir, chosen: _Chosen, request: CompactPlanRequest
 ) -> Iterator[tuple[OutputRow, EngineError | None]]:
-    """Yield a row for each log, and what went wrong with it."""
+    """Yield a row for each log, and its error."""
     now_ms = RealClock().wall_ms()
     logs = list(dirtiness(RealFiles(), log_dir, chosen.compacted, chosen.is_wanted, now_ms))
     tried = _tried(log_dir, chosen, request.cleaning_settings()) if request.exact else {}
@@ -156,7 +156,7 @@ def _freed(trial: CompactedLog | None) -> tuple[Freed, EngineError | None]:
 
 
 def _tried(log_dir: LogDir, chosen: _Chosen, settings: CleaningSettings) -> dict[str, CompactedLog]:
-    """Return what a cleaning would leave, by partition."""
+    """Clean copies of the logs; return the cleaned logs by partition."""
     from engine.forecast.compaction_trial import trial_files, try_compaction
 
     with temporary_folder("kctl-compact-") as folder:
@@ -173,7 +173,7 @@ def _tried(log_dir: LogDir, chosen: _Chosen, settings: CleaningSettings) -> dict
 
 
 def _print_missing(topics: list[str], found: set[str]) -> int:
-    """Return which topics were named and have no log there; returns how many."""
+    """Report named topics that have no log in the directory; returns their number."""
     missing = sorted(set(topics) - found)
     for topic in missing:
         report_error(TopicNotInDirs(topic))

@@ -1,4 +1,4 @@
-"""What `kctl compact plan` does on a cluster: settings, sizes, offsets; records where asked."""
+"""Implementation of `kctl compact plan` on a cluster, from settings, sizes and offsets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kctl.render import check_format
 
 
 def plan_of_cluster(options: ClusterOptions, request: CompactPlanRequest) -> int:
-    """Print what compaction may free, or with --exact does; returns the exit code."""
+    """Print the bytes that compaction may free, or with --exact frees; returns the exit code."""
     check_format(request.output)
     overrides = overrides_of(request.settings)
     settings = request.cleaning_settings()
@@ -59,7 +59,7 @@ def plan_of_cluster(options: ClusterOptions, request: CompactPlanRequest) -> int
 
 
 class _KnownLog(NamedTuple):
-    """A partition's log by estimate, and as its leader's cleaner sees it where that tells."""
+    """A partition's log by estimate, with its cleaner's state if the leader reports it."""
 
     history: LogHistory
     config: LogConfig
@@ -75,7 +75,7 @@ class _KnownLog(NamedTuple):
         return TrialRange(start, part.first_uncleanable_offset, end)
 
     def row(self, trial: RecordTrial | None) -> dict[str, object]:
-        """Return what is known of the log, and was read of it."""
+        """Return the row of the log: the cleaner's report, or an estimate, and the trial."""
         if self.state is not None:
             return self._reported_row(self.state)
         part = closed_segments(self.history, self.config, self.now_ms)
@@ -105,6 +105,7 @@ class _KnownLog(NamedTuple):
         return row
 
     def _reported_row(self, state: LogCompaction) -> dict[str, object]:
+        """Return the row of a log whose compaction state the broker itself reports."""
         return {
             **self.history.topic_partition._asdict(),
             "size_bytes": state.size_bytes,
@@ -122,7 +123,7 @@ class _KnownLog(NamedTuple):
 def _logs(
     client: KafkaClient, chosen: CompactedTopics, now_ms: int, *, is_reported: bool
 ) -> dict[TopicPartition, _KnownLog | EngineError]:
-    """Return the logs of topics; `is_reported` asks an embedded cluster how dirty they are."""
+    """Return the logs of topics; `is_reported` requests the state of embedded cleaners."""
     if not chosen.configs:
         return {}
     cuts = {

@@ -1,4 +1,4 @@
-"""What `kctl compact status` and `run` do on a cluster: ask its brokers' cleaners, print rows."""
+"""Implementation of `kctl compact status` and `run` on a cluster: query cleaners, print rows."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
 from kctl.run_where import RunWhere, embedded_cluster
 
-#: Often enough to see how far a cleaning is.
+#: Often enough to show the progress of a cleaning.
 _PERIOD_S = 0.25
 _AT_WORK = (CompactionPhase.WAITING, CompactionPhase.CLEANING)
-#: So many topics get their commands.
+#: Maximum number of topics whose commands are printed.
 _ADVISED_MAX = 5
 
 
@@ -54,7 +54,7 @@ Replicas = dict[CleanedReplica, LogCompaction]
 
 
 class NoCleanerTells(EngineError):
-    """Brokers of Kafka tell nobody by a request how far their cleaners are."""
+    """The Kafka protocol has no request for the state of a broker's cleaner."""
 
     hint = (
         "`kctl compact plan` estimates what may be cleaned, with --exact from its records; on a "
@@ -106,7 +106,7 @@ def _requested(
     *,
     begins: bool = False,
 ) -> Replicas:
-    """Return what the cleaners of an embedded cluster say; `begins` has them clean topics."""
+    """Return the reports of an embedded cluster's cleaners; `begins` starts a cleaning."""
     timeout_s = client.timeout_ms / 1000
 
     def pause(duration_ms: int) -> None:
@@ -124,7 +124,7 @@ def _requested(
 
 
 def _print_silent(data: DataDirectory) -> None:
-    """Print which brokers could not be asked."""
+    """Report the brokers that did not respond."""
     for broker in daemon.status_as(data, data.state()).brokers:
         if broker.state is not BrokerState.RUNNING:
             notify(f"broker {broker.broker_id} is not asked: it is {broker.state.value}")
@@ -139,7 +139,7 @@ def _of_topics(replicas: Replicas, names: Collection[str] | None) -> Replicas:
 
 
 def show_status(options: ClusterOptions, request: CleanStatusRequest) -> int:
-    """Print how far cleaners are, again and again if they are watched; returns the exit code."""
+    """Print the state of cleaners, repeatedly if they are watched; returns the exit code."""
     check_format(request.output)
     with connect(options) as client:
         data = embedded_cluster(client)
@@ -183,7 +183,7 @@ def _named(client: KafkaClient, request: CleanStatusRequest) -> tuple[set[str] |
 
 
 def clean_cluster(options: ClusterOptions, request: CompactRunRequest) -> int:
-    """Have the cleaners of the embedded cluster clean now, and wait; returns the exit code."""
+    """Start a cleaning by the embedded cluster's cleaners, and wait; returns the exit code."""
     check_format(request.output)
     _refuse_options(request)
     with connect(options) as client:
@@ -215,7 +215,7 @@ def clean_cluster(options: ClusterOptions, request: CompactRunRequest) -> int:
 
 
 def _advise(found: CompactedTopics) -> None:
-    """Print which settings have topics cleaned soon, and which bring back what was."""
+    """Print the settings by which topics are cleaned soon, and those that restore the old ones."""
     for topic in sorted(found.configs)[:_ADVISED_MAX]:
         soon, *back = advice(topic, found.entries[topic])
         if soon:
@@ -237,7 +237,7 @@ def _refuse_options(request: CompactRunRequest) -> None:
 def _awaited(
     client: KafkaClient, data: DataDirectory, before: Replicas, names: Collection[str]
 ) -> Replicas:
-    """Wait until nothing that was asked for waits or is cleaned; returns the logs by then."""
+    """Wait until no requested log waits or is cleaned; returns the logs as they are then."""
     line = LastingLine(RealClock())
     replicas = before
     try:
@@ -254,7 +254,7 @@ def _awaited(
 
 
 def _progress(before: Replicas, now: Replicas, lasting_s: float) -> str:
-    """Return how much was read of what is to be read: dirty parts twice, clean ones once."""
+    """Return the share of bytes read of those to read: dirty parts twice, clean ones once."""
     requested = {key: log for key, log in before.items() if log.phase in _AT_WORK}
     done = total = ended = 0
     for key, was in requested.items():
@@ -276,10 +276,11 @@ def _progress(before: Replicas, now: Replicas, lasting_s: float) -> str:
 
 
 def _run_row(key: CleanedReplica, before: LogCompaction, after: LogCompaction) -> OutputRow:
+    """Return the bytes and records that the cleaning freed; None for a log that was not cleaned."""
     last = after.last if after.last != before.last or before.phase in _AT_WORK else None
     freed = 0 if last is None else last.before_bytes - last.after_bytes
     if last is not None and before.log_end_offset == after.log_end_offset:
-        # As many passes as there were.
+        # There may have been several passes.
         freed = before.size_bytes - after.size_bytes
     records = 0 if last is None else last.before_records - last.after_records
     return {

@@ -28,7 +28,7 @@ class CompactPlanRequest(NamedTuple):
     output: str
 
     def cleaning_settings(self) -> CleaningSettings:
-        """Return what a cleaning that is tried has; raises RunWhere, UnreadableArgument."""
+        """Return the settings of a trial cleaning; raises RunWhere, UnreadableArgument."""
         if self.buffer is not None and not self.exact:
             raise RunWhere("--buffer needs --exact", "keys are read with it alone")
         from engine.log.cleaner.cleaning_facts import CleaningSettings
@@ -51,7 +51,7 @@ class CompactRunRequest(NamedTuple):
 
 
 class KeysLeft(EngineError):
-    """The keys of a log did not fit into the memory for them: more goes than was counted."""
+    """The keys of a log exceed the memory for them: more is freed than was counted."""
 
     def __init__(self, name: str, first_dirty_offset: int) -> None:
         self.hint = "give more memory with --buffer: a key takes 24 bytes, and a tenth stays free"

@@ -1,4 +1,4 @@
-"""Rows of `kctl compact`: how dirty logs are, what a cleaning frees, how far cleaners are."""
+"""Rows of `kctl compact`: dirty parts of logs, gains of a cleaning, progress of cleaners."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ STATUS_COLUMNS = (
 
 
 class Freed(NamedTuple):
-    """What a cleaning frees, as far as it is known; None: nobody has looked."""
+    """The bytes and records that a cleaning frees, as far as known; None without a measurement."""
 
     size_bytes: int | None = None
     record_count: int | None = None
@@ -114,7 +114,7 @@ def dirty_row(log: CompactedLog) -> OutputRow:
 
 
 def with_freed(row: OutputRow, freed: Freed) -> dict[str, object]:
-    """Return a row with what a cleaning frees of its log."""
+    """Return a row with the bytes and records that a cleaning frees of its log."""
     left = None if freed.size_bytes is None else row["size_bytes"] - freed.size_bytes
     return {
         **row,
@@ -125,7 +125,7 @@ def with_freed(row: OutputRow, freed: Freed) -> dict[str, object]:
 
 
 def draw_bars(rows: Sequence[OutputRow], *, is_exact: bool) -> None:
-    """Give rows a bar: what goes, or may go, of what is there."""
+    """Add a bar to each row: the share of its bytes that a cleaning frees, or may free."""
     largest = max((row["size_bytes"] for row in rows), default=0)
     for row in rows:
         gone = row["freed_bytes"] if is_exact else row["cleanable_bytes"]
@@ -139,7 +139,7 @@ def plan_columns(*, is_exact: bool, has_chart: bool) -> tuple[Column, ...]:
 
 
 def print_sum(rows: Sequence[OutputRow], *, is_exact: bool) -> None:
-    """Print what goes in all, or at most."""
+    """Print the sum of the bytes that a cleaning frees, or their maximum."""
     if not rows:
         return
     size = sum(row["size_bytes"] for row in rows)
@@ -155,7 +155,7 @@ def print_sum(rows: Sequence[OutputRow], *, is_exact: bool) -> None:
 
 
 def status_row(broker_id: int, log: LogCompaction) -> dict[str, object]:
-    """Return how far the cleaner of a broker is with a log."""
+    """Return the state of a broker's cleaner on a log."""
     now, last = log.now, log.last
     return {
         **replica_row(broker_id, log),

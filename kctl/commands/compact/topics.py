@@ -20,7 +20,7 @@ from engine.log.log_config import LogConfig
 from kctl.console import report_error
 from kctl.selection import matching_topics, name_alike
 
-#: What decides when a log is cleaned, and values by which that is soon.
+#: Settings that decide when a log is cleaned, and values by which that is soon.
 SOON: Final = {
     "min.cleanable.dirty.ratio": "0.01",
     "segment.ms": "60000",
@@ -29,7 +29,7 @@ SOON: Final = {
 
 
 class NotCompacted(EngineError):
-    """A topic was named that no cleaner looks at."""
+    """A named topic is not compacted."""
 
     def __init__(self, topic: str, policy: str) -> None:
         self.topic = topic
@@ -51,7 +51,7 @@ class CompactedTopics(NamedTuple):
 def compacted_topics(
     client: KafkaClient, topics: list[str], match: str | None, overrides: Mapping[str, str]
 ) -> CompactedTopics:
-    """Return what is named or matches and is compacted, else all that is; tells what is not.
+    """Return the named or matching compacted topics, else all; reports those not compacted.
 
     Errors: as `matching_topics`.
     """

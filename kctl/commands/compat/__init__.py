@@ -1,1 +1,1 @@
-"""`kctl compat`: its options in `app`, and what it does."""
+"""`kctl compat`: its options are in `app`, its implementation in the other modules."""

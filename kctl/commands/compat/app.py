@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 def run(args: list[str]) -> int:
-    """Run a tool with its words as they are, or a command of ours."""
+    """Run a tool with its arguments unchanged, or a command of kctl."""
     from kctl.compat.tools import TOOLS, run_tool
 
     if args and args[0] in TOOLS:
@@ -19,7 +19,7 @@ def run(args: list[str]) -> int:
 
 
 def __getattr__(name: str) -> object:
-    """Return the Typer application when somebody asks for it."""
+    """Import and return the Typer application at the first access."""
     if name == "app":
         from kctl.commands.compat.typer_app import app
 

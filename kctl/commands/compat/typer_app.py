@@ -1,4 +1,4 @@
-"""`kctl compat` as Typer knows it: for help, completions, and what is no tool's name."""
+"""`kctl compat` as Typer knows it: for help, completions, and the error of an unknown tool."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`kctl completions`: its options in `app`, and what it does."""
+"""`kctl completions`: its options are in `app`, its implementation in the other modules."""

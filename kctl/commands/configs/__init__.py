@@ -1,1 +1,1 @@
-"""`kctl configs`: its options in `app`, and what it does."""
+"""`kctl configs`: its options are in `app`, its implementation in the other modules."""

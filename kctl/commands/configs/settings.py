@@ -1,4 +1,4 @@
-"""What `kctl configs` and `kctl topics configs` do."""
+"""Implementation of `kctl configs` and `kctl topics configs`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ CONFIG_COLUMNS = (
 DOCUMENTATION_COLUMN = Column(
     "documentation", "DOCUMENTATION", beneath=True, kind="string?", is_optional=True
 )
-# What Kafka writes its documentation with, %n by mistake; words such as <port> are no tags.
+# The markup of Kafka's documentation, %n by mistake; words such as <port> are no tags.
 _TAGS = r"</?(?:a|b|code|em|i|strong|tt)\b[^<>]*>"
 _BREAKS = r"</?(?:br|li|ol|p|pre|ul)\b[^<>]*>|%n"
 CHANGE_COLUMNS = (
@@ -63,7 +63,7 @@ CHANGE_COLUMNS = (
 
 
 class NoResource(EngineError):
-    """Nothing was named whose settings are meant."""
+    """The options name no resource."""
 
     exit_code = exits.USAGE
     hint = "give --topic NAME, --broker ID, --broker-defaults or --broker-logger ID"
@@ -97,7 +97,7 @@ def named_resources(
     broker_defaults: bool,
     loggers: list[int] | None,
 ) -> list[Resource]:
-    """Return what options name; raises NoResource."""
+    """Return the resources that options name; raises NoResource."""
     resources = [Resource(ConfigResourceType.TOPIC, name) for name in topics or ()]
     resources += [Resource(ConfigResourceType.BROKER, str(number)) for number in brokers or ()]
     resources += [Resource(ConfigResourceType.BROKER, "")] * broker_defaults
@@ -122,7 +122,7 @@ def parse_change(text: str) -> ConfigChange:
 
 
 def removals(keys: Sequence[str]) -> list[ConfigChange]:
-    """Return the changes that take settings away; raises UnreadableArgument for `key=value`."""
+    """Return the changes that unset keys; raises UnreadableArgument for `key=value`."""
     for key in keys:
         if "=" in key:
             raise UnreadableArgument("the name of a setting", key, "KEY")
@@ -166,7 +166,7 @@ def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
     rows: list[dict[str, object]] = []
     failures = 0
     is_table = request.output in TABLES
-    # A setting that is asked for by name is shown with any value.
+    # A setting that is requested by name is shown with any value.
     shows_all = request.all or bool(request.keys)
     for resource in request.resources:
         entries = configs.get(resource, [])
@@ -238,6 +238,7 @@ def _label(resource: Resource) -> str:
 
 
 def _row(resource: Resource, entry: ConfigEntry, *, is_table: bool) -> OutputRow:
+    """Return one setting as a row; the documentation without markup if it goes to a table."""
     row = {
         "resource_type": _KINDS[resource.kind],
         "resource_name": resource.name or _DEFAULTS,

@@ -1,1 +1,1 @@
-"""`kctl consume`: its options in `app`, and what it does."""
+"""`kctl consume`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""What `kctl consume` does: finds where to start and stop, fetches, prints."""
+"""Implementation of `kctl consume`: finds where to start and stop, fetches, prints."""
 
 from __future__ import annotations
 
@@ -64,20 +64,20 @@ class Sink(Protocol):
     """Where records go."""
 
     def write(self, partition: TopicPartition, run: RecordRun, decoded: Decoded | None) -> None:
-        """Take some records of a partition, and what schemas make of them."""
+        """Print records of a partition, with the values that their schemas decode."""
         ...
 
     def flush(self) -> None:
-        """Make what was written visible."""
+        """Flush the records that were written."""
         ...
 
     def close(self, *, failures: int) -> None:
-        """Complete the output; so many errors were told beside it."""
+        """Complete the output; `failures` is the number of errors that were reported."""
         ...
 
 
 class TextSink:
-    """Records by a template: byte for byte, or with nothing that would steer a terminal."""
+    """Records by a template: byte for byte, or with control characters escaped for a terminal."""
 
     def __init__(self, template: str, *, is_visible: bool) -> None:
         self._format = RecordFormat(template, visible_lines if is_visible else None)
@@ -89,11 +89,11 @@ class TextSink:
         self._stream.write(self._format.fill(partition, run))
 
     def flush(self) -> None:
-        """Make what was written visible."""
+        """Flush the records that were written."""
         self._stream.flush()
 
     def close(self, *, failures: int) -> None:  # a text has no heading
-        """Make the last record visible."""
+        """Flush the last record."""
         self._stream.flush()
 
 
@@ -113,7 +113,7 @@ class RowSink:
         self._writer.write_run(shared, varying)
 
     def flush(self) -> None:
-        """Make what was written visible."""
+        """Flush the records that were written."""
         self._writer.flush()
 
     def close(self, *, failures: int) -> None:
@@ -123,7 +123,7 @@ class RowSink:
 
 
 def consume_records(options: ClusterOptions, request: ConsumeRequest) -> int:
-    """Print records until the end that was asked for; returns the exit code."""
+    """Print records until the requested end; returns the exit code."""
     try:
         with deferred_interrupts(signal.SIGINT, signal.SIGTERM) as interrupts:
             return _consume(options, request, interrupts)
@@ -132,6 +132,7 @@ def consume_records(options: ClusterOptions, request: ConsumeRequest) -> int:
 
 
 def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldInterrupts) -> int:
+    """Print records, as a group's member or from given offsets; return the exit code."""
     decoder = schema_decoder(
         request.schema_registry, request.schemas, os.environ, options.timeout_s
     )
@@ -153,7 +154,7 @@ def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldI
                 run.rate_line = _rate_line(client, starts, run.ends)
                 run.fetch_all(client, starts, request.fetch)
         finally:
-            # A document that is cut short by Ctrl-C still ends as it should.
+            # A document that Ctrl-C interrupts is completed, too.
             run.clear_rate_line()
             sink.close(failures=run.failures)
     return run.exit_code
@@ -162,7 +163,7 @@ def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldI
 def _starts(
     client: KafkaClient, request: ConsumeRequest, run: PrintRun
 ) -> dict[TopicPartition, int]:
-    """Return where to start in each partition that has something to print; `run` has the ends."""
+    """Return the start of each partition that has records to print; `run` has the ends."""
     now_ms = client.clock.wall_ms()
     start = parse_point(request.start, now_ms)
     until = None if request.until is None else parse_point(request.until, now_ms)
@@ -234,7 +235,7 @@ def _rate_line(
     starts: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
 ) -> RateLine | None:
-    """Return what shows how far it is, where a person sees no records and there is an end."""
+    """Return the line of progress; None without ends, or if the records go to a terminal."""
     is_watched = sys.stderr is not None and sys.stderr.isatty()
     if not ends or sys.stdout.isatty() or not is_watched:
         return None
@@ -252,7 +253,7 @@ def _sink(request: ConsumeRequest, *, is_decoded: bool) -> Sink:
 
 
 class PrintRun:
-    """One run: what is left to print, and what went wrong."""
+    """One run: the records that are still to be printed, and the failures so far."""
 
     def __init__(
         self,
@@ -277,12 +278,12 @@ class PrintRun:
         self.exit_code = exits.OK
 
     def clear_rate_line(self) -> None:
-        """Take away what shows how far it is."""
+        """Clear the line of progress."""
         if self.rate_line is not None:
             self.rate_line.clear()
 
     def fail(self, error: EngineError, about: str | None = None) -> None:
-        """Report the error of one partition; the others go on."""
+        """Report the error of one partition; the run continues with the others."""
         self.clear_rate_line()
         report_error(error, about)
         self.failures += 1
@@ -291,7 +292,7 @@ class PrintRun:
     def without_errors(
         self, results: dict[TopicPartition, int | EngineError]
     ) -> dict[TopicPartition, int]:
-        """Return the offsets that were found, and tell of the others."""
+        """Return the offsets that brokers returned, and report the errors of the others."""
         offsets = {}
         for partition, result in results.items():
             if isinstance(result, EngineError):
@@ -303,7 +304,7 @@ class PrintRun:
     def fetch_all(
         self, client: KafkaClient, starts: dict[TopicPartition, int], options: FetchOptions
     ) -> None:
-        """Print records until nothing is left to print."""
+        """Print records until the end of all partitions."""
         fetcher = Fetcher(client, starts, options)
         while fetcher.partitions and self._left != 0:
             with self._interrupts.allowed():
@@ -314,9 +315,9 @@ class PrintRun:
             self._print_trouble(fetcher.trouble, client.timeout_ms)
 
     def consume_all(self, consumer: GroupConsumer, timeout_ms: int) -> None:
-        """Print records of a group's member until nothing is left to print, then commit and leave.
+        """Print records of a group's member until the end of the run, then commit and leave.
 
-        What is printed is committed, also if it ends by Ctrl-C.
+        Offsets of printed records are committed, also after Ctrl-C.
         """
         try:
             while self._left != 0 and not consumer.is_at(self.ends):
@@ -331,6 +332,7 @@ class PrintRun:
             consumer.close()
 
     def _take_of_group(self, consumer: GroupConsumer, consumed: ConsumedRecords) -> None:
+        """Print records of a group's member; mark as processed only the printed ones."""
         for run in consumed.runs:
             if self._left == 0:
                 consumer.processed(consumed.partition, run.offsets[0])
@@ -362,7 +364,7 @@ class PrintRun:
             fetcher.stop(partition)
 
     def _print(self, partition: TopicPartition, run: RecordRun) -> None:
-        """Print of a run what is wanted."""
+        """Print those records of a run that the filters select."""
         self._bulk.count(run.record_count)
         if self.rate_line is not None:
             self._read_count += run.record_count

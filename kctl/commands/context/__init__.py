@@ -1,1 +1,1 @@
-"""`kctl context`: its options in `app`, and what it does."""
+"""`kctl context`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""What `kctl context` does."""
+"""Implementation of `kctl context`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CHOICE_COLUMNS = (
     Column("command_config", "PROPERTIES", kind="string?"),
     *_GUARD_COLUMNS,
 )
-#: How long `set` waits for the cluster to tell its id.
+#: How long `set` waits for the cluster's id.
 _ASK_MS = 2_000
 
 
@@ -81,7 +81,7 @@ class ContextChange(NamedTuple):
 
 
 def set_context(name: str, change: ContextChange, *, use: bool) -> int:
-    """Keep a context; what is not given stays as it was. All parts are checked first."""
+    """Store a context; parts not given stay unchanged. All parts are checked first."""
     if not is_utf8(name):
         raise UnreadableArgument("the name of a context", name, "text in UTF-8")
     if change.bootstrap is not None and not is_utf8(change.bootstrap):
@@ -92,7 +92,7 @@ def set_context(name: str, change: ContextChange, *, use: bool) -> int:
     def keep(profiles: Profiles) -> Profiles:
         current = name if use or profiles.current is None else profiles.current
         now = profiles.by_name.get(name)
-        # Another command may have changed it while the cluster was asked.
+        # Another command may have changed it during the request.
         whole = profile if now in (kept, None) else _with_changes_of(now, profile, change, name)
         return profiles.with_profile(name, whole)._replace(current=current)
 
@@ -116,6 +116,7 @@ def _with_changes_of(
 
 
 def _guards(profile: Profile) -> str:
+    """Return the guards of a context as the end of a message, or "" if it has none."""
     words = [
         word
         for word, is_set in (
@@ -156,7 +157,7 @@ def _changed(name: str, kept: Profile | None, change: ContextChange) -> Profile:
 def _with_id(
     profile: Profile, kept: Profile | None, change: ContextChange
 ) -> tuple[Profile, str | None]:
-    """Return a context with the id of its cluster, as far as it can be known, and a note on it."""
+    """Return a context with the id of its cluster, if that can be requested, and a note on it."""
     if change.cluster_id is not None:
         return profile._replace(cluster_id=change.cluster_id or None), None
     is_moved = kept is None or kept.bootstrap_servers != profile.bootstrap_servers
@@ -173,6 +174,7 @@ def _with_id(
 
 
 def _ask_for_id(profile: Profile) -> str | None:
+    """Return the id of the cluster at a profile's addresses, None if the brokers have none."""
     from engine.client.blocking import KafkaClient
     from kctl.connect import client_settings_of, real_host
 
@@ -189,7 +191,7 @@ def _ask_for_id(profile: Profile) -> str | None:
 
 
 def use_context(name: str) -> int:
-    """Make a context the current one."""
+    """Set the current context."""
 
     def use(profiles: Profiles) -> Profiles:
         profiles.get(name)

@@ -1,1 +1,1 @@
-"""`kctl copy`: its options in `app`, and what it does."""
+"""`kctl copy`: its options are in `app`, its implementation in the other modules."""

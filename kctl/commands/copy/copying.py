@@ -1,4 +1,4 @@
-"""What `kctl copy` does: a plan, a journal, topics; then records, until each partition's end."""
+"""Implementation of `kctl copy`: plan, journal, topics; then records, to each partition's end."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class TopicNotMade(EngineError):
 
 
 class _Job(NamedTuple):
-    """A copy, where it goes on, and the topics at the destination."""
+    """A copy, its positions, and the topics at the destination."""
 
     plan: TopicCopy
     state: CopyState | None
@@ -95,7 +95,7 @@ class _Ended(NamedTuple):
 
 
 def copy_topics(request: CopyRequest) -> int:
-    """Copy topics, or show what would be, and print a row for each; returns the exit code."""
+    """Copy topics, or show the plan, and print a row for each; returns the exit code."""
     check_format(request.output)
     request.rate_bytes_per_s()
     request.producer()
@@ -167,7 +167,7 @@ def _job(
 def _try(
     source: KafkaClient, destination: KafkaClient, request: CopyRequest, identity: str, path: str
 ) -> int:
-    """Print what would be copied: nothing is written, and no journal."""
+    """Print the plan: no record and no journal is written."""
     files = RealHeldFiles()
     state = read_copy(files, path) if files.exists(path) else None
     job = _job(source, destination, request, identity, state, path)
@@ -185,7 +185,7 @@ def _try(
 
 
 def _known_positions(destination: KafkaClient, job: _Job) -> dict[TopicPartition, int]:
-    """Return where the copy would go on, as far as that is known without writing."""
+    """Return the positions from which the copy would continue, as far as known without writing."""
     plan, state = job.plan, job.state
     if state is None:
         return {key: found.start for key, found in plan.ranges.items()}
@@ -208,7 +208,7 @@ def _copy(
     journal: CopyJournal,
     interrupts: HeldInterrupts,
 ) -> _Ended:
-    """Copy until the end, an error or Ctrl-C; what is committed stays."""
+    """Copy until the end, an error or Ctrl-C; committed records stay."""
     plan = job.plan
     _make_topics(destination, job.topics)
     if job.state is None:
@@ -235,7 +235,7 @@ def _copy(
             return _Ended(run.positions, run, "interrupted", exits.interrupted(interrupt))
         run.finish()
     except EngineError as error:
-        # Nobody waits for a destination that is gone.
+        # An unreachable destination is not waited for.
         if getattr(error, "exit_code", exits.FAILED) != exits.UNREACHABLE:
             writer.abandon()
         _print_failure(error, plan, journal.path)
@@ -248,7 +248,7 @@ def _copy(
 
 
 def _make_topics(destination: KafkaClient, topics: Destination) -> None:
-    """Create what the destination lacks; raises the first error."""
+    """Create the topics that the destination lacks; raises the first error."""
     if not topics.missing:
         return
     for name, created in create_topics(destination, topics.missing).items():
@@ -299,6 +299,7 @@ def _print_retry(error: EngineError) -> None:
 
 
 def _print_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
+    """Report why a copy failed, the permissions it may need, and how to continue."""
     # That a transaction ends is the copy's affair; why it does is the operator's.
     cause = error.cause if isinstance(error, TransactionFailed) else error
     report_error(cause, "destination" if isinstance(error, TransactionFailed) else None)
@@ -315,7 +316,7 @@ def _print_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
 
 
 def _is_of_rights(error: EngineError) -> bool:
-    """Return whether the destination refuses what only transactions need."""
+    """Return whether the destination refuses a permission that only transactions need."""
     if isinstance(error, TransactionalIdDenied):
         return True
     return isinstance(error, ApiError) and error.code in _RIGHTS_OF_TRANSACTIONS
@@ -338,7 +339,7 @@ def _delete_progress(destination: KafkaClient, plan: TopicCopy) -> None:
     except EngineError as failure:
         error = failure
     if isinstance(error, ApiError) and error.code == GROUP_ID_NOT_FOUND:
-        # Nothing was to be copied.
+        # The copy had no records.
         return
     if error is not None:
         notify(f"the group {plan.name}, which had the positions of the copy, stays: {error}")
@@ -355,6 +356,7 @@ def _end(request: CopyRequest, job: _Job, ended: _Ended) -> int:
 
 
 def _rows(job: _Job, ended: _Ended) -> list[OutputRow]:
+    """Return one row for each topic: offsets and records copied and left, and the result."""
     plan, run = job.plan, ended.run
     missing = {topic.name for topic in job.topics.missing}
     rows: list[OutputRow] = []

@@ -76,9 +76,9 @@ def new_plan(
     identity: str,
     earlier: TopicCopy | None,
 ) -> TopicCopy:
-    """Return what is to be copied, by where the source is now, behind an earlier copy's end.
+    """Return a plan: ranges up to the source's present ends, after those of an earlier copy.
 
-    Errors: those of asking, of topics that are not there, of points that cannot be read, and those
+    Errors: those of requests, of topics that do not exist, of malformed points, and those
     of `continued_range`, `require_same_topics` and `continued_group_offsets`.
     """
     view, chosen, errors = select_topics(source, request.topics, request.match)
@@ -156,6 +156,7 @@ def require_same_source(source: KafkaClient, plan: TopicCopy) -> None:
 def _ends(
     source: KafkaClient, topics: tuple[CopiedTopic, ...], request: CopyRequest
 ) -> dict[TopicPartition, PartitionEnds]:
+    """Return first, end, start and stop offset of each source partition; raises the first error."""
     now_ms = source.clock.wall_ms()
     start, until = parse_point(request.start, now_ms), parse_point(request.until, now_ms)
     keys = [
@@ -184,7 +185,7 @@ def _group_offsets(
     request: CopyRequest,
     plan: TopicCopy,
 ) -> list[GroupOffset]:
-    """Return what groups have committed of the partitions that are copied."""
+    """Return the committed offsets of groups in the copied partitions."""
     if request.groups and request.at_least_once:
         raise UnreadableArgument("options that go together", "--groups --at-least-once", "one")
     offsets: list[GroupOffset] = []

@@ -1,4 +1,4 @@
-"""The options of `kctl copy`, and what they say of the copy."""
+"""The options of `kctl copy`, as settings of the copy."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class CopyRequest(NamedTuple):
 
     @property
     def delivery(self) -> str:
-        """Return how often a record may be there."""
+        """Return the delivery guarantee: exactly once or at least once."""
         return AT_LEAST_ONCE if self.at_least_once else EXACTLY_ONCE
 
     def identity(self, source_id: str | None, destination_id: str | None) -> str:
-        """Return what makes two commands the same copy: all that decides which records come.
+        """Return the options that identify a copy: all those that decide which records are copied.
 
         Of a key of hashes only a hash is in it: the journal is no place for secrets.
         """
@@ -90,7 +90,7 @@ class CopyRequest(NamedTuple):
 def content_rules(
     sample: str | None, anonymised: Sequence[str], key_path: str | None
 ) -> ContentRules:
-    """Return what becomes of records on their way; raises UnreadableArgument, WrongCopyRule."""
+    """Return the rules that change or drop records; raises UnreadableArgument, WrongCopyRule."""
     ways = anonymised_parts(tuple(anonymised))
     if key_path is not None and "hash" not in ways.values():
         raise UnreadableArgument("an option", "--anonymise-key", "--anonymise PART=hash with it")

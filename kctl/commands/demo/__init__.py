@@ -1,1 +1,1 @@
-"""`kctl demo`: its options in `app`, and what it does."""
+"""`kctl demo`: its options are in `app`, its implementation in the other modules."""

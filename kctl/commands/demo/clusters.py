@@ -18,9 +18,9 @@ from kctl.temporary import temporary_folder
 
 
 class DemoCluster(NamedTuple):
-    """Where a demo runs; `temporary` is None for a cluster that was there before.
+    """The cluster of a demo; `temporary` is None for a cluster that the demo did not start.
 
-    `properties` are what its clients are set to.
+    `properties` are the settings of its clients.
     """
 
     bootstrap_servers: str
@@ -36,7 +36,7 @@ def is_named(options: ClusterOptions) -> bool:
 
 @contextmanager
 def demo_cluster(options: ClusterOptions, plan: ClusterPlan) -> Iterator[DemoCluster]:
-    """Give the cluster that is named, or start one for the block. Errors: those of both."""
+    """Yield the named cluster, or one that runs for the block. Errors: those of both."""
     if is_named(options):
         yield _named_cluster(options)
         return
@@ -59,6 +59,7 @@ def demo_cluster(options: ClusterOptions, plan: ClusterPlan) -> Iterator[DemoClu
 
 
 def _named_cluster(options: ClusterOptions) -> DemoCluster:
+    """Return the cluster that the options or the current context name, with its properties."""
     from engine.config.java_properties import parse_properties
     from engine.host.real import RealFiles
     from kctl.context import choose

@@ -1,4 +1,4 @@
-"""What `kctl demo exactly-once` does."""
+"""Implementation of `kctl demo exactly-once`."""
 
 from __future__ import annotations
 
@@ -99,6 +99,7 @@ def _copy(
     request: ExactlyOnceRequest,
     options: ClusterOptions,
 ) -> list[InstanceTotals]:
+    """Copy with several processes, some killed on request; return the totals of each."""
     access = ClusterAccess(
         cluster.bootstrap_servers, cluster.properties, round(options.timeout_s * 1000)
     )
@@ -157,6 +158,7 @@ def _row(totals: InstanceTotals, checked: CheckedOutput) -> OutputRow:
 
 
 def _print_verdict(checked: CheckedOutput, copy: CopyPlan, took_s: float) -> int:
+    """Print whether each record was copied once and in order; return the exit code."""
     faults = checked.faults
     count = counted(copy.record_count, "record")
     if faults.is_clean:

@@ -1,4 +1,4 @@
-"""What `kctl demo produce-consume` does."""
+"""Implementation of `kctl demo produce-consume`."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def run_produce_consume(options: ClusterOptions, request: ProduceConsumeRequest)
 
 
 def _make_topic(client: KafkaClient, topic: str) -> None:
-    """Create the topic unless it is there. Errors: ApiError."""
+    """Create the topic unless it exists. Errors: ApiError."""
     made = create_topics(client, [NewTopic(topic, partition_count=_PARTITIONS)])[topic]
     if isinstance(made, ApiError) and made.code != TOPIC_ALREADY_EXISTS:
         raise made
@@ -73,6 +73,8 @@ def _run(
     request: ProduceConsumeRequest,
     interrupts: HeldInterrupts,
 ) -> int:
+    """Produce and consume records, print each, then the rate; delete the group of the run."""
+
     def let_interrupt() -> None:
         with interrupts.allowed():
             pass
@@ -107,6 +109,7 @@ class _Printer:
         self._next_flush_ms = 0
 
     def print(self, record: SeenRecord) -> None:
+        """Write one produced or consumed record; flush the output once in `_EVERY_MS` at most."""
         self._writer.write(
             {
                 "event": "produced" if record.is_sent else "consumed",

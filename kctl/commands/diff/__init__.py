@@ -1,1 +1,1 @@
-"""`kctl diff`: its options in `app`, and what it does."""
+"""`kctl diff`: its options are in `app`, its implementation in the other modules."""

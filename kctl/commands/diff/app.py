@@ -1,4 +1,4 @@
-"""`kctl diff`: what `kctl apply` would change."""
+"""`kctl diff`: the changes that `kctl apply` would make."""
 
 from __future__ import annotations
 

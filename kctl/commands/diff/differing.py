@@ -1,4 +1,4 @@
-"""What `kctl diff` does."""
+"""Implementation of `kctl diff`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`kctl dump-log`: its options in `app`, and what it does."""
+"""`kctl dump-log`: its options are in `app`, its implementation in the other modules."""

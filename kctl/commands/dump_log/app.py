@@ -1,6 +1,6 @@
-"""`kctl dump-log`: what is in segment files, in Kafka's own lines or as rows.
+"""`kctl dump-log`: the contents of segment files, in Kafka's own lines or as rows.
 
-The options of Kafka's tool mean what they mean there, down to exit codes: usage errors and
+The options of Kafka's tool have its meaning, including exit codes: usage errors and
 `--help` exit with 1, findings with 0 unless `--check` is given. `-h` shows the same help on
 stdout with exit code 0.
 
@@ -22,14 +22,14 @@ _OPTIONAL_ARGUMENT = ("--key-decoder-class", "--value-decoder-class")
 _DIGITS_MAX = 18
 _ONCE = ("--files", "--max-bytes", "--max-message-size", *_OPTIONAL_ARGUMENT)
 
-#: Options that are there or not.
+#: Options without a value.
 FLAGS = (
     "print_data_log", "deep_iteration", "skip_record_metadata", "verify_index_only",
     "index_sanity_check", "offsets_decoder", "transaction_log_decoder",
     "cluster_metadata_decoder", "remote_log_metadata_decoder", "share_group_state_decoder",
     "headers_only", "check",
 )  # fmt: skip
-#: Options with a text, and what they are without one.
+#: Options with a text, and their defaults.
 TEXTS = {
     "files": None, "max_bytes": "2147483647", "max_message_size": "5242880",
     "key_decoder_class": None, "value_decoder_class": None, "kafka_version": "3.9.1",
@@ -43,7 +43,7 @@ REPEATED = ("json_path",)
 
 
 def read_options_fast(args: list[str]) -> dict[str, Any] | None:
-    """Return the options of a call, None if a word of it is not plainly known."""
+    """Return the options of a call, None if an argument is not known here."""
     given: dict[str, Any] = {
         "paths": [],
         **dict.fromkeys(FLAGS, False),
@@ -67,7 +67,7 @@ def read_options_fast(args: list[str]) -> dict[str, Any] | None:
         is_option = name in TEXTS or name in NUMBERS
         if not is_option or name in seen or value is None or value.startswith("-"):
             return None
-        # Longer ones have a range to be told of.
+        # Longer numbers are left to Typer, which reports the valid range.
         if name in NUMBERS and not (value.isdecimal() and len(value) <= _DIGITS_MAX):
             return None
         seen.add(name)
@@ -76,7 +76,7 @@ def read_options_fast(args: list[str]) -> dict[str, Any] | None:
 
 
 def __getattr__(name: str) -> object:
-    """Return the Typer application when somebody asks for it."""
+    """Import and return the Typer application at the first access."""
     if name == "app":
         from kctl.commands.dump_log.options import app
 
@@ -135,6 +135,7 @@ def _help(stream: Any, code: int) -> int:
 
 
 def _version(args: list[str]) -> int:
+    """Print the Kafka version that --kafka-version selects, 3.9.1 by default."""
     from engine.dump.options import kafka_version_named
 
     version = "3.9.1"
@@ -152,7 +153,7 @@ def _count(args: list[str], name: str) -> int:
 
 
 def _with_optional_arguments(args: list[str]) -> list[str]:
-    """Give the decoder options without an argument their default one."""
+    """Set the default argument of decoder options without one."""
     out: list[str] = []
     for word, following in zip(args, [*args[1:], "-"], strict=True):
         out.append(word)

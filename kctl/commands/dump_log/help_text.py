@@ -8,7 +8,7 @@ from typing import Any
 _WIDTH = 88
 _COLUMN = 32
 
-#: Group → options in it; what stands in no group is an option of Kafka's own tool.
+#: Group → options in it; an option without a group is one of Kafka's own tool.
 _GROUPS: dict[str, tuple[str, ...]] = {
     "Which records (beyond Kafka's tool)": (
         "from_offset", "to_offset", "from_timestamp", "to_timestamp", "max_records", "key",

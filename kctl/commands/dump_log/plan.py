@@ -60,7 +60,7 @@ class DumpPlan:
             return self._text(paths, options)
 
     def _progress(self, paths: list[str]) -> AbstractContextManager[object]:
-        """Show how far a dump to a file is, where a person waits for it."""
+        """Show the progress of a dump to a file on a terminal."""
         if sys.stderr is None or not sys.stderr.isatty() or sys.stdout.isatty():
             return nullcontext()
         from kctl.commands.logs.progress import Progress
@@ -72,6 +72,7 @@ class DumpPlan:
         return progress
 
     def _text(self, paths: list[str], options: DumpOptions) -> int:
+        """Print files as kafka-dump-log does, remarks to stderr; return the exit code."""
         from engine.dump.output import Output
         from engine.dump.session import DumpSession
         from kctl.render.visible import VisibleStream
@@ -83,7 +84,7 @@ class DumpPlan:
         try:
             session.run(paths)
         except StorageError as error:
-            # What a missing file's name lacks is not the point.
+            # A missing file is reported as missing, not by its name's suffix.
             missing = [path for path in paths if path and not self._files.exists(path)]
             if missing:
                 raise FileMissing(missing[0]) from error
@@ -96,6 +97,7 @@ class DumpPlan:
         return self._exit_code(summary.problem_count, options)
 
     def _rows(self, paths: list[str], options: DumpOptions) -> int:
+        """Print files as rows, whose columns change with the kind of file; return the exit code."""
         from engine.dump.rows import RowDump
         from engine.native.bulk_reading import BulkReading
         from kctl.render import Column, RowWriter
@@ -134,9 +136,10 @@ class DumpPlan:
         return exits.OK
 
     def _paths(self) -> list[str]:
+        """Return the files to dump; raises WrongUsage without any."""
         files, paths = self._given["files"], self._given["paths"]
         if files is not None:
-            # As in Java, empty names at the end do not count; words beside --files do not either.
+            # As in Java, empty names at the end do not count; bare arguments do not either.
             parts = files.split(",")
             while len(parts) > 1 and not parts[-1]:
                 parts.pop()
@@ -146,6 +149,7 @@ class DumpPlan:
         return [segment for path in paths for segment in self._segments(path)]
 
     def _segments(self, path: str) -> list[str]:
+        """Return the file, or a directory's segments that may have records of the filters."""
         if not self._files.is_dir(path):
             if not self._files.exists(path):
                 raise FileMissing(path)
@@ -158,7 +162,7 @@ class DumpPlan:
         return segments
 
     def _no_segments(self, path: str) -> EngineError:
-        """Return what is wrong with a directory without a .log."""
+        """Return the error of a directory without a .log."""
         from engine.log.directory.log_dir import HoldsPartitions, NoLogDirectory, find_log_dir
 
         try:
@@ -172,6 +176,7 @@ class DumpPlan:
         return WrongUsage(f"{path}: no .log file in this directory")
 
     def _options(self) -> DumpOptions:
+        """Return the dump's options; an option that selects records implies a deep dump."""
         given = self._given
         filters = self._filters()
         max_bytes, log_fault = _whole_number("--max-bytes", given["max_bytes"])
@@ -208,6 +213,7 @@ class DumpPlan:
         return PairDecoder(key or _DEFAULT_CLASS, value or _DEFAULT_CLASS, self._version)
 
     def _filters(self) -> Filters:
+        """Return the conditions on offset, time, producer and content that a record must meet."""
         from kctl.content_filters import content_filters
         from kctl.iso_times import parse_time_ms
 
@@ -230,13 +236,13 @@ class DumpPlan:
         )
 
     def _on_unjudged(self, error: EngineError) -> None:
-        """Report a record that is left out because nobody knows whether it is wanted."""
+        """Report a record that is left out because its value cannot be tested."""
         report_error(error)
         self._failures += 1
 
 
 def _typed(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """Return columns that say what they are of."""
+    """Return columns with their type: numbers or texts."""
     from kctl.render.bulk import Numbers, Texts
 
     return {
@@ -246,7 +252,7 @@ def _typed(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
 
 
 def _whole_number(option: str, text: str) -> tuple[int, WrongUsage | None]:
-    """Return an int32, or what is wrong with the text."""
+    """Return an int32, or the error of the text."""
     number = read_whole(text)
     if number is not None and -(1 << 31) <= number < 1 << 31:
         return number, None

@@ -1,4 +1,4 @@
-"""Looking at a cluster again and again, and printing what has changed."""
+"""Repeated snapshots of a cluster, and rows for their differences."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class EventsRequest(NamedTuple):
 
 
 def show_events(options: ClusterOptions, request: EventsRequest) -> int:
-    """Print changes until Ctrl-C, or so many; returns the exit code.
+    """Print changes until Ctrl-C, or a number of them; returns the exit code.
 
     Errors: those of the first snapshot.
     """
@@ -56,6 +56,7 @@ def show_events(options: ClusterOptions, request: EventsRequest) -> int:
 def _watch(
     client: KafkaClient, request: EventsRequest, writer: RowWriter, every_ms: int, timeout_ms: int
 ) -> None:
+    """Write the changes between snapshots: once, or with --follow until the count is reached."""
     snapshot = take_snapshot(client, timeout_ms)
     is_lost = False
     while True:

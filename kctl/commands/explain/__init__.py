@@ -1,1 +1,1 @@
-"""`kctl explain`: its options in `app`, and what it does."""
+"""`kctl explain`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""`kctl explain`: all that is known of one thing, and what would become of it."""
+"""`kctl explain`: all that is known of one thing, and the effects of failures on it."""
 
 from __future__ import annotations
 

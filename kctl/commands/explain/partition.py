@@ -1,4 +1,4 @@
-"""What `kctl explain partition` does: ask all who know, and put it together."""
+"""Implementation of `kctl explain partition`: query all its brokers and join the answers."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ PARTITION_COLUMNS = (
     Column("replicas", "REPLICAS", kind="object[]", fields=REPLICA_FIELDS),
     Column("transactions", "TRANSACTIONS", kind="object[]", fields=TRANSACTION_FIELDS),
 )
-#: What is printed as tables of their own.
+#: The nested fields that are printed as tables.
 _TABLES_WITHIN = ("replicas", "transactions")
-#: Field, timestamp to ask for, whether only committed records count.
+#: Field, timestamp to request, whether only committed records count.
 _LEADER_OFFSETS: Final = (
     ("start_offset", EARLIEST, False),
     ("high_watermark", LATEST, False),
@@ -91,7 +91,7 @@ def explain_partition(
 ) -> int:
     """Print all that is known of a partition; returns the exit code.
 
-    What could not be asked is reported, and all else printed; the exit code is that of the first
+    Failed requests are reported, and the rest is printed; the exit code is that of the first
     such error.
     """
     check_format(output)
@@ -119,7 +119,7 @@ def explain_partition(
 
 
 class Failures:
-    """What could not be asked."""
+    """Requests that failed."""
 
     def __init__(self) -> None:
         self.exit_code = exits.OK
@@ -147,6 +147,7 @@ def _row(
     partition: PartitionView,
     failures: Failures,
 ) -> dict[str, object]:
+    """Return a partition's state, and each replica's offsets and the effect of its failure."""
     min_isr, is_unclean_allowed = _settings(client, key.topic, failures)
     alive = [id_ for id_ in partition.replicas if id_ in view.brokers]
     requested = {broker_id: [key] for broker_id in alive}
@@ -185,9 +186,9 @@ def _row(
 
 
 def of_leader(client: KafkaClient, key: TopicPartition, failures: Failures) -> OutputRow:
-    """Return what the leader knows; after the first error, which is reported, it is asked no more.
+    """Return the fields that the leader reports; no request after the first error (reported).
 
-    Each further request would take as long to fail, and report the same.
+    Each further request would take as long to fail, and report the same error.
     """
     row = dict(_NOTHING_OF_LEADER)
     for name, timestamp, read_committed in _LEADER_OFFSETS:
@@ -201,7 +202,7 @@ def of_leader(client: KafkaClient, key: TopicPartition, failures: Failures) -> O
 
 
 def _transactions(client: KafkaClient, key: TopicPartition, failures: Failures) -> list[OutputRow]:
-    """Return the open transactions, the one that holds up readers first.
+    """Return the open transactions, the one that blocks readers first.
 
     Their state is the coordinator's, or `hangs` where none has them open.
     """
@@ -215,7 +216,7 @@ def _transactions(client: KafkaClient, key: TopicPartition, failures: Failures) 
             for one in find_hanging(client, found, idle_for_ms=IDLE_TRANSACTION_MS)
         }
     except NoCommonVersion:
-        # Brokers before 2.8 do not say it.
+        # Brokers before 2.8 do not report it.
         return []
     except EngineError as error:
         failures.report(error, "transactions")
@@ -268,6 +269,7 @@ def _stored(stored: StoredState | None) -> dict[str, object]:
 
 
 def _write(row: OutputRow, output: str) -> None:
+    """Write the partition as one object; tables have its replicas and transactions below it."""
     if output not in TABLES:
         write_object(PARTITION_COLUMNS, row, output)
         return

@@ -1,1 +1,1 @@
-"""`kctl export`: its options in `app`, and what it does."""
+"""`kctl export`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""What `kctl export` does."""
+"""Implementation of `kctl export`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _kind_of(word: str) -> ResourceKind:
 def _read(
     client: KafkaClient, wanted: Sequence[ResourceKind]
 ) -> tuple[CurrentState, list[ResourceKind]]:
-    """Return a state, and the kinds that it has; one that is named must be there."""
+    """Return a state, and its kinds; a kind that is named must exist."""
     found: dict[str, Any] = {}
     kinds = []
     for kind, (field, read) in _READERS.items():
@@ -91,7 +91,7 @@ def _read(
 
 
 def _is_not_there(error: EngineError) -> bool:
-    """Return True if a cluster has nothing of a kind: no authorizer, or no such API."""
+    """Return True if a cluster lacks a kind: no authorizer, or no such API."""
     return isinstance(error, NoCommonVersion) or (
         isinstance(error, ApiError) and error.code == SECURITY_DISABLED
     )
@@ -103,6 +103,8 @@ def _matching(topics: Mapping[str, ClusterTopic], pattern: str) -> dict[str, Clu
 
 
 def _write(state: CurrentState, kinds: Sequence[ResourceKind], request: ExportRequest) -> None:
+    """Write the state to stdout, to one file, or to one file for each kind in a folder."""
+
     def text(of: Sequence[ResourceKind]) -> str:
         return state_text(state, of, with_placement=request.placement)
 

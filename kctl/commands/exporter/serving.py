@@ -1,4 +1,4 @@
-"""Serving metrics: the cluster behind them, the pages, the end by Ctrl-C."""
+"""The exporter's HTTP server: the cluster that it scrapes, its pages, its end by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ExporterRequest(NamedTuple):
     is_once: bool
 
     def options(self, timeout_s: float) -> ExporterOptions:
-        """Return how the cluster is asked, for `timeout_s` at most; raises UnreadableArgument."""
+        """Return the scrape options, with `timeout_s` as maximum; raises UnreadableArgument."""
         scrape_timeout_ms = duration_ms(self.scrape_timeout, "--scrape-timeout")
         return ExporterOptions(
             __version__,
@@ -56,7 +56,7 @@ def export_metrics(options: ClusterOptions, request: ExporterRequest) -> int:
 
 
 def exporter_of(client: KafkaClient, options: ExporterOptions) -> Exporter:
-    """Return the exporter of a cluster; certificates are looked at where there are some."""
+    """Return the exporter of a cluster, with the expiry of certificates where there are any."""
     tls = client.settings.tls
     if tls is None:
         return Exporter(client, options)
@@ -69,7 +69,7 @@ def exporter_of(client: KafkaClient, options: ExporterOptions) -> Exporter:
 
 
 class MetricPages:
-    """Metrics as a page, which is written once for all that ask for the same of one scrape."""
+    """Metrics as a page, which is rendered once for all requests of the same format and scrape."""
 
     def __init__(self, exporter: Exporter) -> None:
         self._exporter = exporter
@@ -90,6 +90,7 @@ class MetricPages:
 
 
 def _serve(exporter: Exporter, request: ExporterRequest) -> int:
+    """Serve the metrics over HTTP until Ctrl-C."""
     from engine.host.http_server import PageServer, ServedPage
 
     pages: dict[str, Page] = {

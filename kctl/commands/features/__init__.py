@@ -1,1 +1,1 @@
-"""`kctl features`: its options in `app`, and what it does."""
+"""`kctl features`: its options are in `app`, its implementation in the other modules."""

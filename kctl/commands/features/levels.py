@@ -1,4 +1,4 @@
-"""What `kctl features` does: ask every broker, compare, have the controller change levels."""
+"""Implementation of `kctl features`: query all brokers, compare, have the controller set levels."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def list_features(options: ClusterOptions, *, check: bool, output: str) -> int:
 
 
 def _features(client: KafkaClient) -> tuple[ClusterFeatures, int]:
-    """Return the features, and how many brokers did not tell theirs, which are reported."""
+    """Return the features, and the number of brokers that failed to report theirs."""
     views, failures = features_by_broker(client)
     for broker_id, error in failures.items():
         report_error(error, f"broker {broker_id}")
@@ -107,6 +107,7 @@ def _features(client: KafkaClient) -> tuple[ClusterFeatures, int]:
 
 
 def _list_row(feature: ClusterFeature, epoch: int | None) -> OutputRow:
+    """Return one feature's finalized level and supported range as a row."""
     supported = feature.supported
     return {
         "feature": feature.name,
@@ -204,6 +205,7 @@ def _question(
     updates: Sequence[FeatureUpdate],
     request: LevelsRequest,
 ) -> str:
+    """Return the question to confirm: levels before and after, and irreversible consequences."""
     changes = ", ".join(
         f"{it.feature} from {level_text(it.feature, features.by_name[it.feature].level)}"
         f" to {level_text(it.feature, it.level)}"

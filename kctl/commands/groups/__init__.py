@@ -1,1 +1,1 @@
-"""`kctl groups`: its options in `app`, and what it does."""
+"""`kctl groups`: its options are in `app`, its implementation in the other modules."""

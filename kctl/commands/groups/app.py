@@ -1,4 +1,4 @@
-"""`kctl groups`: who reads a topic, and how far behind."""
+"""`kctl groups`: the readers of topics, and their lag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl groups delete`, `delete-offsets` and `remove-members` do."""
+"""Implementation of `kctl groups delete`, `delete-offsets` and `remove-members`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SHOWN_MAX = 5
 
 
 class GroupHasMembers(EngineError):
-    """A group has members, and what is to be done needs one without."""
+    """A group has members, and the change needs one without."""
 
     hint = "stop its members, or name them to `kctl groups remove-members`; then try again"
 
@@ -76,7 +76,7 @@ class NoSuchMember(EngineError):
 
 
 class NoMemberChosen(EngineError):
-    """It was not said which members are to be removed."""
+    """No option names the members to remove."""
 
     exit_code = exits.USAGE
 
@@ -110,7 +110,7 @@ def inactive_group(client: KafkaClient, group_id: str) -> GroupDescription:
 def delete(
     options: ClusterOptions, group_ids: list[str], *, dry_run: bool, yes: bool, output: str
 ) -> int:
-    """Delete groups and what they have committed; returns the exit code."""
+    """Delete groups with their committed offsets; returns the exit code."""
     check_format(output)
     counts: dict[str, int] = {}
     failures = 0
@@ -158,7 +158,7 @@ def delete_committed(
     yes: bool,
     output: str,
 ) -> int:
-    """Remove what a group has committed for topics; returns the exit code."""
+    """Remove a group's committed offsets of topics; returns the exit code."""
     check_format(output)
     with connect(options) as client:
         existing_group(client, group_id)
@@ -250,7 +250,7 @@ def _chosen_members(
 
 
 def _identity(member: MemberView) -> MemberToRemove:
-    """Return how a coordinator is told of a member: static ones by their instance id."""
+    """Return the identity of a member for its coordinator: the instance id of a static one."""
     if member.group_instance_id is not None:
         return MemberToRemove("", member.group_instance_id)
     return MemberToRemove(member.member_id)

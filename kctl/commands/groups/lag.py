@@ -1,4 +1,4 @@
-"""What `kctl groups lag` shows: the lag of groups in records and in time, and a verdict on it.
+"""Implementation of `kctl groups lag`: lag in records and in time, and a verdict on it.
 
 The other listings do without `engine.records`, which the times of unread records need.
 """
@@ -111,7 +111,7 @@ def _sampled(client: KafkaClient, request: LagRequest) -> Samples:
     end_ms = client.clock.monotonic_ms() + round((request.watch_s or 0) * 1000)
     while client.clock.monotonic_ms() < end_ms:
         for group_id in dict.fromkeys(request.groups):
-            # What cannot be asked now is told once, at the end.
+            # Requests that fail now are reported once, at the end.
             with suppress(EngineError):
                 _take_samples(_lag_rows(client, group_id)[0], samples)
         left_ms = end_ms - client.clock.monotonic_ms()

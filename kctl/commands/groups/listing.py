@@ -1,4 +1,4 @@
-"""What `kctl groups` shows of groups: their members, their offsets and the sum of their lag."""
+"""Implementation of `kctl groups list` and others: members, offsets and the sum of their lag."""
 
 from __future__ import annotations
 
@@ -134,6 +134,7 @@ def describe(options: ClusterOptions, group_ids: list[str], output: str) -> int:
 
 
 def _description_row(client: KafkaClient, group_id: str) -> OutputRow:
+    """Return a group's state with the sum of its lags, None if a partition's end is not known."""
     group = existing_group(client, group_id)
     committed = committed_offsets(client, group_id)
     partitions = {*committed, *owners(group)}
@@ -150,7 +151,7 @@ def _description_row(client: KafkaClient, group_id: str) -> OutputRow:
         "topics": len({partition.topic for partition in partitions}),
         "partitions": len(partitions),
         "uncommitted": len(partitions) - len(committed),
-        # Partitions without an end are left out, so that there is no sum that is too small.
+        # A sum without the partitions whose end is not known would be too small.
         "lag": sum(lags) if len(lags) == len(committed) else None,
     }
 
@@ -192,7 +193,7 @@ def host_text(member: MemberView) -> str:
 
 
 def existing_group(client: KafkaClient, group_id: str) -> GroupDescription:
-    """Return a group; raises GROUP_ID_NOT_FOUND for one that nobody knows."""
+    """Return a group; raises GROUP_ID_NOT_FOUND for an unknown one."""
     group = describe_group(client, group_id)
     if group.state == _DEAD:
         raise api_error(GROUP_ID_NOT_FOUND)
@@ -200,7 +201,7 @@ def existing_group(client: KafkaClient, group_id: str) -> GroupDescription:
 
 
 def owners(group: GroupDescription) -> dict[TopicPartition, MemberView]:
-    """Return who has each partition."""
+    """Return the member that owns each partition."""
     owned: Iterable[tuple[TopicPartition, MemberView]] = (
         (partition, member) for member in group.members for partition in member.partitions or ()
     )

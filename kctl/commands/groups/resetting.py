@@ -1,8 +1,8 @@
-"""What `kctl groups reset-offsets` does: new offsets for groups without members.
+"""Implementation of `kctl groups reset-offsets`: new offsets for groups without members.
 
 1. Each group is described; one with members is refused, and they are named.
 2. Its partitions are those of --topic, of --all-topics (all it has committed for), or of the file.
-3. The scenario gives each partition a new offset, brought within what its log has.
+3. The scenario gives each partition a new offset, limited to the range of its log.
 4. The table shows old offset, new offset and the difference.
 5. With --execute the new offsets are committed; without it nothing changes.
 
@@ -69,7 +69,7 @@ class ResetRequest(NamedTuple):
     output: str
 
     def scenarios(self) -> list[str]:
-        """Return the options that say where offsets go."""
+        """Return the options that define the new offsets."""
         given = {
             "--to-earliest": self.to_earliest,
             "--to-latest": self.to_latest,
@@ -113,7 +113,7 @@ class UnreadablePlan(EngineError):
 
 
 class NewOffset(NamedTuple):
-    """Where a partition goes; the note says what was done to what was requested."""
+    """The new offset of a partition; the note explains a deviation from the request."""
 
     offset: int
     note: str | None = None
@@ -123,7 +123,7 @@ NewOffsets = dict[TopicPartition, NewOffset]
 
 
 def check_request(request: ResetRequest) -> None:
-    """Raise ContradictoryReset unless the options name one scenario and what it is for."""
+    """Raise ContradictoryReset unless the options name one scenario and its groups and topics."""
     scenarios = request.scenarios()
     if len(scenarios) != 1:
         given = f" and not {', '.join(scenarios)}" if scenarios else ""
@@ -198,7 +198,7 @@ class GroupReset:
         ], failures
 
     def _check_inactive(self) -> None:
-        """Raise GroupHasMembers; a group that nobody knows begins to exist with its offsets."""
+        """Raise GroupHasMembers; an unknown group is created by the commit of its offsets."""
         try:
             group = describe_group(self._client, self._group_id)
         except ApiError as error:
@@ -222,7 +222,7 @@ class GroupReset:
     def _partitions(
         self, committed: Mapping[TopicPartition, int]
     ) -> tuple[list[TopicPartition], int]:
-        """Return the partitions that are named, and how many topics are not there."""
+        """Return the named partitions, and the number of topics that do not exist."""
         request = self._request
         if request.from_file is not None:
             return [], 0
@@ -240,6 +240,7 @@ class GroupReset:
     def _new_offsets(
         self, partitions: Collection[TopicPartition], committed: Mapping[TopicPartition, int]
     ) -> NewOffsets:
+        """Return the new offset of each partition by the option that was given."""
         request = self._request
         if request.to_earliest:
             return self._at(dict.fromkeys(partitions, EARLIEST))
@@ -287,14 +288,14 @@ class GroupReset:
         return offsets
 
     def _at_time(self, partitions: Collection[TopicPartition], time_ms: int) -> NewOffsets:
-        """Return the first record of a time in each partition, the end if there is none."""
+        """Return the first offset of a time in each partition, the end without such a record."""
         found = self._at(dict.fromkeys(partitions, max(time_ms, 0)))
         late = [key for key, new in found.items() if new.offset == _NOTHING_FOUND]
         note = "no record as late: the end"
         return found | self._at(dict.fromkeys(late, LATEST), note=note)
 
     def _within_log(self, requested: Mapping[TopicPartition, int]) -> NewOffsets:
-        """Return offsets, each brought within what its log has."""
+        """Return offsets, each limited to the range of its log."""
         starts = self._at(dict.fromkeys(requested, EARLIEST))
         ends = self._at(dict.fromkeys(requested, LATEST))
         offsets: NewOffsets = {}

@@ -1,12 +1,12 @@
-"""What `kctl groups simulate` does: shows what an assignor makes of members and topics.
+"""Implementation of `kctl groups simulate`: print how an assignor assigns topics to members.
 
 1. The members of the command line get the partitions of its topics.
-2. Members leave, others join; the assignor is asked again, and told what the others had. A
-   cooperative one is asked until no member gives up a partition.
-3. A row for each partition: who has it before and after, whether it moves, and whether a member
-   that stays gives it up for the rebalance, be it only to get it back.
+2. Members leave, others join; the assignor is called again with the former assignment. A
+      cooperative one is called until no member gives up a partition.
+3. A row for each partition: its member before and after, whether it moves, and whether a member
+      that stays revokes it during the rebalance, even if the member gets it back.
 
-Nothing is asked of a cluster.
+No request is sent to a cluster.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SimulateRequest(NamedTuple):
 
 
 class UnknownAssignor(EngineError):
-    """There is no assignor of this name."""
+    """No assignor has this name."""
 
     exit_code = exits.USAGE
 
@@ -64,7 +64,7 @@ class UnknownAssignor(EngineError):
 
 
 class UnknownMember(EngineError):
-    """A member leaves, or has a rack, that is not there."""
+    """A member leaves, or has a rack, that does not exist."""
 
     exit_code = exits.USAGE
 
@@ -74,7 +74,7 @@ class UnknownMember(EngineError):
 
 
 def simulate(request: SimulateRequest) -> int:
-    """Print who has each partition before and after; returns the exit code."""
+    """Print the member of each partition before and after; returns the exit code."""
     check_format(request.output)
     if request.assignor not in ASSIGNORS:
         raise UnknownAssignor(request.assignor)
@@ -157,7 +157,7 @@ def racks_of(words: Sequence[str]) -> dict[str, str]:
 def _revoked(
     had: Assignment, assignments: Sequence[Assignment], *, is_cooperative: bool
 ) -> set[TopicPartition]:
-    """Return what members that stay give up on the way."""
+    """Return the partitions that remaining members give up during the rebalance."""
     if not is_cooperative:
         return {key for name in assignments[-1] for key in had.get(name, ())}
     steps = zip((had, *assignments), assignments, strict=False)

@@ -1,1 +1,1 @@
-"""`kctl leaders`: its options in `app`, and what it does."""
+"""`kctl leaders`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""`kctl leaders`: who leads what, elections, balance."""
+"""`kctl leaders`: leaders of partitions, elections, balance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl leaders` does: look who leads, have the controller elect, print rows."""
+"""Implementation of `kctl leaders`: show leaders, have the controller elect, print rows."""
 
 from __future__ import annotations
 
@@ -98,8 +98,9 @@ def _all(words: Sequence[str]) -> str | None:
 def _chosen(
     client: KafkaClient, words: list[str], match: str | None
 ) -> tuple[ClusterView, list[TopicPartition], list[EngineError]]:
+    """Return the view, the selected partitions that exist, and an error for each that does not."""
     if match == ".*" and not words:
-        # A cluster without topics has nothing to show, and that is no mistake.
+        # A cluster without topics has no leaders, and that is no error.
         view = client.view(None)
         keys = [
             TopicPartition(t.name, p.partition) for t in view.topics.values() for p in t.partitions
@@ -172,7 +173,7 @@ def _broker_rows(view: ClusterView, partitions: Iterable[PartitionView]) -> list
 
 
 def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
-    """Have leaders elected and print a row for each that was not right; returns the exit code."""
+    """Elect leaders, print a row for each election without an error; returns the exit code."""
     check_format(request.output)
     election = _KINDS.get(request.kind)
     if election is None:
@@ -210,7 +211,7 @@ def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
 def _wanted(
     view: ClusterView, partitions: dict[TopicPartition, PartitionView], election: Election
 ) -> dict[TopicPartition, tuple[PartitionView, int | None]]:
-    """Return the partitions that an election would change, and who would lead them."""
+    """Return the partitions that an election would change, and their new leaders."""
     wanted: dict[TopicPartition, tuple[PartitionView, int | None]] = {}
     for key, partition in partitions.items():
         if election is Election.UNCLEAN:

@@ -1,4 +1,4 @@
-"""What `kctl leaders balance --reorder` and `demote` do: jobs that move leadership alone."""
+"""Implementation of `kctl leaders balance --reorder` and `demote`: jobs that move leaders alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kctl.connect import ClusterOptions
 from kctl.console import notify
 from kctl.options.moves import MoveOptions
 
-#: Orders of replicas cost next to nothing: as many at once as there are.
+#: Changes of replica order copy no records: all can be made in parallel.
 _AT_ONCE = 1000
 
 
@@ -26,7 +26,7 @@ def level_leaders(options: ClusterOptions, *, dry_run: bool, yes: bool, output: 
 def demote_broker(
     options: ClusterOptions, broker_id: int, *, back: bool, dry_run: bool, yes: bool, output: str
 ) -> int:
-    """Take all leadership from a broker, or bring it back; returns the exit code."""
+    """Move all leadership away from a broker, or bring it back; returns the exit code."""
     request = JobRequest(
         f"demote-{broker_id}",
         lambda model, constraints: planner.demote(model, [broker_id], constraints),

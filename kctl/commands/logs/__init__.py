@@ -1,1 +1,1 @@
-"""`kctl logs`: its options in `app`, and what it does."""
+"""`kctl logs`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""What `kctl logs dirs` and `diff` do: call the engine, print rows, choose exit codes."""
+"""Implementation of `kctl logs dirs` and `diff`: call the engine, print rows, choose exit codes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def diff_partitions(left: str, right: str, output: str, *, force: bool) -> int:
 
 
 def open_dirs(paths: Iterable[str]) -> tuple[list[LogDir], int]:
-    """Return the log directories behind paths, and how many could not be read (and were told)."""
+    """Return the log directories of paths, and the number of unreadable ones (reported)."""
     dirs: list[LogDir] = []
     failures = 0
     for path in paths:
@@ -85,12 +85,12 @@ def open_dirs(paths: Iterable[str]) -> tuple[list[LogDir], int]:
 
 
 def log_bytes(dirs: Iterable[LogDir]) -> int:
-    """Return how much there is to read."""
+    """Return the number of bytes to read."""
     return sum(partition.files.log_bytes for _, partition in kept_partitions(dirs))
 
 
 def kept_partitions(dirs: Iterable[LogDir]) -> list[tuple[LogDir, PartitionFolder]]:
-    """Return what is checked: not what a broker is about to remove."""
+    """Return the partitions to check: not those that a broker is about to remove."""
     return [
         (log_dir, partition)
         for log_dir in dirs

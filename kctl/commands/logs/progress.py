@@ -1,4 +1,4 @@
-"""Progress of long reads on stderr: from two seconds on, only where a person is looking.
+"""Progress of long reads on stderr: after two seconds, and only on a terminal.
 
 ```
 verifying: 1,234.5 MB of 9,876.0 MB, 410.2 MB/s, 12 %, 21 s left
@@ -48,7 +48,7 @@ class Progress:
         self._line.show(self._text)
 
     def clear(self) -> None:
-        """Take the line away, so that something else can be said or the work is done."""
+        """Clear the line, before another text is printed or when the work is done."""
         self._line.clear()
 
     def _text(self, lasting_s: float) -> str:

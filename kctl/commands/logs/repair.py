@@ -1,4 +1,4 @@
-"""What `kctl logs repair` does: plan everything, show it, ask, and only then act."""
+"""Implementation of `kctl logs repair`: plan everything, show it, confirm, and only then act."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kctl.render import RowWriter
 
 
 class ChooseTarget(EngineError):
-    """It was not said where the repaired data should go, or said twice."""
+    """The options name no target of the repaired data, or two."""
 
     exit_code = exits.USAGE
     hint = "--to DIR writes repaired copies, --in-place changes the data, --dry-run only shows"
@@ -92,7 +92,7 @@ def repair_dir(path: str, request: RepairRequest) -> int:
 
 
 def _plan_all(log_dir: LogDir, request: RepairRequest) -> tuple[list[RepairPlan], int]:
-    """Return a plan for every partition before anything is touched."""
+    """Return a plan for every partition before any file is changed."""
     plans = []
     failures = 0
     with Progress(log_bytes([log_dir]), "reading") as progress:
@@ -144,7 +144,7 @@ def _perform(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -
 
 
 def _lower_checkpoints(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -> None:
-    """Let the checkpoints of a directory that was written say how far its logs go now."""
+    """Lower the checkpoints of a written directory to the new ends of its logs."""
     if request.into is not None and not log_dir.is_whole:
         return
     places = {p.files.path: p.topic_partition for p in log_dir.partitions}
@@ -154,6 +154,7 @@ def _lower_checkpoints(plans: list[RepairPlan], request: RepairRequest, log_dir:
 
 
 def _summarize(plans: list[RepairPlan]) -> None:
+    """Report the counts of actions, then the bytes lost and the overlaps kept in each partition."""
     actions = sum(len(plan.actions) for plan in plans)
     notify(f"{counted(len(plans), 'partition')}, {counted(actions, 'action')}")
     for plan in plans:

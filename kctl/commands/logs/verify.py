@@ -1,4 +1,4 @@
-"""What `kctl logs verify` does: a row for each partition, or one for each problem.
+"""Implementation of `kctl logs verify`: a row for each partition, or one for each problem.
 
 | output | rows |
 |---|---|
@@ -47,7 +47,7 @@ class VerifyRequest(NamedTuple):
 
 
 def verify_dirs(paths: list[str], request: VerifyRequest) -> int:
-    """Print what is wrong, and a total on stderr; returns the exit code."""
+    """Print the problems, and a total on stderr; returns the exit code."""
     rows = _Rows(request)
     dirs, failures = open_dirs(paths)
     options = VerifyOptions(compacted=request.compacted, deep=request.deep)
@@ -75,14 +75,14 @@ def verify_dirs(paths: list[str], request: VerifyRequest) -> int:
 
 
 def _own_findings(dirs: list[LogDir]) -> list[tuple[LogDir | None, list[Finding]]]:
-    """Return what is wrong with the directories themselves; None is for all of them together."""
+    """Return the problems of the directories; None for those of all directories together."""
     found: list[tuple[LogDir | None, list[Finding]]] = [(None, verify_duplicates(dirs))]
     found += [(log_dir, verify_log_dir(log_dir)) for log_dir in dirs]
     return [(log_dir, findings) for log_dir, findings in found if findings]
 
 
 class _Rows:
-    """Takes what was found, and writes what was asked for."""
+    """Collects findings and writes the requested rows."""
 
     def __init__(self, request: VerifyRequest) -> None:
         self._notes = request.notes
@@ -98,14 +98,14 @@ class _Rows:
         return self._findings is None and self.problems > 0
 
     def add_directory(self, log_dir: LogDir | None, findings: list[Finding]) -> None:
-        """Take what is wrong outside of partitions."""
+        """Add the problems outside of partitions."""
         self._take(findings, None)
         shown = [finding for finding in findings if finding.is_problem]
         if self._summary is not None and shown:
             self._summary.write(summary_row(None, shown, log_dir.path if log_dir else None))
 
     def add(self, report: PartitionReport) -> None:
-        """Take what is wrong with one partition."""
+        """Add the problems of one partition."""
         self.batches += report.batches
         self._take(list(report.findings), report.name)
         if self._summary is not None:
@@ -118,7 +118,7 @@ class _Rows:
                 self._findings.write(finding_row(finding, partition))
 
     def close(self, failures: int) -> None:
-        """Write what was buffered: the summary, then the problems."""
+        """Write the buffered rows: the summary, then the problems."""
         if self._summary is not None:
             self._summary.close(failures=failures)
             if self._findings is None or not self._findings.count:

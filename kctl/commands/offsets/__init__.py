@@ -1,1 +1,1 @@
-"""`kctl offsets`: its options in `app`, and what it does."""
+"""`kctl offsets`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""`kctl offsets`: where partitions start and end, where a time is in them, what was committed."""
+"""`kctl offsets`: starts and ends of partitions, offsets of times, committed offsets."""
 
 from __future__ import annotations
 

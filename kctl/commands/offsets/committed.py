@@ -1,4 +1,4 @@
-"""What `kctl offsets committed` does: reads copied `__consumer_offsets` directories.
+"""Implementation of `kctl offsets committed`: reads copied `__consumer_offsets` directories.
 
 ```
 __consumer_offsets-0 … -49 ─ records by their time ─┬─ the last of each group and partition ─> rows
@@ -6,7 +6,7 @@ __consumer_offsets-0 … -49 ─ records by their time ─┬─ the last of eac
 ```
 
 Commits of transactions that were aborted do not count; those of one that is open at the end do, and
-are named as such nowhere: the log of offsets does not tell. Nothing is asked of a cluster.
+are not marked: the log of offsets does not show it. No request is sent to a cluster.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Commit(NamedTuple):
 
 
 def show_committed(request: CommittedRequest, files: Files) -> int:
-    """Print who committed what and when; returns the exit code."""
+    """Print committed offsets with group and time; returns the exit code."""
     check_format(request.output)
     partitions = partitions_of(find_log_dir(files, request.path), TOPIC)
     reading = CommitReading(request)
@@ -73,7 +73,7 @@ def show_committed(request: CommittedRequest, files: Files) -> int:
         for record in source_records(files, partitions, ReplayBounds()):
             reading.take(record)
     except CorruptRecord as error:
-        # What was read before it counts.
+        # Records read before the error count.
         report_error(error)
         reading.failures += 1
     if reading.failures:
@@ -82,7 +82,7 @@ def show_committed(request: CommittedRequest, files: Files) -> int:
 
 
 class CommitReading:
-    """The commits that were read so far, as far as they are wanted."""
+    """The selected commits that were read so far."""
 
     def __init__(self, request: CommittedRequest) -> None:
         self._request = request
@@ -91,7 +91,7 @@ class CommitReading:
         self.failures = 0
 
     def take(self, record: SourceRecord) -> None:
-        """Take the next record of the topic; others than committed offsets are passed over."""
+        """Add the next record of the topic; records other than committed offsets are ignored."""
         try:
             commit = commit_of(record)
         except EngineError as error:
@@ -142,6 +142,7 @@ def _decoded(key: bytes, value: bytes | None) -> CoordinatorRecord:
 
 
 def _row(commit: Commit) -> OutputRow:
+    """Return a record of __consumer_offsets as a row; a tombstone has no committed offset."""
     value = commit.value
     commit_ms = commit.source.timestamp_ms if value is None else value.commit_timestamp
     return {

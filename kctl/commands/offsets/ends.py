@@ -1,4 +1,4 @@
-"""What `kctl offsets get` and `kctl records delete` do."""
+"""Implementation of `kctl offsets get` and `kctl records delete`."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _rows(
     partitions: list[TopicPartition],
     results_by_column: Mapping[str, Mapping[TopicPartition, int | EngineError | None]],
 ) -> tuple[list[OutputRow], int]:
-    """Return a row for each partition without an error, and how many had one (told)."""
+    """Return a row for each partition without an error, and the number of errors (reported)."""
     rows = []
     failures = 0
     for partition in partitions:
@@ -116,7 +116,7 @@ def _rows(
 
 
 def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
-    """Show what would be lost, ask, delete; prints a row for each partition."""
+    """Show the records that would be lost, confirm, delete; prints a row for each partition."""
     check_format(request.output)
     with connect(options) as client:
         point = parse_point(request.before, client.clock.wall_ms())
@@ -124,7 +124,7 @@ def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
         for error in errors:
             report_error(error)
         lookup = OffsetLookup(client, partitions)
-        # The point first: what is found lies before an end that is looked at later.
+        # The point first: its offset is then at most the end, which is requested later.
         before = lookup.resolve(point)
         results_by_column = {
             "start_offset": lookup.resolve(_START),
@@ -148,7 +148,7 @@ def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
 
 
 def _within_logs(rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
-    """Return the rows whose partition reaches so far, and how many do not (told)."""
+    """Return the rows whose log contains the offset, and the number of others (reported)."""
     kept = []
     for row in rows:
         if row["before_offset"] <= row["end_offset"]:
@@ -161,7 +161,7 @@ def _within_logs(rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
 
 
 def _delete(client: KafkaClient, rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
-    """Delete what rows show; returns those of the partitions that worked, and the failures."""
+    """Delete the records of rows; returns those of the partitions that worked, and the failures."""
     before = {TopicPartition(row["topic"], row["partition"]): row["before_offset"] for row in rows}
     results = topic_admin.delete_records(client, before)
     done = []

@@ -1,1 +1,1 @@
-"""`kctl perf`: its options in `app`, and what it does."""
+"""`kctl perf`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""`kctl perf`: how fast a cluster takes records, gives them, and passes them on."""
+"""`kctl perf`: rates of producing and consuming, and latency from end to end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl perf` does: a topic, a warm-up, steps of a run until it is done or interrupted."""
+"""Implementation of `kctl perf`: a topic, a warm-up, steps of a run until its end or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ class Run(Protocol):
 
     @property
     def measurement(self) -> Measurement:
-        """Return what is counted so far."""
+        """Return the counts so far."""
         ...
 
     def step(self) -> None:
-        """Go on for a moment."""
+        """Continue the measurement for a moment."""
         ...
 
     def finish(self) -> Measurement:
@@ -88,7 +88,7 @@ class Finished(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Return whether all was measured that was asked for."""
+        """Return whether the whole requested measurement was made."""
         return self.error is None and self.interrupt is None
 
     @property
@@ -185,7 +185,7 @@ def measure_latency(
         raise UnreadableArgument("a value of --size", str(request.size_bytes), expected)
     overrides = client_overrides(request.settings, (*_SEND_KEYS, *CONSUMER_KEYS))
     options = options._replace(overrides=overrides.shared)
-    # A batch that waits for more would be measured, and nothing else.
+    # With a linger time the wait for more records would be measured.
     linger_ms = 0 if sent.linger_ms is None and "linger.ms" not in overrides.own else sent.linger_ms
     sending = _sending(request, sent._replace(linger_ms=linger_ms), overrides.own)
     fetch = fetch_options(overrides.own, read_committed=None)
@@ -245,7 +245,7 @@ def _sending(
 def _topic(
     options: ClusterOptions, client: KafkaClient, name: str | None, made: TopicOptions
 ) -> Iterator[PerfTopic]:
-    """Yield the topic that is named, or one that is there until the end; raises ApiError."""
+    """Yield the named topic, or one that is deleted at the end; raises ApiError."""
     if name is not None:
         view = client.view_of_existing([name])
         yield PerfTopic(name, len(view.topics[name].partitions))
@@ -322,7 +322,7 @@ def _finished(
     record_count: int,
     prepare: Callable[[], None] | None = None,
 ) -> Finished:
-    """Go on with a run until it is done, fails or is interrupted."""
+    """Continue a run until it is done, fails or is interrupted."""
     interrupt = None
     with ProgressBar("warming up") as bar:
         try:
@@ -342,7 +342,7 @@ def _finished(
 def _finished_after_warm_up(
     run: ProducingRun | ConsumingRun | LatencyRun, interrupts: HeldInterrupts, request: PerfRequest
 ) -> tuple[Finished, int]:
-    """Warm a run up and go on with it; also return how many records the warm-up had."""
+    """Warm a run up and continue it; also return the number of records of the warm-up."""
     counts: list[int] = []
     finished = _finished(
         run, interrupts, request.records, lambda: counts.append(run.warm_up(request.warm_up))
@@ -378,7 +378,7 @@ def _print(
     settings: Mapping[str, str],
     failed: int = 0,
 ) -> None:
-    """Print what was measured, also if it is not all."""
+    """Print the measurement, even if it is incomplete."""
     if finished.error is not None:
         report_error(finished.error, topic.name)
     result = Measured(

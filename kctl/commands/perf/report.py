@@ -1,4 +1,4 @@
-"""What `kctl perf` prints: one object with the rates of the window, its latencies and intervals."""
+"""The output of `kctl perf`: one object with the window's rates, its latencies and intervals."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ CLIENT: Final = "kctl's own client (Python), as of kctl produce and consume"
 
 
 class Measured(NamedTuple):
-    """What a run measured: where, how, and how it ended."""
+    """A measured run: where, how, and how it ended."""
 
     measured: str
     topic: str
@@ -65,7 +65,7 @@ class Measured(NamedTuple):
 
 
 def print_result(result: Measured, output: str) -> None:
-    """Print what was measured; tables have the rates of intervals below it."""
+    """Print the measurement; tables have the rates of intervals below it."""
     row = result_row(result)
     if output not in TABLES:
         write_object(RESULT_COLUMNS, row, output)
@@ -114,7 +114,7 @@ def _rates(interval: Interval) -> OutputRow:
 
 
 def show_progress(bar: ProgressBar, measurement: Measurement, record_count: int) -> None:
-    """Show how far a run is, and the rates of its last interval."""
+    """Show the progress of a run, and the rates of its last interval."""
     last = measurement.last_interval
     text = f"{measurement.records:,} records"
     if last is not None:

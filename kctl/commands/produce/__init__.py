@@ -1,1 +1,1 @@
-"""`kctl produce`: its options in `app`, and what it does."""
+"""`kctl produce`: its options are in `app`, its implementation in the other modules."""

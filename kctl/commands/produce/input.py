@@ -1,4 +1,4 @@
-"""From lines and files to records: what the options of `kctl produce` say about the input."""
+"""From lines and files to records, by the input options of `kctl produce`."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class FileTooLong(EngineError):
 
 
 class RecordSink(Protocol):
-    """Takes records, as `Producer` does."""
+    """Accepts records, as `Producer` does."""
 
     def add(self, record: OutgoingRecord, place: int = ...) -> None:
-        """Take a record."""
+        """Add a record."""
         ...
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
-        """Take records at once."""
+        """Add records on the fast path."""
         ...
 
 
@@ -51,12 +51,12 @@ class RecordSource(Protocol):
     skipped: InputPlaces
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Give the records of lines to a producer. Errors: UnreadableRecord, ApiError."""
+        """Add the records of lines to a producer. Errors: UnreadableRecord, ApiError."""
         ...
 
 
 def record_source(request: ProduceRequest) -> RecordSource | FileRecords:
-    """Return what makes the records that the options ask for; raises UnreadableArgument."""
+    """Return the source of records that the options define; raises UnreadableArgument."""
     if request.input not in _INPUTS:
         raise UnreadableArgument("a value of --input", request.input, ", ".join(_INPUTS))
     _check_options(request)
@@ -95,7 +95,7 @@ def _check_options(request: ProduceRequest) -> None:
 
 
 def _kind_of_input(request: ProduceRequest) -> tuple[str, str]:
-    """Return the kind of input, and the option that asked for it."""
+    """Return the kind of input, and the option that requested it."""
     if request.files:
         return "--file", "--file"
     if request.value_json:
@@ -108,7 +108,7 @@ def _input_words(kinds: tuple[str, ...]) -> str:
 
 
 def _encoded(text: str | None) -> bytes | None:
-    # What the shell passed on as bytes that are not UTF-8 comes back as the same bytes.
+    # Arguments that are not UTF-8 come back as their original bytes.
     return None if text is None else os.fsencode(text)
 
 
@@ -132,7 +132,7 @@ class _FromLine:
         self.skipped = source.skipped
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Give the records of the lines that count."""
+        """Add the records of the lines that are selected."""
         behind = self._from_line - chunk.first
         if behind <= 0:
             self._source.feed(producer, chunk)
@@ -159,13 +159,13 @@ class _Lines:
         )
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Give the records of lines; those that are alike at once."""
+        """Add the records of lines; runs of one form on the fast path."""
         if not self._feed_fast(producer, chunk):
             for place, line in zip(chunk.places, chunk.lines, strict=True):
                 producer.add(self._record(line), place)
 
     def _feed_fast(self, producer: RecordSink, chunk: InputLines) -> bool:
-        """Give the records at once if every line has a key or none can, and nothing is null."""
+        """Add the records in one call if every line has a key or none can, and nothing is null."""
         fast, null = self._fast, self._null
         keys: Sequence[bytes] | None = None
         values: Sequence[bytes] = chunk.lines
@@ -205,7 +205,7 @@ class _Rows:
         self._keep = Keep(request.keep_partitions, not request.new_timestamps)
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Give the records of rows."""
+        """Add the records of rows."""
         for place, line in zip(chunk.places, chunk.lines, strict=True):
             record = None
             if line.strip():
@@ -221,7 +221,7 @@ class _Rows:
 
 
 class _Documents:
-    """A record a JSON document, which is its value as it stands; empty lines are none."""
+    """Each JSON document is the value of one record, byte for byte; empty lines are skipped."""
 
     def __init__(self, request: ProduceRequest) -> None:
         self.skipped = InputPlaces()
@@ -234,7 +234,7 @@ class _Documents:
         )
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Give the records of documents; those before one that is none are given too."""
+        """Add the records of documents, including those before the first malformed one."""
         places: list[int] = []
         values: list[bytes] = []
         try:
@@ -257,7 +257,7 @@ class FileRecords:
         self._headers = _headers(request)
 
     def feed(self, producer: RecordSink) -> None:
-        """Give a record for each file.
+        """Add a record for each file.
 
         Errors: FileMissing, FileRefused, FileTooLong, ApiError.
         """
@@ -275,10 +275,11 @@ class FileRecords:
 
 
 def _content(path: str) -> bytes:
+    """Return a file's bytes, those of stdin for `-`; raises FileTooLong above the limit."""
     if path == "-":
         import sys
 
-        # One byte more than may be tells that there is too much.
+        # One byte more than the limit shows that there is too much.
         content = sys.stdin.buffer.read(PRODUCE_LINE_BYTES_MAX + 1)
         if len(content) > PRODUCE_LINE_BYTES_MAX:
             raise FileTooLong(path)

@@ -1,9 +1,9 @@
-"""What `kctl produce` does: reads its input, makes records, sends them in batches.
+"""Implementation of `kctl produce`: reads its input, makes records, sends them in batches.
 
 A batch leaves when it is full, when the input ends, and `--linger` after its first record: so
 `tail -f log | kctl produce` is prompt and a large file goes in large batches.
 
-Ctrl-C ends the reading; what was read before is still sent, unless Ctrl-C comes once more.
+Ctrl-C ends the reading; records read before are still sent, unless Ctrl-C comes once more.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kctl.render.rate_line import RateLine
 
 
 def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
-    """Send what comes from stdin or files; returns the exit code."""
+    """Send the records of stdin or files; returns the exit code."""
     source = record_source(request)
     settings = producer_options(request)
     transactions = transaction_options(request)
@@ -63,20 +63,20 @@ def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
                     records = TransactionalInput(transactional, transactions)
                     _TransactionalRun(records, source, report, interrupts).send_all()
         finally:
-            # Also of a cluster that is gone, it counts what was stored before.
+            # The report of stored records is completed after errors, too.
             report.close()
     return report.exit_code
 
 
 def _rate_line(client: KafkaClient, request: ProduceRequest) -> RateLine | None:
-    """Return where progress is shown; None where rows would come in between."""
+    """Return the line of progress; None where rows go to the same terminal."""
     if request.output is not None and sys.stdout.isatty():
         return None
     return RateLine(client.clock, total_bytes=input_bytes(sys.stdin.buffer))
 
 
 def _limits_of(client: KafkaClient, topic: str) -> str | None:
-    """Return what a topic takes, None if its brokers do not say it."""
+    """Return the topic's size limits as text, None if its brokers do not return them."""
     from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
 
     resource = Resource(ConfigResourceType.TOPIC, topic)
@@ -128,6 +128,7 @@ class _Run:
             self._send_lines(self._source)
 
     def _send_lines(self, source: RecordSource) -> None:
+        """Send the lines of stdin until the end or the first failure; a pause flushes batches."""
         report, producer = self._report, self._producer
         for chunk in input_lines(sys.stdin.buffer, self._interrupts, self._patience_ms):
             if chunk is None:
@@ -140,7 +141,7 @@ class _Run:
                 return
 
     def _patience_ms(self) -> int | None:
-        """Return how long the input may be quiet before something has to be done."""
+        """Return how long to wait for input before a batch is due."""
         due_ms = self._producer.due_in_ms()
         if due_ms is not None:
             return due_ms

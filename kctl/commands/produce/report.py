@@ -1,8 +1,8 @@
-"""What `kctl produce` tells: rows of batches, errors by their lines, and where to go on.
+"""Reports of `kctl produce`: rows of batches, errors by their lines, and where to continue.
 
-| what failed | what is stored then | go on with |
+| failed | stored | continue with |
 |---|---|---|
-| single records, too large | every other line that was read | the line behind those |
+| single records, too large | every other line that was read | the line after those |
 | a line that is no record | every line before it | that line |
 | batches | every line before their first one, perhaps later ones of other partitions | that line |
 """
@@ -29,7 +29,7 @@ BATCH_COLUMNS = (
 
 
 class ProduceReport:
-    """Counts what was stored, prints rows if they are wanted, and tells what was not."""
+    """Counts the stored records, prints rows if requested, and reports the records not stored."""
 
     def __init__(
         self,
@@ -62,11 +62,11 @@ class ProduceReport:
 
     @property
     def has_failed(self) -> bool:
-        """Return whether anything has failed."""
+        """Return whether an error was reported."""
         return self.exit_code != exits.OK
 
     def read_up_to(self, line: int, done_bytes: int) -> None:
-        """Note the last line that was given to the producer, and show how far it is."""
+        """Note the last line that the producer has got, and show the progress."""
         self._last_line = line
         if self._rate_line is not None:
             self._rate_line.update(self._count, done_bytes)
@@ -76,7 +76,7 @@ class ProduceReport:
             self._rate_line.clear()
 
     def take(self, results: Iterable[BatchResult]) -> None:
-        """Note results of batches."""
+        """Record the results of batches."""
         for result in results:
             if result.error is not None:
                 self._take_failure(result, result.error)
@@ -92,6 +92,7 @@ class ProduceReport:
                 self._writer.write(row)
 
     def _take_failure(self, result: BatchResult, error: EngineError) -> None:
+        """Count the lost records of a batch; report an error once for each partition."""
         batch = result.batch
         places = list(batch.places)
         if batch.record_count == 1 and is_too_large(error):
@@ -114,12 +115,12 @@ class ProduceReport:
         return f"file {files[place - 1]}" if files else f"line {place}"
 
     def stop_at(self, error: EngineError, line: int) -> None:
-        """Report a line that is no record, behind which nothing was read."""
+        """Report a line that is no record; no line after it was read."""
         self.fail(error)
         self._first_lost = line if self._first_lost is None else min(self._first_lost, line)
 
     def take_unanswered_commit(self, transactional_id: str) -> None:
-        """Note that the last transaction may be committed, and how to find out."""
+        """Note that the last transaction may be committed, and how to check it."""
         self._is_doubtful = True
         self.note(
             "warning: nobody answered the commit of the last transaction, which may be stored: "
@@ -134,11 +135,11 @@ class ProduceReport:
         self.exit_code = max(self.exit_code, getattr(error, "exit_code", exits.FAILED))
 
     def note(self, text: str) -> None:
-        """Report something beside the records, on stderr."""
+        """Report a message on stderr, apart from the records."""
         self._make_room()
         notify(text)
 
-    # -- what the producer says meanwhile
+    # -- messages of the producer during the run
 
     def on_retry(self, error: EngineError) -> None:
         """Report once that sending is tried again, until it has worked."""
@@ -148,13 +149,13 @@ class ProduceReport:
             notify(f"warning: {error}; trying again for up to {self._timeout_s:g} s")
 
     def on_plain(self, error: EngineError) -> None:
-        """Report that the producer goes on without an id."""
+        """Report that the producer continues without a producer id."""
         notify(f"warning: not idempotent, the cluster gives no producer id: {error}")
 
     # -- the end
 
     def close(self) -> None:
-        """Complete the rows; tell where to go on, and how many records were stored."""
+        """Complete the rows; report where to continue, and how many records were stored."""
         self._make_room()
         if self._writer is not None:
             self._writer.close(failures=self._failures)
@@ -163,6 +164,7 @@ class ProduceReport:
         notify(counted(self._count, "record"))
 
     def _where_to_go_on(self) -> list[str]:
+        """Return the lines on which input is stored, and with which --from-line to continue."""
         if self._request.files or not self._count:
             return []
         start = self._request.from_line

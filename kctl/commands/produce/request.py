@@ -1,4 +1,4 @@
-"""The options of `kctl produce`, and the producer that they ask for."""
+"""The options of `kctl produce`, and the producer that they define."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""`kctl produce --transactional-id`: the input in transactions of so many records.
+"""`kctl produce --transactional-id`: the input in transactions of a number of records each.
 
 ```
 records ── begin before the first ── N taken ──┬─ commit: counted, with a row for each batch
                                                └─ each K-th with --abort-every: abort
-the input ends: commit what is open        an error, Ctrl-C: abort what is open
+the input ends: commit the open transaction     an error, Ctrl-C: abort it
 ```
 """
 
@@ -49,9 +49,9 @@ def transaction_options(request: ProduceRequest) -> TransactionOptions | None:
 
 
 class TransactionalInput:
-    """Takes records as a producer does, and ends a transaction after every so many.
+    """Accepts records as a producer does, and ends a transaction after a number of records.
 
-    Results are those of committed transactions: of others nothing is to be seen.
+    Results are those of committed transactions: aborted ones have none.
     """
 
     def __init__(self, producer: TransactionalProducer, options: TransactionOptions) -> None:
@@ -74,13 +74,13 @@ class TransactionalInput:
         return self._options.transactional_id
 
     def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
-        """Take a record. Errors: those of TransactionalProducer."""
+        """Add a record. Errors: those of TransactionalProducer."""
         self._begin_before(place)
         self._producer.add(record, place)
         self._took(1)
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
-        """Take records at once, in as many transactions as they need."""
+        """Add records on the fast path, in as many transactions as they need."""
         done, count = 0, len(records.values)
         while done < count:
             self._begin_before(places[done])
@@ -94,12 +94,12 @@ class TransactionalInput:
             done = end
 
     def poll(self, wait_ms: int = 0) -> list[BatchResult]:
-        """Send what is due; returns results of transactions that were committed meanwhile."""
+        """Send due batches; returns the results of transactions committed since the last poll."""
         self._results += self._producer.poll(wait_ms)
         return self._taken()
 
     def flush(self) -> list[BatchResult]:
-        """Have what is due on its way; the transaction stays open for more."""
+        """Send due batches; the transaction stays open for more records."""
         return self.poll()
 
     def due_in_ms(self) -> int | None:
@@ -114,19 +114,19 @@ class TransactionalInput:
     # Transactions
 
     def finish(self) -> list[BatchResult]:
-        """Commit what is open at the end of the input."""
+        """Commit the open transaction at the end of the input."""
         if self._producer.phase is TransactionPhase.OPEN:
             self._end()
         return self._taken()
 
     def give_up(self) -> None:
-        """Abort what is open. Errors: those of TransactionalProducer."""
+        """Abort the open transaction. Errors: those of TransactionalProducer."""
         if self._producer.phase in (TransactionPhase.OPEN, TransactionPhase.TO_ABORT):
             self._abort()
 
     @property
     def may_be_committed(self) -> bool:
-        """Return whether nobody answered the commit of the last transaction."""
+        """Return whether the commit of the last transaction has had no response."""
         return self._producer.phase is TransactionPhase.COMMITTING
 
     def summary(self) -> str:
@@ -143,7 +143,7 @@ class TransactionalInput:
             self.first_open_place = place
 
     def _room(self, count: int) -> int:
-        """Return how many more records the open transaction takes, of `count` that there are."""
+        """Return the number of records that fit into the open transaction, at most `count`."""
         limit = self._options.per_transaction
         return count if limit is None else limit - self._record_count
 
@@ -153,6 +153,7 @@ class TransactionalInput:
             self._end()
 
     def _end(self) -> None:
+        """Commit the transaction, or abort it if its number is a multiple of --abort-every."""
         every = self._options.abort_every
         number = self.committed_count + self.aborted_count + 1
         if every is not None and number % every == 0:

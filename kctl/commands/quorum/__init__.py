@@ -1,1 +1,1 @@
-"""`kctl quorum`: its options in `app`, and what it does."""
+"""`kctl quorum`: its options are in `app`, its implementation in the other modules."""

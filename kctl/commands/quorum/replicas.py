@@ -1,4 +1,4 @@
-"""What `kctl quorum` does: ask for the quorum, hold its replicas against the leader, print."""
+"""Implementation of `kctl quorum`: request the quorum, compare its replicas with the leader."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class QuorumRequest(NamedTuple):
 
 
 class _QuorumState(NamedTuple):
-    """One look at the quorum, and what is wrong with it."""
+    """One observation of the quorum, and its problems."""
 
     cluster_id: str | None
     quorum: QuorumView
@@ -116,7 +116,7 @@ def describe_cluster_quorum(options: ClusterOptions, request: QuorumRequest) -> 
 
 
 def list_voters(options: ClusterOptions, request: QuorumRequest, *, observers: bool) -> int:
-    """Print a row for each voter, and each observer if asked; returns the exit code."""
+    """Print a row for each voter, and each observer on request; returns the exit code."""
     state = _describe(options, request)
     chosen = [one for one in state.health.replicas if observers or one.is_voter]
     rows = [_replica_row(one, state.quorum) for one in chosen]
@@ -127,6 +127,7 @@ def list_voters(options: ClusterOptions, request: QuorumRequest, *, observers: b
 
 
 def _describe(options: ClusterOptions, request: QuorumRequest) -> _QuorumState:
+    """Request the quorum and judge its health; raises NoQuorum for a cluster without KRaft."""
     check_format(request.output)
     behind_for_ms = duration_ms(request.behind, "--behind")
     with connect(options) as client:
@@ -148,6 +149,7 @@ def _controller_text(client: KafkaClient) -> str:
 
 
 def _quorum_row(state: _QuorumState) -> OutputRow:
+    """Return the quorum as one row, with its replicas and findings nested."""
     quorum, health = state.quorum, state.health
     return {
         "cluster_id": state.cluster_id,
@@ -172,6 +174,7 @@ def _quorum_row(state: _QuorumState) -> OutputRow:
 
 
 def _replica_row(one: ReplicaHealth, quorum: QuorumView) -> OutputRow:
+    """Return one voter or observer as a row; None where the leader reports no value."""
     replica = one.replica
     has_directory = replica.directory_id != _NO_DIRECTORY
     return {

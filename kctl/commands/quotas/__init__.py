@@ -1,1 +1,1 @@
-"""`kctl quotas`: its options in `app`, and what it does."""
+"""`kctl quotas`: its options are in `app`, its implementation in the other modules."""

@@ -38,7 +38,7 @@ class EntityOptions(NamedTuple):
 
 
 class EntityNotClear(EngineError):
-    """Options do not say for whom a quota is."""
+    """The options do not define the entity of a quota."""
 
     exit_code = exits.USAGE
     hint = "give --user, --client-id, both, or --ip; --user-default and its like for all others"

@@ -1,4 +1,4 @@
-"""What `kctl quotas` does."""
+"""Implementation of `kctl quotas`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def list_quotas(options: ClusterOptions, entity: EntityOptions, output: str) -> 
     with connect(options) as client:
         quotas = _quotas(client, parts, is_strict=False)
         if not parts:
-            # Not asked for, those of addresses are left out.
+            # Those of addresses are requested explicitly only.
             any_address = [QuotaEntityFilter("ip", None)]
             quotas |= describe_quotas(client, any_address, is_strict=False)
     rows: list[OutputRow] = []
@@ -85,14 +85,14 @@ def list_quotas(options: ClusterOptions, entity: EntityOptions, output: str) -> 
 def set_request(
     entity: EntityOptions, words: Sequence[str], *, dry_run: bool, output: str
 ) -> QuotaRequest:
-    """Return what `set` is to do; raises UnreadableArgument."""
+    """Return the request of `set`; raises UnreadableArgument."""
     return QuotaRequest(entity, quotas_of(words), is_all=False, dry_run=dry_run, output=output)
 
 
 def unset_request(
     entity: EntityOptions, words: Sequence[str], *, is_all: bool, dry_run: bool, output: str
 ) -> QuotaRequest:
-    """Return what `unset` is to do; raises UnreadableArgument, EntityNotClear."""
+    """Return the request of `unset`; raises UnreadableArgument, EntityNotClear."""
     if is_all == bool(words):
         raise EntityNotClear("which quotas? Name them, or give --all")
     changes = {quota_of(word): None for word in words}
@@ -137,6 +137,7 @@ def _quotas(
 def _change_row(
     parts: Parts, quota: str, old: float | None, new: float | None, *, dry_run: bool
 ) -> OutputRow:
+    """Return the row of one limit before and after; None for a limit that is not set."""
     result = "would be changed" if dry_run else "changed"
     if old == new:
         result = "was not set" if new is None else "unchanged"

@@ -1,1 +1,1 @@
-"""`kctl reassign`: its options in `app`, and what it does."""
+"""`kctl reassign`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""`kctl reassign`: plan, execute, watch, take back moves of replicas."""
+"""`kctl reassign`: plan, execute, watch, cancel moves of replicas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl reassign cancel` does: take back what moves, also what another process moves."""
+"""Implementation of `kctl reassign cancel`: revert moves, also those of another process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CANCEL_COLUMNS = (
 )
 #: The result of a dry run.
 MOVING: Final = "moving"
-#: How often the journal of another process is looked at.
+#: Pause between two reads of another process's journal.
 _POLL_MS = 100
 
 
@@ -54,7 +54,7 @@ class CancelNotHonoured(EngineError):
 
 
 class AllAndSome(EngineError):
-    """A cancel is to take back all that moves, and names a part of it as well."""
+    """A cancel is to revert all moves, and names some of them as well."""
 
     exit_code = exits.USAGE
 
@@ -75,7 +75,7 @@ class CancelRequest(NamedTuple):
 
 
 def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
-    """Take back moves, of a journal or of the cluster; returns the exit code."""
+    """Revert moves, of a journal or of the cluster; returns the exit code."""
     words, every, dry_run, yes, output = request
     check_format(output)
     if every and words:
@@ -130,7 +130,7 @@ def _row(key: TopicPartition, replicas: Sequence[int], result: str) -> dict[str,
 
 
 def _show_journal(options: ClusterOptions, path: str, output: str) -> int:
-    """Show what a cancel of a journal would take back; returns the exit code."""
+    """Show the moves that a cancel of a journal would revert; returns the exit code."""
     state = journal_state(path)
     if state.is_over:
         notify(f"{path}: it is over already; `kctl reassign rollback {path}` goes back")
@@ -152,9 +152,9 @@ def _show_journal(options: ClusterOptions, path: str, output: str) -> int:
 
 
 def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str | None) -> int:
-    """Take back what moves by a journal, with its throttles; returns the exit code.
+    """Revert the moves of a journal, with its throttles; returns the exit code.
 
-    A process that is at work by it is asked to, and waited for.
+    A process that executes it is requested to cancel, and waited for.
     """
     state = journal_state(path)
     if state.is_over:
@@ -180,7 +180,7 @@ def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str
 
 
 def _cancel_by_holder(client: KafkaClient, held: JournalHeld) -> JournalState | None:
-    """Request a cancel of the process that holds a journal, and wait until it lets go of it.
+    """Request a cancel of the process that holds a journal, and wait until it releases the journal.
 
     Returns the state of the journal, None if the process was killed before it wrote an end.
     Errors: CancelNotHonoured, if the process has not noted the request within the client's timeout.
@@ -199,7 +199,7 @@ def _cancel_by_holder(client: KafkaClient, held: JournalHeld) -> JournalState | 
 
 
 def _print_over(state: JournalState, path: str, output: str | None) -> int:
-    """Print how changes ended that another process took back, or had finished before."""
+    """Print how changes ended that another process reverted, or had completed before."""
     if state.how_over == CANCELLED:
         return print_ends(state.begun.changes, state.ended, output)
     notify(

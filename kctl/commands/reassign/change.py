@@ -1,4 +1,4 @@
-"""What `kctl reassign throttle` and `pause` do: change how an execution goes on, at any time.
+"""Implementation of `kctl reassign throttle` and `pause`: change a running execution.
 
 The change is a line in the journal. The process that is at work by it follows and answers; without
 one it holds for the next `resume`.
@@ -49,7 +49,7 @@ class ChangeNotAnswered(EngineError):
 
 
 def throttle_of(text: str) -> SettingsChange:
-    """Return the change that `50MB`, `auto` or `none` stands for; raises UnreadableArgument."""
+    """Return the change for `50MB`, `auto` or `none`; raises UnreadableArgument."""
     if text == "auto":
         return SettingsChange(FIRST_RATE, is_adaptive=True)
     return SettingsChange(0 if text == "none" else parse_bytes(text), is_adaptive=False)
@@ -88,7 +88,7 @@ def change_execution(path: str, change: SettingsChange, timeout_s: float) -> int
 
 
 def words_of(change: SettingsChange) -> str:
-    """Return what a change means, in words."""
+    """Return a change in words."""
     words = []
     if change.is_adaptive:
         words.append("throttle auto")

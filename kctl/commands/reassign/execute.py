@@ -1,4 +1,4 @@
-"""What `kctl reassign execute` and `resume` do."""
+"""Implementation of `kctl reassign execute` and `resume`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ END_COLUMNS = (
 
 
 class LatencyOfNothing(EngineError):
-    """A topic to measure by was named, but the throttle does not follow what is measured."""
+    """A latency topic was named, but the throttle does not adapt to measurements."""
 
     exit_code = exits.USAGE
 
@@ -99,7 +99,7 @@ def execute_plan(
     plan = read_plan(path)
     settings = settings_of(moves, plan.plan)
     journal_path = journal or f"{path}.journal"
-    # What it has begun moves now, which says less of what to do than the journal does.
+    # Its moves are under way now, which explains less than the journal does.
     require_free(RealHeldFiles(), journal_path)
     with connect(options) as client:
         changes, cluster_id = _planned(client, plan)
@@ -135,7 +135,7 @@ def _planned(client: KafkaClient, plan: PlanFile) -> tuple[list[PartitionChange]
 
 
 def ask_to_execute(client: KafkaClient, changes: Sequence[PartitionChange]) -> str:
-    """Return the question whether these changes shall be made."""
+    """Return the question to confirm these changes."""
     moves = sum(len(change.added) for change in changes)
     size = size_text(sum(change.bytes_moved for change in changes))
     what = f"{counted(len(changes), 'partition')}, {counted(moves, 'replica')} to copy, {size}"
@@ -197,9 +197,9 @@ def resume_on(
     *,
     ignores_room: bool,
 ) -> int:
-    """Go on with an execution that is not over, or with its cancel; returns the exit code.
+    """Resume an execution that is not over, or its cancel; returns the exit code.
 
-    Errors: JournalHeld; PlanRefused if what has not begun cannot be made.
+    Errors: JournalHeld; PlanRefused if changes not yet begun are impossible.
     """
     process = this_process()
     journal, state = MoveJournal.reopen(RealHeldFiles(), path, process)
@@ -224,7 +224,7 @@ def resume_on(
 def go_on(
     client: KafkaClient, journal: MoveJournal, output: str | None, *, is_cancel: bool = False
 ) -> int:
-    """Execute or cancel what a journal has begun, show it on the way, print how changes ended.
+    """Execute or cancel the changes of a journal, show progress, print how changes ended.
 
     The journal is closed in the end. Returns the exit code.
     """
@@ -259,7 +259,7 @@ def go_on(
 
 
 def _print_unfinished(path: str) -> None:
-    """Print how to go on with an execution that an error has ended, if it has changed anything."""
+    """Print how to resume an execution that an error has ended, if it has changed anything."""
     with suppress(EngineError):
         state = read_journal(RealHeldFiles(), path)
         if not state.is_over and not state.has_changed_nothing:
@@ -270,7 +270,7 @@ def _print_unfinished(path: str) -> None:
 
 
 def _report_end(end: ExecutionEnd, path: str) -> int:
-    """Report what is not as it was wanted; returns how much."""
+    """Report the deviations from the plan; returns their number."""
     for key, error in end.refused.items():
         report_error(error, str(key))
     for setting in end.foreign_throttles:
@@ -304,9 +304,9 @@ def print_ends(
     *,
     failures: int = 0,
 ) -> int:
-    """Print how changes ended, beside so many failures; returns the exit code.
+    """Print how changes ended; returns the exit code for them and this number of failures.
 
-    Without an output nothing is printed but what is not as the plan wants it.
+    Without an output only deviations from the plan are printed.
     """
     rows = [_end_row(change, how) for change in changes if (how := how_ended.get(change.name))]
     bad = [row for row in rows if row["result"] not in (MovePhase.DONE.value, CANCELLED)]

@@ -1,4 +1,4 @@
-"""What `kctl reassign explain` does: the steps of each partition, in words and as a picture."""
+"""Implementation of `kctl reassign explain`: the steps of each partition, also as a picture."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def explain_plan(options: ClusterOptions, path: str, output: str) -> int:
 
 
 def _rows(change: PartitionChange) -> list[dict[str, object]]:
+    """Return one row for each step of the partition's reassignment."""
     return [
         {
             "topic": change.topic,

@@ -1,4 +1,4 @@
-"""Plans and journals as files: which of the two a file is, and what is in it."""
+"""Plans and journals as files: detection of the kind, and parsing."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class NoPlan(EngineError):
 
 
 class PlanOrJournal(NamedTuple):
-    """What a file holds: one of the two."""
+    """The content of a file: a plan or a journal."""
 
     plan: PlanFile | None
     journal: JournalState | None
 
 
 def read_plan(path: str) -> PlanFile:
-    """Return the plan of a file; errors of the file and of what is in it."""
+    """Return the plan of a file; raises the errors of reading and parsing."""
     files = RealFiles()
     size_bytes = files.size_bytes(path)
     if size_bytes > _PLAN_BYTES_MAX:
@@ -77,7 +77,7 @@ def read_plan(path: str) -> PlanFile:
 
 
 def journal_state(path: str) -> JournalState:
-    """Return what a journal tells, and report each line that cannot be read; its errors."""
+    """Return the state that a journal records, and report unreadable lines; errors of reading."""
     state = read_journal(RealHeldFiles(), path)
     for line_number, reason in state.damage:
         notify(f"warning: {path}: line {line_number} is passed over: {reason}")
@@ -85,7 +85,7 @@ def journal_state(path: str) -> JournalState:
 
 
 def read_either(path: str) -> PlanOrJournal:
-    """Return what a file holds."""
+    """Return the plan or the journal that a file contains."""
     try:
         return PlanOrJournal(None, journal_state(path))
     except UnreadableJournal:

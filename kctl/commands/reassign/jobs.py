@@ -1,7 +1,7 @@
-"""Whole jobs: plan, ask, execute, look whether it is as wanted; a job that ended early goes on.
+"""Whole jobs: plan, confirm, execute, check the result; an interrupted job can be resumed.
 
 A job keeps its plan and journal in `$XDG_STATE_HOME/kctl/reassign`, named by the cluster and the
-job: the same command again goes on where it was.
+job: the same command, run again, continues an interrupted job.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from kctl.render.table import size_text
 
 
 class JobRequest(NamedTuple):
-    """A job: its name (`drain-3`), what plans it, and how its moves are made."""
+    """A job: its name (`drain-3`), its planner, and how its moves are made."""
 
     name: str
     plan: Callable[[ClusterModel, PlanConstraints], ReassignmentPlan]
     moves: MoveOptions
-    #: Who must hold no replica in the end.
+    #: The broker that must hold no replica in the end.
     emptied: int | None = None
 
 
@@ -67,7 +67,7 @@ class NotEmpty(EngineError):
 
 
 def run_job(options: ClusterOptions, request: JobRequest) -> int:
-    """Plan and execute a job, or go on with it; returns the exit code."""
+    """Plan and execute a job, or resume it; returns the exit code."""
     check_format(request.moves.output)
     settings = settings_of(request.moves)
     with connect(options) as client:
@@ -103,7 +103,7 @@ def run_job(options: ClusterOptions, request: JobRequest) -> int:
 
 
 def undo_job(options: ClusterOptions, request: JobRequest) -> int:
-    """Bring back what a job has changed; returns the exit code."""
+    """Restore the replicas from before a job; returns the exit code."""
     with connect(options) as client:
         path = _path(client, request.name)
     return roll_back(options, f"{path}.journal", request.moves)
@@ -115,9 +115,9 @@ def _path(client: KafkaClient, name: str) -> str:
 
 
 def _go_on(client: KafkaClient, request: JobRequest, journal: str) -> int:
-    """Show the job that is open, and go on with it if that is agreed to; returns the exit code.
+    """Show the open job, and resume it after confirmation; returns the exit code.
 
-    Errors: JournalHeld if another process is at work by it.
+    Errors: JournalHeld if another process is executing it.
     """
     state = journal_state(journal)
     left = [change for change in state.begun.changes if change.name not in state.ended]
@@ -148,7 +148,7 @@ def _go_on(client: KafkaClient, request: JobRequest, journal: str) -> int:
 
 
 def change_of(moves: MoveOptions) -> SettingsChange:
-    """Return what the command asks for beside going on: another throttle, another bound."""
+    """Return the change that the command requests for a running job: throttle or bound."""
     is_default = moves.moves_per_broker == MoveOptions().moves_per_broker
     bound = None if is_default else moves.moves_per_broker
     change = SettingsChange() if moves.throttle is None else throttle_of(moves.throttle)
@@ -164,7 +164,7 @@ def _throttle_of(state: JournalState) -> str:
 
 
 def _finish(client: KafkaClient, request: JobRequest, code: int) -> int:
-    """Look whether the broker is empty that is to be."""
+    """Check that the broker that a drain has to empty is empty."""
     broker_id = request.emptied
     if broker_id is None or code != exits.OK or request.moves.dry_run:
         return code

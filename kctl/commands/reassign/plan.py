@@ -1,4 +1,4 @@
-"""What `kctl reassign plan` does: read the cluster, plan, write the plan, print what it does."""
+"""Implementation of `kctl reassign plan`: read the cluster, make, write and print the plan."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _VERBS = "--add-broker, --drain, --replace, --repair, --rf, --balance, --demote,
 
 
 class NotOneVerb(EngineError):
-    """It is not words what a plan is for, or more than one thing."""
+    """The options name no purpose of a plan, or more than one."""
 
     exit_code = exits.USAGE
 
@@ -140,7 +140,7 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
     else:
         write_plan(plan, request.output, is_by_change=request.changes, has_rates=rates is not None)
     if plan.unmet and request.max_moves is None and request.max_bytes_moved is None:
-        # Bounds may leave something for a later plan; without them no plan reaches it.
+        # With bounds, moves may be left for a later plan; without, no plan reaches the goal.
         nearest = "nothing is to be done" if plan.is_empty else "the plan is the nearest to it"
         notify(f"error: the goal cannot be reached; {nearest}")
         return exits.FAILED
@@ -150,7 +150,7 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
 def _requested(
     request: PlanRequest, goals: frozenset[LevelGoal]
 ) -> Callable[[ClusterModel, PlanConstraints], ReassignmentPlan]:
-    """Return what makes the plan; what cannot be read on the command line is refused before."""
+    """Return the function that makes the plan; malformed options are refused before."""
     ((verb, value),) = request.verbs.items()
     match verb:
         case "add-broker" | "drain" | "demote":
@@ -207,7 +207,7 @@ def _chosen(request: PlanRequest, model: ClusterModel) -> list[str]:
 
 
 class NoSuchTopics(EngineError):
-    """A plan is asked for topics that the cluster does not have."""
+    """A plan is requested for topics that the cluster does not have."""
 
     def __init__(self, names: list[str]) -> None:
         self.names = names
@@ -216,6 +216,7 @@ class NoSuchTopics(EngineError):
 
 
 def _constraints(request: PlanRequest, model: ClusterModel) -> PlanConstraints:
+    """Return the constraints of the plan; topics that were not chosen are excluded."""
     topics = {partition.topic for partition in model.partitions}
     try:
         racks = RackRule(request.racks)
@@ -237,7 +238,7 @@ def _constraints(request: PlanRequest, model: ClusterModel) -> PlanConstraints:
 
 
 def print_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> None:
-    """Print what a plan comes to, and what it could not reach."""
+    """Print the summary of a plan, and the goals that it could not reach."""
     for warning in plan.warnings:
         notify(f"warning: {warning}")
     for unmet in plan.unmet:
@@ -245,7 +246,7 @@ def print_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> No
     if plan.is_empty:
         notify("nothing is to be done")
         return
-    # Where something is not reached, what reaching it takes is no bound of this plan.
+    # The cost of goals that were not reached is no bound of this plan.
     bound = "" if plan.unmet else f" (no plan does with fewer than {plan.bound_moves})"
     parts = [
         f"{counted(plan.moves, 'move')}{bound}",
@@ -273,6 +274,7 @@ def write_plan(
 
 
 def _front_row(one: TradeOff) -> dict[str, object]:
+    """Return one trade-off between bytes moved and balance as a row."""
     after = one.after
     return {
         "moves": one.moves,
@@ -291,6 +293,7 @@ def _front_row(one: TradeOff) -> dict[str, object]:
 
 
 def _broker_rows(plan: ReassignmentPlan) -> list[dict[str, object]]:
+    """Return one row for each broker: its load before and after, and its moves."""
     return [
         {
             "broker_id": broker.broker_id,

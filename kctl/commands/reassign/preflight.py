@@ -1,4 +1,4 @@
-"""What is looked for, and told, before a plan is executed or only shown."""
+"""Checks and warnings before a plan is executed or only shown."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def require_possible(
     ignores_room: bool = False,
     begun: Collection[TopicPartition] | None = None,
 ) -> None:
-    """Raise PlanRefused for changes that cannot be made; tell what to know of them before.
+    """Raise PlanRefused for changes that cannot be made; report warnings on the others.
 
-    A dry run is told of disks and throttles, too. Of an execution that goes on those are looked
-    through that are not `begun`. Errors: those of asking for metadata.
+    A dry run reports disks and throttles, too. Of a resumed execution only the changes that are
+    not `begun` are checked. Errors: those of metadata requests.
     """
     waiting, positions = waiting_changes(changes, settings.order(len(changes)), begun or ())
     if begun is not None and not waiting:
@@ -100,7 +100,7 @@ def _throttle_lines(
 
 
 def between_directories(changes: Sequence[PartitionChange]) -> str:
-    """Return how much moves between directories, behind a comma; nothing if nothing does."""
+    """Return the bytes that move between directories, after a comma; "" if none."""
     count = sum(len(change.log_dir_moves) for change in changes)
     if not count:
         return ""

@@ -1,4 +1,4 @@
-"""How far an execution is, on stderr: bars on a terminal, a line a step elsewhere."""
+"""The progress of an execution, on stderr: bars on a terminal, a line a step elsewhere."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from kctl.render.table import size_text
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-#: More bars than these are not looked at.
+#: Maximum number of bars.
 _BARS_MAX = 20
 
 
 class MoveProgress:
-    """Shows each look at an execution."""
+    """Shows each observation of an execution."""
 
     def __init__(self) -> None:
         self._bars: Progress | None = None
         self._tasks: dict[TopicPartition | None, TaskID] = {}
         self._printed_pause: str | None = None
-        # When the whole and each change were seen first, and what was copied then.
+        # Time and copied bytes of the first observation, of the whole and of each change.
         self._began: dict[TopicPartition | None, tuple[int, int]] = {}
 
     def __enter__(self) -> MoveProgress:
@@ -56,7 +56,7 @@ class MoveProgress:
             self._bars.stop()
 
     def show(self, now: ExecutionStatus) -> None:
-        """Show a look: the whole, and what is at work."""
+        """Show an observation: the whole, and the changes under way."""
         copied = sum(change.copied_bytes for change in now.changes)
         total = sum(change.total_bytes for change in now.changes)
         self._print_pause(now)

@@ -62,7 +62,7 @@ def rates_of(
 ) -> SampledRates | None:
     """Return the rates that goals need, None if none does.
 
-    Errors: those of the file, WrongCluster, and of asking.
+    Errors: those of the file, WrongCluster, and of requests.
     """
     if not goals & RATE_GOALS:
         return None
@@ -78,7 +78,7 @@ def rates_of(
 
 
 def print_rates(plan: ReassignmentPlan) -> None:
-    """Print how level rates are before and after, and what they leave out."""
+    """Print the balance of rates before and after, and the partitions without rates."""
     before, after = plan.before, plan.after
     notify(
         f"busiest broker by the mean: bytes in {before.in_max_over_mean:.2f}, then "

@@ -1,4 +1,4 @@
-"""What `kctl reassign rehearse` does: copy the cluster, execute the plan there, print each step."""
+"""Implementation of `kctl reassign rehearse`: copy the cluster, execute the plan there."""
 
 from __future__ import annotations
 
@@ -103,6 +103,7 @@ def _changes(plan: PlanFile, read: ReadCluster) -> list[PartitionChange]:
 
 
 def _ports() -> RehearsalPorts:
+    """Return the real clock, files and clients for a rehearsal on an embedded cluster."""
     host = real_host()
 
     def client_of(servers: str) -> KafkaClient:
@@ -122,6 +123,7 @@ def _ports() -> RehearsalPorts:
 
 
 def _row(step: SeenStep) -> dict[str, object]:
+    """Return one observed step of a partition as a row; `at_ms` counts from the start."""
     change = step.change
     return {
         "at_ms": step.at_ms,
@@ -136,6 +138,7 @@ def _row(step: SeenStep) -> dict[str, object]:
 
 
 def _print_end(end: RehearsalEnd, count: int) -> int:
+    """Print the refused changes, the lost records and the duration; return the exit code."""
     for warning in end.warnings:
         notify(f"warning: {warning}")
     for key, error in end.end.refused.items():

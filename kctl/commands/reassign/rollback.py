@@ -1,4 +1,4 @@
-"""What `kctl reassign rollback` does: bring partitions back to where an execution found them."""
+"""Implementation of `kctl reassign rollback`: restore the replicas from before an execution."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kctl.render import check_format, write_rows
 
 
 def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
-    """Bring back what an execution has changed; returns the exit code."""
+    """Restore the replicas that an execution has changed; returns the exit code."""
     check_format(moves.output)
     state = journal_state(path)
     settings = settings_of(moves)
@@ -59,7 +59,7 @@ def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
 
 
 def _changes(client: KafkaClient, state: JournalState) -> list[PartitionChange]:
-    """Return the changes that bring back what is complete."""
+    """Return the changes that revert completed ones."""
     view = client.view({change.topic for change in state.begun.changes})
     found = ((c.name, view.partition(c.name)) for c in state.begun.changes)
     now = {key: partition for key, partition in found if partition is not None}
@@ -67,7 +67,7 @@ def _changes(client: KafkaClient, state: JournalState) -> list[PartitionChange]:
 
 
 def _moving(client: KafkaClient, state: JournalState) -> list[PartitionChange]:
-    """Return what is under way, as the changes that a cancel makes of it."""
+    """Return the changes under way, in the form in which a cancel reverts them."""
     ongoing = list_reassignments(client)
     return [
         change._replace(
@@ -90,7 +90,7 @@ def _show(changes: Sequence[PartitionChange], output: str) -> int:
 
 
 def _await_quiet(client: KafkaClient, changes: Sequence[PartitionChange]) -> None:
-    """Wait until nothing of a plan moves any more."""
+    """Wait until no partition of a plan moves any more."""
     keys = {change.name for change in changes}
     deadline_s = time.monotonic() + client.timeout_ms / 1000
     while time.monotonic() < deadline_s and keys & list_reassignments(client).keys():

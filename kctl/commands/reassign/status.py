@@ -1,4 +1,4 @@
-"""What `kctl reassign status` and `verify` do: look at moves, print where each stands."""
+"""Implementation of `kctl reassign status` and `verify`: print the state of moves."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STATUS_COLUMNS = (
     Column("copied_bytes", "COPIED", right=True, is_size=True),
     Column("total_bytes", "OF", right=True, is_size=True),
 )
-#: Said where replicas of before are shown by what the controller knows.
+#: Note for moves whose earlier replicas come from the controller.
 ORDER_UNKNOWN = (
     "note: the controller does not keep the order of ORIGINAL while replicas move: which of them"
     " was preferred is known to the plan or journal alone"
@@ -46,14 +46,14 @@ _PERIOD_S = 0.1
 
 
 class Watched(NamedTuple):
-    """What is watched; `is_all` follows every move."""
+    """The moves to watch; `is_all` follows every move."""
 
     changes: list[PartitionChange]
     is_all: bool
 
 
 def show_status(options: ClusterOptions, path: str | None, *, watch: bool, output: str) -> int:
-    """Print where moves stand, again and again if they are watched; returns the exit code."""
+    """Print the state of moves, repeatedly if they are watched; returns the exit code."""
     check_format(output)
     writer = RowWriter(STATUS_COLUMNS, output)
     seen: dict[TopicPartition, dict[str, object]] = {}
@@ -88,14 +88,14 @@ def _watched(client: KafkaClient, path: str | None) -> Watched:
 
 
 def _following(client: KafkaClient, watched: Watched) -> Watched:
-    """Return what is looked at already, and what moves since."""
+    """Return the changes that are watched already, and those that have begun since."""
     known = {change.name for change in watched.changes}
     more = [change for change in _watched(client, None).changes if change.name not in known]
     return Watched([*watched.changes, *more], is_all=True)
 
 
 def changes_in(client: KafkaClient, path: str) -> list[PartitionChange]:
-    """Return the changes of a plan or a journal; a plan of Kafka's tool does not say from where.
+    """Return the changes of a plan or a journal; a plan of Kafka's tool lacks the old replicas.
 
     Errors: WrongCluster, those of the file.
     """
@@ -121,6 +121,7 @@ def changes_in(client: KafkaClient, path: str) -> list[PartitionChange]:
 
 
 def _change(row: TargetRow, old: tuple[int, ...], leader: int | None) -> PartitionChange:
+    """Return the change of a target's row; its leader is to be the first replica."""
     return PartitionChange(
         row.topic,
         row.partition,
@@ -141,6 +142,7 @@ def _rows(client: KafkaClient, watched: Watched) -> list[OutputRow]:
 
 
 def _row(change: PartitionChange, now: ClusterNow) -> OutputRow:
+    """Return the phase and progress of one partition's reassignment as a row."""
     key = change.name
     partition, ongoing = now.partitions.get(key), now.ongoing.get(key)
     replicas = now.replicas.get(key, {})
@@ -161,9 +163,9 @@ def _row(change: PartitionChange, now: ClusterNow) -> OutputRow:
 
 
 def _original(change: PartitionChange, ongoing: OngoingReassignment | None) -> tuple[int, ...]:
-    """Return the replicas of before, in the plan's order where it knows them.
+    """Return the replicas before the move, in the plan's order where it has them.
 
-    The controller has them behind those of the target by then, and knows no order of before.
+    The controller lists them after those of the target by then, and does not keep their order.
     """
     if ongoing is None or set(ongoing.original) == set(change.old_replicas):
         return change.old_replicas

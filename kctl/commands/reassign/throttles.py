@@ -1,6 +1,6 @@
-"""What `kctl reassign throttles` does: show throttles and the moves that need them, clear others.
+"""Implementation of `kctl reassign throttles`: show throttles and their moves, clear the others.
 
-Only what the controller lists as a move counts. An execution that is paused or waits with nothing
+Only moves that the controller lists count. An execution that is paused or waits with nothing
 under way needs its throttles, too; that is in its journal, which may be anywhere.
 """
 
@@ -43,7 +43,7 @@ _ALL = "*"
 
 
 class NeededThrottle(NamedTuple):
-    """A throttle, how many moves need it, and what of it they need: None for nothing."""
+    """A throttle, the number of moves that need it, and the part that they need: None for none."""
 
     throttle: Throttle
     move_count: int
@@ -51,14 +51,14 @@ class NeededThrottle(NamedTuple):
 
     @property
     def is_needed(self) -> bool:
-        """Return whether all of it is needed."""
+        """Return whether moves need the throttle completely."""
         return self.needed == self.throttle.value
 
 
 def show_throttles(
     options: ClusterOptions, *, clear: bool, dry_run: bool, yes: bool, output: str
 ) -> int:
-    """Print each throttle; with `clear` take away what no move needs. Returns the exit code."""
+    """Print each throttle; with `clear` remove those that no move needs. Returns the exit code."""
     check_format(output)
     with connect(options) as client:
         found = needed_throttles(client)
@@ -67,7 +67,7 @@ def show_throttles(
         if clear and idle and not dry_run:
             what = f"take away {counted(len(idle), 'throttle')} of {cluster_named(client)}"
             confirm(what, yes=yes)
-            # The answer may have taken a while: a move that began meanwhile needs what it has set.
+            # A move that began during the confirmation needs the throttles that it has set.
             asked, idle = idle, still_idle(idle, needed_throttles(client))
             if len(idle) < len(asked):
                 notify(f"{len(asked) - len(idle)} of them changed or are needed by now, and stay")
@@ -80,7 +80,7 @@ def show_throttles(
 
 
 def still_idle(asked: list[NeededThrottle], found: list[NeededThrottle]) -> list[NeededThrottle]:
-    """Return the throttles that are as they were when it was asked whether to take them away."""
+    """Return the throttles that have not changed since the confirmation was requested."""
     return [one for one in found if one in asked]
 
 
@@ -90,7 +90,7 @@ def _row(one: NeededThrottle) -> dict[str, object]:
 
 
 def needed_throttles(client: KafkaClient) -> list[NeededThrottle]:
-    """Return all throttles of a cluster, with what the moves under way need of each."""
+    """Return all throttles of a cluster, with the part of each that the moves under way need."""
     # First the throttles: a move that begins meanwhile is seen, and needs those that it has set.
     view = client.view(None)
     throttles = cluster_throttles(client, sorted(view.topics), sorted(view.brokers))
@@ -104,6 +104,7 @@ def _needed(
     ongoing: Mapping[TopicPartition, OngoingReassignment],
     copying: Mapping[int, int],
 ) -> NeededThrottle:
+    """Return a throttle with the number of moves that need it."""
     if throttle.kind == "topic":
         return _needed_list(throttle, ongoing)
     is_of_all = throttle.name == ALL_BROKERS
@@ -119,7 +120,7 @@ def _needed(
 def _needed_list(
     throttle: Throttle, ongoing: Mapping[TopicPartition, OngoingReassignment]
 ) -> NeededThrottle:
-    """Return what of a topic's list is of partitions that move; all of `*` if any does."""
+    """Return the part of a topic's list that moving partitions have; all of `*` if any moves."""
     moving = {key.partition for key in ongoing if key.topic == throttle.name}
     if throttle.value == _ALL:
         return NeededThrottle(throttle, len(moving), _ALL if moving else None)
@@ -155,7 +156,7 @@ def _copying_between_directories(client: KafkaClient) -> dict[int, int]:
 
 
 def _clear(client: KafkaClient, idle: list[NeededThrottle]) -> int:
-    """Take away what is not needed; returns how many settings could not be changed."""
+    """Remove the throttles that no move needs; returns the number of failures."""
     changes: dict[Resource, list[ConfigChange]] = {}
     for (kind, name, setting, _), _, needed in idle:
         type_ = ConfigResourceType.TOPIC if kind == "topic" else ConfigResourceType.BROKER

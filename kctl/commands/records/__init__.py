@@ -1,1 +1,1 @@
-"""`kctl records`: its options in `app`, and what it does."""
+"""`kctl records`: its options are in `app`, its implementation in the other modules."""

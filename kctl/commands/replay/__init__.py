@@ -1,1 +1,1 @@
-"""`kctl replay`: its options in `app`, and what it does."""
+"""`kctl replay`: its options are in `app`, its implementation in the other modules."""

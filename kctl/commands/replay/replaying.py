@@ -1,6 +1,6 @@
-"""What `kctl replay` does: reads logs in the order of time, waits, sends, counts.
+"""Implementation of `kctl replay`: reads logs in the order of time, waits, sends, counts.
 
-Ctrl-C ends the reading; what was taken is still sent, unless Ctrl-C comes once more.
+Ctrl-C ends the reading; records read before are still sent, unless Ctrl-C comes once more.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from kctl.numbers import shortened
 from kctl.offset_points import PointKind, parse_point
 from kctl.render.rate_line import RateLine
 
-#: A wait is cut into such pieces, so that progress is shown and batches leave.
+#: A wait is divided into pieces of this length, so that progress is shown and batches are sent.
 _WAIT_MS = 200
-#: Slower than a second in eleven days, and faster than any machine, nobody means.
+#: Range of the factor: from one second in eleven days to faster than any machine.
 _SPEED_MIN, _SPEED_MAX = 0.000001, 1_000_000_000.0
 
 
@@ -172,6 +172,7 @@ class _Run:
             yield record
 
     def _outgoing(self, record: SourceRecord) -> OutgoingRecord:
+        """Return the record to send; None as timestamp or partition lets the producer choose it."""
         request = self._request
         headers = record.headers
         if request.source_headers:
@@ -195,7 +196,7 @@ def _source_headers(record: SourceRecord) -> tuple[Header, ...]:
 
 
 class _Report:
-    """Counts what was read and stored, and tells how far it went."""
+    """Counts the records read and stored, and reports progress."""
 
     def __init__(self, client: KafkaClient, total_bytes: int) -> None:
         self._rate_line = RateLine(client.clock, total_bytes=total_bytes)
@@ -212,13 +213,13 @@ class _Report:
         self._read_bytes += size_bytes
 
     def note(self, record: SourceRecord) -> int:
-        """Remember where a record came from; returns its place."""
+        """Record the source of a record; returns its place."""
         place, self._next_place = self._next_place, self._next_place + 1
         self._places[place] = record.partition, record.offset
         return place
 
     def take(self, results: Iterable[BatchResult]) -> None:
-        """Note what became of batches."""
+        """Record the results of batches."""
         for result in results:
             origins = [self._places.pop(place) for place in result.batch.places]
             if result.error is not None:

@@ -1,1 +1,1 @@
-"""`kctl report`: its options in `app`, and what it does."""
+"""`kctl report`: its options are in `app`, its implementation in the other modules."""

@@ -15,11 +15,11 @@ from kctl.render.visible import visible_cell
 
 _WIDTH: Final = 230
 _BAR_STEP: Final = 20
-#: Room behind the longest bar for its text.
+#: Room for the text after the longest bar.
 _ROOM: Final = 1.4
 _BLUE: Final = "#4c90f0"
 _ORANGE: Final = "#d9822b"
-#: Told apart in light and in dark, and by people who do not see all colours.
+#: Distinguishable in light and in dark, and with colour blindness.
 _PALETTE: Final = ("#4c90f0", "#d9822b", "#29a371", "#a67bd6", "#c7a008", "#db5f7e", "#8a97a3")
 #: Source: XML 1.0 §2.2; controls are escaped before.
 _NOT_IN_XML: Final = re.compile("[\ud800-\udfff\ufffe\uffff]")
@@ -57,7 +57,7 @@ class NoChartLibrary(EngineError):
 
 
 class Bar(NamedTuple):
-    """A bar: its name, its length, and the text behind it."""
+    """A bar: its name, its length, and the text after it."""
 
     name: str
     value: float

@@ -123,7 +123,7 @@ UNKNOWN_COLUMNS = (
 
 
 class Part(NamedTuple):
-    """A part of a report: its field, its title, what it means, its columns."""
+    """A part of a report: its field, its title, its meaning, its columns."""
 
     key: str
     title: str

@@ -2,7 +2,7 @@
 
 ```
 title, cluster, time            tiles: brokers, topics, bytes, writes, findings
-findings by kind                what it means, the command to go on with, of what
+findings by kind                meaning, subjects, the command to continue with
 a section a part                charts, then a table
 ```
 """
@@ -29,9 +29,9 @@ from kctl.render.table import cell_text, size_text
 from kctl.render.visible import visible_cell
 from kctl.time_text import time_text
 
-#: Of one kind so many findings are shown, and the others on demand.
+#: Number of findings of one kind that are shown; the others are folded.
 _SHOWN_FINDINGS: Final = 5
-#: A table has so many rows at most; -o json has all.
+#: Maximum number of rows of a table; -o json has all.
 _SHOWN_ROWS: Final = 200
 _STYLE = """
 .tiles { display: flex; flex-wrap: wrap; gap: .6rem; padding: 0; list-style: none }
@@ -80,6 +80,7 @@ def _when(document: OutputRow) -> str:
 
 
 def _tiles(document: OutputRow) -> Iterator[str]:
+    """Yield the HTML of the counts at the top of the page."""
     rate = document["bytes_per_s"]
     severities = [finding["severity"] for finding in document["findings"]]
     tiles = [
@@ -111,6 +112,7 @@ def _head(part: Part) -> str:
 
 
 def _findings(part: Part, document: OutputRow) -> Iterator[str]:
+    """Yield the HTML of the findings, grouped by kind; those after the first few are folded."""
     yield _head(part)
     by_kind: dict[tuple[str, str], list[OutputRow]] = {}
     for finding in document["findings"]:
@@ -136,6 +138,7 @@ def _sentence(text: str) -> str:
 
 
 def _list(findings: Sequence[OutputRow]) -> Iterator[str]:
+    """Yield the HTML list of findings, with one command below if all have the same."""
     commands = {finding["command"] for finding in findings}
     yield "<ul>\n"
     for finding in findings:
@@ -157,6 +160,7 @@ def _rows(part: Part, document: OutputRow) -> list[OutputRow]:
 
 
 def _section(part: Part, document: OutputRow) -> Iterator[str]:
+    """Yield the HTML of one part: its charts, then its rows as a table."""
     yield _head(part)
     draw = _CHARTS.get(part.key)
     charts = [] if draw is None else draw(document)
@@ -176,6 +180,7 @@ def _section(part: Part, document: OutputRow) -> Iterator[str]:
 
 
 def _table(columns: Sequence[Column], rows: Sequence[OutputRow]) -> Iterator[str]:
+    """Yield the HTML of a table with the columns that are not wide, at most `_SHOWN_ROWS` rows."""
     shown = [column for column in columns if not column.wide]
     yield '<div class="scroll"><table><thead><tr>'
     for column in shown:

@@ -60,7 +60,7 @@ def group_chart(document: OutputRow) -> Charts:
 
 
 def deletion_chart(document: OutputRow) -> Charts:
-    """Return what goes in the next days, or hours, by topic."""
+    """Return the chart of bytes that retention deletes in the next days, or hours, by topic."""
     rows = document["deletions"]
     if not rows:
         return []

@@ -1,4 +1,4 @@
-"""What `kctl report cluster` does: gather, compare, print or write a page."""
+"""Implementation of `kctl report cluster`: gather, compare, print or write a page."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ReportRequest(NamedTuple):
     output: str | None
 
     def options(self, timeout_s: float) -> ReportOptions:
-        """Return how the cluster is asked; raises UnreadableArgument."""
+        """Return the options of the cluster's requests; raises UnreadableArgument."""
         timeout_ms = max(min(round(timeout_s * 1000), _STEP_MS_MAX), 1)
         interval_ms = duration_ms(self.interval, "--interval", lowest_ms=1_000)
         return ReportOptions(interval_ms, timeout_ms=timeout_ms)
@@ -98,7 +98,7 @@ def _read(path: str) -> SavedReport:
 
 
 def _expiry_of(client: KafkaClient) -> ExpiryOf | None:
-    """Return what looks at certificates, None where there are none."""
+    """Return the reader of certificates' expiry, None where there are none."""
     tls = client.settings.tls
     if tls is None:
         return None
@@ -115,7 +115,7 @@ def _local_files(client: KafkaClient) -> RealFiles | None:
 
 
 def _check_folder(path: str) -> None:
-    """Raise FileMissing before the cluster is asked for what could not be written."""
+    """Raise FileMissing before any request if the page could not be written."""
     folder = os.path.dirname(os.path.abspath(path))
     if not RealFiles().is_dir(folder):
         raise FileMissing(folder)

@@ -1,1 +1,1 @@
-"""`kctl retention`: its options in `app`, and what it does."""
+"""`kctl retention`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""`kctl retention`: what retention deletes, would delete under other settings, and when."""
+"""`kctl retention`: deletions by retention, now and later, also under other settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl retention plan` does: read logs, forecast, print rows."""
+"""Implementation of `kctl retention plan`: read logs, forecast, print rows."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class PlanRequest(NamedTuple):
 
 
 class UnlikeRows(EngineError):
-    """Options that ask for rows of different kinds."""
+    """The options request rows of different kinds."""
 
     exit_code = exits.USAGE
     hint = "ask for one after the other"
@@ -118,7 +118,7 @@ class _Seen(NamedTuple):
 
 
 def show_plan(options: ClusterOptions, request: PlanRequest) -> int:
-    """Print what retention does; returns the exit code."""
+    """Print the forecast of retention; returns the exit code."""
     check_format(request.output)
     _check_rows(request)
     overrides = overrides_of(request.settings)
@@ -167,6 +167,7 @@ def _check_rows(request: PlanRequest) -> None:
 
 
 def _of_dirs(request: PlanRequest, overrides: Mapping[str, str]) -> _Seen:
+    """Return the chosen logs of log directories, with Kafka's defaults and --set as settings."""
     files = RealFiles()
     matcher = None if request.match is None else name_matcher(request.match)
     wanted = set(request.topics)
@@ -197,6 +198,7 @@ def _of_dirs(request: PlanRequest, overrides: Mapping[str, str]) -> _Seen:
 def _of_cluster(
     options: ClusterOptions, request: PlanRequest, overrides: Mapping[str, str], now_ms: int
 ) -> _Seen:
+    """Return the chosen topics' logs and settings; segments are exact on an embedded cluster."""
     from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
     from engine.forecast.cluster_history import cluster_histories
     from engine.forecast.local_history import local_histories
@@ -229,6 +231,7 @@ def _of_cluster(
 
 
 def _print_sum(forecasts: Sequence[RetentionForecast]) -> None:
+    """Report the bytes that retention deletes now, and records with future timestamps."""
     freed = sum(forecast.freed_bytes for forecast in forecasts)
     size = sum(forecast.size_bytes for forecast in forecasts)
     least = sum(forecast.freed_least_bytes for forecast in forecasts)
@@ -237,7 +240,7 @@ def _print_sum(forecasts: Sequence[RetentionForecast]) -> None:
     logs = counted(len(forecasts), "partition")
     gone = f"{size_text(freed)} of {size_text(size)}{share}"
     if least != most:
-        # Where segments begin is not own_values: whole ones go, and none in part.
+        # Segment boundaries are not known: whole segments are deleted, never a part.
         gone = f"{size_text(least)} to {size_text(most)} of {size_text(size)}"
     notify(f"{gone} go now, of {logs}")
     for forecast in forecasts:
@@ -255,6 +258,7 @@ def _print_compacted(configs: Mapping[str, LogConfig]) -> None:
 
 
 def _row(forecast: RetentionForecast) -> OutputRow:
+    """Return a partition's forecast as a row; None for segment counts that are only estimated."""
     following = forecast.later[0] if forecast.later else None
     rate = forecast.bytes_per_s
     return {
@@ -300,6 +304,7 @@ def _sum(left: int | None, right: int | None) -> int | None:
 
 
 def _upcoming(forecast: RetentionForecast) -> Iterable[OutputRow]:
+    """Yield a row for each later deletion, with the bytes that are left after it."""
     left = forecast.left_bytes
     for deletion in forecast.later:
         left -= deletion.size_bytes
@@ -313,6 +318,7 @@ def _upcoming(forecast: RetentionForecast) -> Iterable[OutputRow]:
 
 
 def _print_advice(advice: Sequence[TopicAdvice], request: PlanRequest, failures: int) -> int:
+    """Print the settings advised for each topic, and the command that makes them."""
     rows = [
         {
             "topic": row.topic,

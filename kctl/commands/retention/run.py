@@ -1,4 +1,4 @@
-"""What `kctl retention run` does: on the embedded cluster, or in a log directory."""
+"""Implementation of `kctl retention run`: on the embedded cluster, or in a log directory."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ForeignCluster(EngineError):
 
 
 def run_now(options: ClusterOptions, request: RunRequest) -> int:
-    """Delete what is due; returns the exit code."""
+    """Delete records and segments that are due; returns the exit code."""
     check_format(request.output)
     if request.directory is None:
         return _run_embedded(options, request)
@@ -74,6 +74,7 @@ def run_now(options: ClusterOptions, request: RunRequest) -> int:
 
 
 def _run_directory(directory: str, request: RunRequest) -> int:
+    """Run retention in a stopped broker's log directory or a copy; return the exit code."""
     from engine.broker.host import real_directory_lock
     from engine.forecast.opened_directory import DirectoryHost
     from engine.forecast.retention_run import run_retention
@@ -111,7 +112,7 @@ def _run_directory(directory: str, request: RunRequest) -> int:
 
 
 def _named(files: Files, directory: str, topics: list[str]) -> tuple[set[str], list[str]]:
-    """Return the topics that are named and have a log there, and those that have none."""
+    """Return the named topics that have a log in the directory, and those that have none."""
     found = find_log_dir(files, directory).partitions
     present = {folder.topic_partition.topic for folder in found if folder.topic_partition}
     return set(topics) & present, [t for t in dict.fromkeys(topics) if t not in present]
@@ -130,7 +131,7 @@ def _row(log: RetainedLog) -> OutputRow:
 
 
 def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
-    """Have the cluster's process look now, and tell which logs start later than before."""
+    """Run retention in the cluster's process, and report the logs that start later than before."""
     from engine.cluster import daemon
     from engine.cluster.requests import Action, ask
     from engine.forecast.cluster_history import log_starts

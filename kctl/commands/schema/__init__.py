@@ -1,1 +1,1 @@
-"""`kctl schema`: its options in `app`, and what it does."""
+"""`kctl schema`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""`kctl schema`: what `-o json` of a command is, as JSON Schema."""
+"""`kctl schema`: the JSON Schema of a command's `-o json`."""
 
 from __future__ import annotations
 

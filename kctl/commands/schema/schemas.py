@@ -1,4 +1,4 @@
-"""What `kctl schema` does."""
+"""Implementation of `kctl schema`."""
 
 from __future__ import annotations
 

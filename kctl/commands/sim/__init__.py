@@ -1,1 +1,1 @@
-"""`kctl sim`: its options in `app`, and what it does."""
+"""`kctl sim`: its options are in `app`, its implementation in the other modules."""

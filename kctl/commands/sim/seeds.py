@@ -1,4 +1,4 @@
-"""What `kctl sim` does: run seeds, tell what broke and how to see it again."""
+"""Implementation of `kctl sim`: run seeds, report failures and how to reproduce them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SimRequest(NamedTuple):
 def run_seeds(request: SimRequest) -> int:
     """Run seeds and print a summary, of those that ran if it is interrupted.
 
-    Returns the exit code. Raises KeyboardInterrupt behind the summary.
+    Returns the exit code. Raises KeyboardInterrupt after the summary.
     """
     check_format(request.output)
     clock = RealClock()
@@ -76,6 +76,7 @@ def run_seeds(request: SimRequest) -> int:
 
 
 def _results(request: SimRequest, clock: RealClock) -> Iterator[RunResult]:
+    """Run the seeds and yield each result: one by one if traced, else in parallel processes."""
     seeds = range(request.first_seed, request.first_seed + request.seed_count)
     duration_ms = int(request.seconds * 1000)
     if request.is_traced:
@@ -121,6 +122,7 @@ def _failure(request: SimRequest, result: RunResult) -> dict[str, object]:
 def _write(
     request: SimRequest, results: list[RunResult], failures: list[OutputRow], real_ms: int
 ) -> None:
+    """Print the totals of all runs, and the seeds that failed."""
     row = {
         "seeds": len(results),
         "failed": len(failures),

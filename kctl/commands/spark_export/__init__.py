@@ -1,1 +1,1 @@
-"""`kctl spark-export`: its options in `app`, and what it does."""
+"""`kctl spark-export`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""What `kctl spark-export` does: from options to a plan, and the plan run on Spark."""
+"""Implementation of `kctl spark-export`: from options to a plan, and its run on Spark."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ExportOptions(NamedTuple):
             self.shape(decoding_of(self.values, _no_logs))
 
     def shape(self, decoding: ValueDecoding | None) -> ExportShape:
-        """Return the records, columns and folders of the files that these options ask for.
+        """Return the records, columns and folders of the files that these options define.
 
         Errors: QueryFailed, StatementRefused, WrongAnonymising, WrongPartitioning, UnknownColumn.
         """
@@ -82,7 +82,7 @@ def _no_logs(query: str) -> QueryResult:
 def export_logs(
     reading: ReadingPlan, options: ExportOptions, target: SparkTarget | None, bar: ProgressBar
 ) -> ExportSummary:
-    """Export what is read; errors as `parquet_export.export` and `ExportOptions.shape`."""
+    """Export the records read; errors as `parquet_export.export` and `ExportOptions.shape`."""
     from engine.analysis.columns import chosen
     from engine.analysis.isolation import committed_on_spark
     from engine.analysis.parquet_export import ExportPlan, appending, export

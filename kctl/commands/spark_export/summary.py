@@ -1,4 +1,4 @@
-"""The columns of what `kctl spark-export` tells at its end."""
+"""The columns of the summary that `kctl spark-export` prints at its end."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _SEVERAL = ("table", "wide", "markdown", "json")
 
 
 class ReportNeedsLogs(EngineError):
-    """A report was asked for, and no directory was given."""
+    """A report was requested without a directory."""
 
     exit_code = 2
     hint = "such as `kctl spark-report topics /var/lib/kafka/data`"

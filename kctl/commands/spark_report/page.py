@@ -1,11 +1,11 @@
-"""Reports as one page of HTML that needs nothing beside it: no script, no font, no connection.
+"""Reports as one page of HTML that needs no other file: no script, no font, no connection.
 
 ```
-title, when and of what           contents: a line a report, with its number of rows
-warnings about the logs           a table a report, under its title and what to look for
+title, time and source            contents: a line a report, with its number of rows
+warnings about the logs           a table a report, under its title and its explanation
 ```
 
-A column of numbers whose name speaks of bytes or records has a bar behind each number.
+A column of numbers whose name contains bytes or records has a bar in each cell.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ def _contents(results: list[tuple[Report, QueryResult]]) -> Iterator[str]:
 
 
 def _section(report: Report, result: QueryResult) -> Iterator[str]:
+    """Yield the HTML of one report's table, with bars in the cells of counts and sizes."""
     yield f'<h2 id="{escape(report.name)}">{escape(report.title)}</h2>\n'
     yield f'<p class="meaning">{escape(report.meaning)}</p>\n'
     if not result.rows:

@@ -1,4 +1,4 @@
-"""Statements from lines, and what follows from each: no terminal and no engine in here.
+"""Statements from lines, and their effects: no terminal and no engine in here.
 
 ```
 select … ;          a statement ends with a semicolon, at the end of a line or of the input
@@ -59,11 +59,11 @@ class ShellSession:
         return bool(self._held.strip())
 
     def forget(self) -> None:
-        """Drop what was typed of a statement."""
+        """Discard the lines of the current statement."""
         self._held = ""
 
     def take(self, line: str) -> bool:
-        """Take a line; False if it ends the session."""
+        """Process a line; returns False if it ends the session."""
         word = line.strip().rstrip(";").strip().lower()
         if not self.is_within and word in _LEAVING:
             return False
@@ -77,7 +77,7 @@ class ShellSession:
         return True
 
     def close(self) -> None:
-        """Run what the input ends with, which needs no semicolon."""
+        """Run the last statement of the input, which needs no semicolon."""
         statement, self._held = self._held, ""
         self._run(statement)
 
@@ -103,7 +103,7 @@ def statement_end(text: str) -> int | None:
 
 
 def completions(line: str, begin: int, views: Mapping[str, tuple[ViewColumn, ...]]) -> list[str]:
-    """Return what can stand where a word begins at a position of a line, by its first letters."""
+    """Return the words that can start at a position of a line, by their first letters."""
     start = line[begin:]
     head, dot, rest = start.rpartition(".")
     before = line[:begin].lower().split()

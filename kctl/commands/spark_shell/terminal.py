@@ -19,7 +19,7 @@ _PROMPT, _WITHIN = "sql> ", "  -> "
 
 
 def history_path(environment: Mapping[str, str]) -> str:
-    """Return the file that keeps what was typed."""
+    """Return the path of the file of earlier input lines."""
     home = environment.get("XDG_STATE_HOME") or f"{environment.get('HOME', '')}/.local/state"
     return f"{home}/kctl/spark_shell_history"
 

@@ -1,1 +1,1 @@
-"""`kctl spark-sql`: its options in `app`, and what it does."""
+"""`kctl spark-sql`: its options are in `app`, its implementation in the other modules."""

@@ -1,1 +1,1 @@
-"""`kctl tokens`: its options in `app`, and what it does."""
+"""`kctl tokens`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""What `kctl tokens` does: delegation tokens of a cluster."""
+"""Implementation of `kctl tokens`: delegation tokens of a cluster."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 class NoSuchToken(EngineError):
-    """There is no token of an id, or none that the client sees."""
+    """No token has this id, or none that the client may see."""
 
     hint = "`kctl tokens list` shows those that you see"
 
@@ -109,7 +109,7 @@ def create_one(options: ClusterOptions, request: TokenRequest) -> int:
     columns: tuple[Column, ...] = CREATE_COLUMNS
     with connect(options) as client:
         if request.dry_run:
-            # Says whether there are tokens, and whether this connection may ask for one.
+            # Shows whether there are tokens, and whether this connection may request one.
             describe_tokens(client, [])
             row: OutputRow = {
                 "token_id": None,
@@ -153,7 +153,7 @@ def expire_one(
     yes: bool,
     output: str,
 ) -> int:
-    """Let a token end and print when; returns the exit code."""
+    """Expire a token and print the time; returns the exit code."""
     check_format(output)
     period_ms = _UNSET_MS if duration is None else duration_ms(duration, "--after")
     with connect(options) as client:

@@ -1,1 +1,1 @@
-"""`kctl top`: its options in `app`, and what it does."""
+"""`kctl top`: its options are in `app`, its implementation in the other modules."""

@@ -16,7 +16,7 @@ _CUT = "…"
 
 
 class Cells(NamedTuple):
-    """Columns with their widths, and the texts of each row, cut to these."""
+    """Columns with their widths, and the texts of each row, shortened to these."""
 
     columns: list[Column]
     widths: list[int]
@@ -24,7 +24,7 @@ class Cells(NamedTuple):
 
 
 def cells_of(columns: Sequence[Column], rows: Sequence[OutputRow], width: int) -> Cells:
-    """Return what fits: wide columns as long as there is room, the last ones leave first."""
+    """Return the columns that fit: wide ones as long as there is room, the last dropped first."""
     shown = list(columns)
     while True:
         texts = [[_text(column, row[column.key]) for column in shown] for row in rows]
@@ -58,7 +58,7 @@ def _text(column: Column, value: Any) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    """Return a text no wider than so much: its middle is cut out, names differ at both ends."""
+    """Return a text of a maximum width: the middle is left out, since names differ at both ends."""
     kept = len(text)
     shown = text
     while width_of(shown) > width:

@@ -32,7 +32,7 @@ second at most.
 
 
 class Shown(NamedTuple):
-    """What the screen shows beside the frame; `error` is why there is no newer one."""
+    """The state of the screen apart from the frame; `error` is why there is no newer frame."""
 
     place: Place
     order: Order
@@ -58,6 +58,7 @@ def head_lines(frame: Frame | None, shown: Shown, now_ms: int) -> list[str]:
 
 
 def _of_cluster(frame: Frame, shown: Shown, now_ms: int) -> str:
+    """Return the line with the figures' age, controller, brokers that are up and cluster id."""
     age_s = max(now_ms - frame.sampled_at_ms, 0) // _MS_PER_S
     age = f"figures {age_s} s old"
     if shown.is_paused:
@@ -72,6 +73,7 @@ def _of_cluster(frame: Frame, shown: Shown, now_ms: int) -> str:
 
 
 def _of_counts(frame: Frame, shown: Shown) -> str:
+    """Return the line with the counts, or with the error since the last sample."""
     if shown.error is not None:
         return f"no answer since then: {shown.error}"
     rates = [topic.bytes_per_s for topic in frame.topics if topic.bytes_per_s is not None]

@@ -1,4 +1,4 @@
-"""Samples that are taken beside the screen: a request that waits must not keep keys waiting."""
+"""Samples that a worker thread takes: a request that waits must not keep keys waiting."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SamplingThread:
         self._thread = Thread(target=self._run, name="samples", daemon=True)
 
     def start(self) -> None:
-        """Begin to take samples."""
+        """Start taking samples."""
         self._thread.start()
 
     def pause(self, *, is_paused: bool) -> None:
@@ -52,7 +52,7 @@ class SamplingThread:
             self._going.set()
 
     def stop(self) -> None:
-        """Take no more samples; the client is closed if no request is under way."""
+        """Stop taking samples; the client is closed if no request is under way."""
         self._stopped.set()
         self._going.set()
         if self._thread.is_alive():
@@ -61,6 +61,7 @@ class SamplingThread:
             self._client.close()
 
     def _run(self) -> None:
+        """Take samples until stopped; hand errors to the screen, end after an unexpected one."""
         while not self._stopped.is_set():
             self._going.wait()
             try:

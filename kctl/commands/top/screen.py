@@ -1,9 +1,9 @@
-"""The screen of `kctl top`, by textual. What it shows comes from `views`, `cells`, `head_lines`.
+"""The screen of `kctl top`, by textual. Its content comes from `views`, `cells`, `head_lines`.
 
 ```
-cluster, brokers, age of the figures          or for how long nobody answers
+cluster, brokers, age of the figures          or since when no broker responds
 partitions, groups, moves, writes
-1 brokers  2 partitions  3 topics  …          where, sorted by what, filtered by what
+1 brokers  2 partitions  3 topics  …          place, sort order, filter
 rows                                          keys, or all of them after ?
 ```
 """
@@ -43,7 +43,7 @@ from kctl.commands.top.views import (
 )
 from kctl.render.rows import OutputRow
 
-#: More rows than anybody scrolls through; a filter finds the others.
+#: Maximum number of rows; a filter finds the others.
 ROWS_MAX: Final = 500
 _BAD: Final = frozenset(
     (
@@ -101,17 +101,17 @@ class TopApp(App[int]):
         self._is_paused = False
         self._is_composed = False
         self._width = 80
-        #: Set where samples are taken beside the screen.
+        #: Set where a worker thread takes the samples.
         self.on_pause: Callable[[bool], None] = lambda _is_paused: None
-        #: What ended the screen that is no error of the cluster.
+        #: The exception that ended the screen, unless it is an error of the cluster.
         self.fault: Exception | None = None
 
     @property
     def place(self) -> Place:
-        """Return what is shown now."""
+        """Return the place that is shown now."""
         return self._places[-1]
 
-    # -- what comes from outside
+    # -- events from outside
 
     def take(self, timed: TimedSample) -> None:
         """Show a sample."""
@@ -120,7 +120,7 @@ class TopApp(App[int]):
         self._show()
 
     def fail(self, error: Exception) -> None:
-        """Show that there is no sample; an error that is none of the cluster ends the screen."""
+        """Show that there is no sample; an error that is not the cluster's ends the screen."""
         if not isinstance(error, EngineError):
             self.fault = error
             self.exit(exits.INTERNAL)
@@ -160,12 +160,12 @@ class TopApp(App[int]):
             self._show(is_new_place=True)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter while somebody types."""
+        """Filter during the input."""
         self._words = event.value
         self._show()
 
     def on_input_submitted(self, _event: Input.Submitted) -> None:
-        """Go on with the filter as it is."""
+        """Close the input and keep the filter."""
         self._close_filter()
 
     # -- keys
@@ -176,7 +176,7 @@ class TopApp(App[int]):
         self._show(is_new_place=True)
 
     def action_close(self) -> None:
-        """Close what is open: the keys, the filter, then the place."""
+        """Close the list of keys, else the filter, else the place."""
         if self._is_help_shown():
             self.action_keys()
         elif self.query_one("#words").has_class("shown"):
@@ -197,20 +197,20 @@ class TopApp(App[int]):
         self._show()
 
     def action_reverse(self) -> None:
-        """Turn the order round."""
+        """Reverse the sort order."""
         order = self._order()
         self._orders[self.place.view.name] = Order(order.key, not order.is_descending)
         self._show()
 
     def action_filter(self) -> None:
-        """Ask for words."""
+        """Open the input of the filter's words."""
         words = self.query_one("#words", Input)
         words.add_class("shown")
         words.value = self._words
         words.focus()
 
     def action_pause(self) -> None:
-        """Keep the figures as they are, or go on."""
+        """Pause the figures, or resume."""
         self._is_paused = not self._is_paused
         self.on_pause(self._is_paused)
         self._show_head()
@@ -249,7 +249,7 @@ class TopApp(App[int]):
         self._show_head()
 
     def _fill(self, rows: list[OutputRow], *, is_new_place: bool) -> None:
-        """Have the table hold these rows; the cursor stays on the row that it was on."""
+        """Fill the table with these rows; the cursor stays on its row."""
         table = self.query_one(DataTable)
         cursor = table.cursor_row
         at = None if is_new_place else self._name_at(cursor)
@@ -281,6 +281,7 @@ class TopApp(App[int]):
         return tuple(row.get(key) for key in keys)
 
     def _show_head(self) -> None:
+        """Draw the head lines, with errors and the current view highlighted."""
         shown = Shown(
             self.place,
             self._order(),

@@ -1,4 +1,4 @@
-"""The views of `kctl top`: their columns, their order, and what a row of them leads to."""
+"""The views of `kctl top`: their columns, their order, and the views that their rows open."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ REPLICA_COLUMNS = (
 
 
 class View(NamedTuple):
-    """A kind of rows: its columns, and how it is sorted until somebody wants another order."""
+    """A kind of rows: its columns, and its initial sort order."""
 
     name: str
     columns: tuple[Column, ...]
@@ -144,7 +144,7 @@ _RANKS: Final[Mapping[str, Sequence[str]]] = {
 
 
 class NoSuchView(EngineError):
-    """A view was named that there is not."""
+    """A view was named that does not exist."""
 
     exit_code = exits.USAGE
 
@@ -178,7 +178,7 @@ def place_of(view: View) -> Place:
 
 
 def place_behind(place: Place, row: Mapping[str, Any]) -> Place:
-    """Return what a row of a place leads to."""
+    """Return the place that a row of a place opens."""
     view = place.view
     if view is TOPICS:
         return Place(_PARTITIONS_OF, f"partitions of {row['topic']}", topic=row["topic"])
@@ -192,11 +192,12 @@ def place_behind(place: Place, row: Mapping[str, Any]) -> Place:
 
 
 def rows_at(place: Place, frame: Frame, watch: Watch) -> list[OutputRow]:
-    """Return all rows of a place, as fields; of a place that is gone there are none."""
+    """Return all rows of a place, as fields; none if the place does not exist any more."""
     return [row._asdict() for row in _values_at(place, frame, watch)]
 
 
 def _values_at(place: Place, frame: Frame, watch: Watch) -> Sequence[Any]:
+    """Return the rows that the view at a place shows, before they are sorted."""
     view = place.view
     if view is PARTITIONS:
         return frame.troubled

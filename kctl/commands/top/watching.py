@@ -1,4 +1,4 @@
-"""What `kctl top` does: one frame for pipes, or a screen until it is left."""
+"""Implementation of `kctl top`: one frame for pipes, or a screen until it is left."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def show_top(options: ClusterOptions, request: TopRequest) -> int:
     except ImportError as error:
         raise NoTextual from error
     client = connect(options)
-    # What is wrong with the address or the login is said before the screen opens.
+    # Errors of the address or the login are reported before the screen opens.
     client.view([])
     from kctl.commands.top.screen import run_screen
 
@@ -74,11 +74,12 @@ def show_top(options: ClusterOptions, request: TopRequest) -> int:
 
 
 def _is_terminal() -> bool:
-    """Return whether there is a screen: keys come by stdin, and textual draws on stderr."""
+    """Return whether all three streams are terminals: stdin has the keys, stderr the screen."""
     return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def _print_once(client: KafkaClient, request: TopRequest, every_ms: int) -> int:
+    """Print one frame, from two samples so that it has rates; return the exit code."""
     sampler, watch = Sampler(client, every_ms, with_groups=request.has_groups), Watch()
     watch.take(sampler.next())
     frame = watch.take(sampler.next())
@@ -94,6 +95,7 @@ def _print_once(client: KafkaClient, request: TopRequest, every_ms: int) -> int:
 
 
 def _print_views(frame: Frame, watch: Watch, request: TopRequest, output: str) -> None:
+    """Print the tables of all views with a title each, and the failed requests to stderr."""
     mark = "## " if output == "markdown" else ""
     for view in VIEWS:
         rows = _rows(view, frame, watch, request)

@@ -1,1 +1,1 @@
-"""`kctl topics`: its options in `app`, and what it does."""
+"""`kctl topics`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""`kctl topics`: list, describe, create, alter, delete, and show what is configured."""
+"""`kctl topics`: list, describe, create, alter, delete, and show settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl topics create`, `alter` and `delete` do."""
+"""Implementation of `kctl topics create`, `alter` and `delete`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from kctl.selection import select_topics
 from kctl.setting_arguments import parse_setting, settings_of
 from kctl.setting_checks import unset_errors, with_hint
 
-# A topic that is not there yet, in hints.
+# A topic that does not exist yet, in hints.
 _ANY_TOPIC = Resource(ConfigResourceType.TOPIC, "TOPIC")
 
 _ONLY_GROWS = "partitions can be added and never taken away: give a larger number"
@@ -102,7 +102,7 @@ class DeleteRequest(NamedTuple):
 
 
 class ContradictoryOptions(EngineError):
-    """Options were given that do not go together, or none that does anything."""
+    """Options that contradict each other, or none that has an effect."""
 
     exit_code = exits.USAGE
 
@@ -136,6 +136,7 @@ def create_topics(options: ClusterOptions, request: CreateRequest) -> int:
 
 
 def _new_topic(name: str, request: CreateRequest) -> NewTopic:
+    """Return the topic to create; raises ContradictoryOptions for an assignment with counts."""
     if request.assignment is not None and (request.partitions or request.replication_factor):
         raise ContradictoryOptions(
             "--replica-assignment says how many partitions and replicas: "
@@ -151,6 +152,7 @@ def _new_topic(name: str, request: CreateRequest) -> NewTopic:
 
 
 def _created_row(created: CreatedTopic, *, dry_run: bool) -> dict[str, object]:
+    """Return a created topic as a row; None for counts that the broker does not return."""
     view = TopicView(created.name, created.topic_id, False, ())
     return {
         "name": created.name,
@@ -215,6 +217,7 @@ def _grow(
     added: tuple[tuple[int, ...], ...],
     rows: list[dict[str, object]],
 ) -> int:
+    """Add partitions to topics after confirmation, add rows; return the number of failures."""
     total = request.partitions or 0
     topics, failures = _growing(topics, total)
     if not topics:
@@ -236,7 +239,7 @@ def _grow(
 
 
 def _growing(topics: list[TopicView], total: int) -> tuple[list[TopicView], int]:
-    """Return the topics that have fewer partitions, and how many have not (told)."""
+    """Return the topics that have fewer partitions, and the number of the others (reported)."""
     growing = []
     for topic in topics:
         count = len(topic.partitions)
@@ -257,6 +260,7 @@ def _configure(
     request: AlterRequest,
     rows: list[dict[str, object]],
 ) -> int:
+    """Change settings of topics, add a row for each; return the number of failures."""
     resources = [Resource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
     refused, not_set = unset_errors(client, resources, request.delete_configs)
     wanted = {resource: changes for resource in resources if resource not in refused}
@@ -285,9 +289,9 @@ def _collect(
     dry_run: bool,
     idle: Sequence[str] = (),
 ) -> int:
-    """Add a row for each success and tell each failure; returns how many failed.
+    """Add a row for each success and report each failure; returns the number of failures.
 
-    `idle` are those that have not set what was to be unset.
+    `idle` are those that have not set any of the keys to unset.
     """
     failures = 0
     for name, error in results.items():

@@ -1,4 +1,4 @@
-"""What `kctl topics list` and `describe` do: ask, join, print rows."""
+"""Implementation of `kctl topics list` and `describe`: request, join, print rows."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ TOPIC_COLUMNS = (
 
 
 class RateChoice(NamedTuple):
-    """The options `--rate` and `--rate-window`; the window alone asks for rates, too."""
+    """The options `--rate` and `--rate-window`; the window alone requests rates, too."""
 
     is_requested: bool
     window_s: float | None
@@ -150,7 +150,7 @@ def list_topics(options: ClusterOptions, request: ListRequest) -> int:
 def _rates(
     client: KafkaClient, topics: Sequence[TopicView], choice: RateChoice
 ) -> tuple[dict[TopicPartition, PartitionRate] | None, int]:
-    """Return the rates of partitions, None if they are not asked for, and the failures."""
+    """Return the rates of partitions, None if not requested, and the number of failures."""
     if not choice.is_wanted:
         return None, 0
     from kctl.options.rates import sampled
@@ -181,6 +181,7 @@ def _list_row(
     sizes: dict[str, int] | None,
     rates: dict[TopicPartition, PartitionRate] | None,
 ) -> dict[str, object]:
+    """Return one topic as a row; `sizes` and `rates` are None unless they were requested."""
     numbers = [partition.partition for partition in topic.partitions]
     return {
         **({} if rates is None else topic_rate_row(topic.name, numbers, rates)),
@@ -217,7 +218,7 @@ def _topic_sizes(client: KafkaClient, topics: Sequence[TopicView]) -> tuple[dict
 def replica_sizes(
     client: KafkaClient, topics: Sequence[str]
 ) -> tuple[dict[tuple[TopicPartition, int], int], int]:
-    """Return bytes by partition and broker, and how many brokers failed (and were told)."""
+    """Return bytes by partition and broker, and the number of failed brokers (reported)."""
     from engine.client.cluster_admin import describe_log_dirs
 
     sizes: dict[tuple[TopicPartition, int], int] = {}
@@ -236,7 +237,7 @@ def replica_sizes(
 
 
 class _Facts(NamedTuple):
-    """What was asked for besides the metadata."""
+    """The facts that were requested in addition to the metadata."""
 
     configs: dict[str, dict[str, str | None]]
     min_isr: dict[str, int]
@@ -256,7 +257,7 @@ def describe_topics(options: ClusterOptions, request: DescribeRequest) -> int:
         or request.at_min_isr
     )
     with connect(options) as client:
-        # Who looks for what is wrong looks everywhere.
+        # A search for problems covers all topics.
         _, topics, errors = select_topics(
             client, request.names, request.match, else_all=is_filtered or request.check
         )
@@ -278,7 +279,7 @@ def describe_topics(options: ClusterOptions, request: DescribeRequest) -> int:
 
 
 def _known_moves(client: KafkaClient, topics: list[TopicView]) -> list[TopicView]:
-    """Return topics that know which replicas reassignments bring."""
+    """Return topics with the replicas that reassignments add and remove."""
     view = client.brokers_view()._replace(topics={topic.name: topic for topic in topics})
     known, _ = with_moves(client, view)
     return list(known.topics.values())
@@ -287,6 +288,7 @@ def _known_moves(client: KafkaClient, topics: list[TopicView]) -> list[TopicView
 def _facts(
     client: KafkaClient, topics: list[TopicView], request: DescribeRequest
 ) -> tuple[_Facts, int]:
+    """Return settings, sizes, offsets and rates of topics, and the number of failures."""
     from engine.client.config_admin import (
         ConfigResourceType,
         ConfigSource,
@@ -322,6 +324,7 @@ def _facts(
 def _offsets(
     client: KafkaClient, topics: Iterable[TopicView]
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int], int]:
+    """Return start offsets, end offsets and the number of failed requests, which are reported."""
     from engine.client.offsets import EARLIEST, LATEST, list_offsets
 
     partitions = [TopicPartition(t.name, p.partition) for t in topics for p in t.partitions]
@@ -362,6 +365,7 @@ def _is_described(partition: PartitionView, request: DescribeRequest, min_isr: i
 
 
 def _partition_row(topic: str, partition: PartitionView, facts: _Facts) -> dict[str, object]:
+    """Return one partition as a row, with size, offsets and rates if they were requested."""
     key = TopicPartition(topic, partition.partition)
     row: dict[str, object] = {
         "topic": topic,
@@ -389,6 +393,7 @@ def _write_topics(
     facts: _Facts,
     request: DescribeRequest,
 ) -> None:
+    """Print topics nested, by name, as one CSV table, or as a heading and a table each."""
     if request.output in _NESTED:
         write_rows(
             TOPIC_COLUMNS, [_topic_row(t, rows[t.name], facts) for t in topics], request.output
@@ -413,6 +418,7 @@ def _write_topics(
 
 
 def _heading(topic: TopicView, facts: _Facts) -> str:
+    """Return the line above a topic's partitions: its counts, id and changed settings."""
     parts = [
         topic.name,
         f"partitions {len(topic.partitions)}",

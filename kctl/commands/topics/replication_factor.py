@@ -1,4 +1,4 @@
-"""What `kctl topics set-rf` does: choose topics, and have their replicas added or removed."""
+"""Implementation of `kctl topics set-rf`: choose topics, add or remove their replicas."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Waiting until brokers tell of a change that the controller has made.
+"""Wait until brokers return metadata of a change that the controller has made.
 
-The controller answers when it has made a change; the other brokers, and with KRaft its own too,
-hear of it a moment later. Without a wait the next command of a script might not find its topic.
+The controller responds when it has made a change; the other brokers, and with KRaft its own too,
+get the metadata a moment later. Without a wait the next command of a script might not find it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _WAIT_MS = 10_000
 
 
 def await_created(client: KafkaClient, names: Iterable[str]) -> None:
-    """Wait until topics are there and can be used."""
+    """Wait until topics exist and can be used."""
     _await(client, names, _is_usable)
 
 
 def await_partitions(client: KafkaClient, counts: Mapping[str, int]) -> None:
-    """Wait until topics have so many partitions."""
+    """Wait until topics have these numbers of partitions."""
     _await(
         client,
         counts,

@@ -1,1 +1,1 @@
-"""`kctl transactions`: its options in `app`, and what it does."""
+"""`kctl transactions`: its options are in `app`, its implementation in the other modules."""

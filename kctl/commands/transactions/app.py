@@ -1,4 +1,4 @@
-"""`kctl transactions`: which are open, and which hold up readers of committed records."""
+"""`kctl transactions`: open transactions, and those that block readers of committed records."""
 
 from __future__ import annotations
 

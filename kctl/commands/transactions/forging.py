@@ -1,4 +1,4 @@
-"""What `kctl transactions forge-hanging` does."""
+"""Implementation of `kctl transactions forge-hanging`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kctl transactions find-hanging` and `abort` do."""
+"""Implementation of `kctl transactions find-hanging` and `abort`."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def find(options: ClusterOptions, topics: list[str], idle_for: str, output: str)
 def _producers(
     client: KafkaClient, topics: list[str]
 ) -> tuple[list[ActiveProducer], list[EngineError]]:
-    """Return the producers of partitions, of all topics if none is named, and what failed."""
+    """Return the producers of partitions, of all topics if none is named, and the failures."""
     names = topics or sorted(client.view(None).topics)
     _, partitions, failures = select_partitions(client, names)
     producers: list[ActiveProducer] = []
@@ -126,6 +126,7 @@ def _producers(
 
 
 def _hanging_row(found: HangingTransaction, now_ms: int) -> OutputRow:
+    """Return one hanging transaction as a row; the transactional id is None if not known."""
     producer = found.producer
     epoch = producer.coordinator_epoch
     return {

@@ -1,4 +1,4 @@
-"""What `kctl transactions list`, `describe` and `producers` show."""
+"""Implementation of `kctl transactions list`, `describe` and `producers`."""
 
 from __future__ import annotations
 
@@ -133,6 +133,7 @@ def show_producers(
 
 
 def _producer_row(key: TopicPartition, producer: ActiveProducer, end_offset: int) -> OutputRow:
+    """Return one producer as a row, with the records that its open transaction blocks."""
     start = producer.transaction_start_offset
     is_open = start != _NONE
     epoch = producer.coordinator_epoch

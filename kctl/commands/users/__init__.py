@@ -1,1 +1,1 @@
-"""`kctl users`: its options in `app`, and what it does."""
+"""`kctl users`: its options are in `app`, its implementation in the other modules."""

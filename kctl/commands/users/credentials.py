@@ -1,4 +1,4 @@
-"""What `kctl users` does: credentials of SCRAM."""
+"""Implementation of `kctl users`: credentials of SCRAM."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def list_users(options: ClusterOptions, users: Sequence[str], output: str) -> in
 
 
 def create_user(options: ClusterOptions, request: PasswordRequest) -> int:
-    """Give a user a password for a mechanism without one; returns the exit code."""
+    """Set a user's password for a mechanism without one; returns the exit code."""
     check_format(request.output)
     _check_user(request.user)
     mechanism = mechanism_of(request.mechanism) or ScramMechanism.SCRAM_SHA_512
@@ -106,7 +106,7 @@ def create_user(options: ClusterOptions, request: PasswordRequest) -> int:
 
 
 def rotate_user(options: ClusterOptions, request: PasswordRequest) -> int:
-    """Give a user another password, for all its mechanisms or one; returns the exit code."""
+    """Change a user's password, for all its mechanisms or one; returns the exit code."""
     check_format(request.output)
     _check_user(request.user)
     mechanism = mechanism_of(request.mechanism)
@@ -235,7 +235,7 @@ def _existing(client: KafkaClient, user: str, mechanism: ScramMechanism | None) 
 
 
 def _credentials(client: KafkaClient, user: str) -> Credentials:
-    """Return the credentials of a user, none of one that is not known; raises ApiError."""
+    """Return the credentials of a user, none for an unknown one; raises ApiError."""
     credentials = describe_credentials(client, [user])[user]
     if isinstance(credentials, EngineError):
         if isinstance(credentials, ApiError) and credentials.code == RESOURCE_NOT_FOUND:
@@ -261,7 +261,7 @@ def _check_iterations(count: int | None) -> None:
 
 
 def _check_password(request: PasswordRequest) -> None:
-    """Raise NoPassword for options that name no one source, or show a made password to nobody."""
+    """Raise NoPassword unless options name one source, or if a generated one were shown nowhere."""
     check_password_options(request.password)
     if request.password.generate and request.password.out is None and request.output == "name":
         raise NoPassword("nobody would see the made password with -o name: add --out FILE")

@@ -1,1 +1,1 @@
-"""`kctl znode`: its options in `app`, and what it does."""
+"""`kctl znode`: its options are in `app`, its implementation in the other modules."""

@@ -1,4 +1,4 @@
-"""What `kctl znode create`, `set` and `delete` do."""
+"""Implementation of `kctl znode create`, `set` and `delete`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class EphemeralRefused(EngineError):
 
 
 class ChangeRequest(NamedTuple):
-    """Which node, what of it, and in which version it must be; no data for `delete`."""
+    """A node, its new data and its required version; no data for `delete`."""
 
     path: str
     text: str | None
@@ -98,7 +98,7 @@ def _show(path: str, stat: Stat, output: str) -> int:
 
 
 def delete_node(store: Store, request: ChangeRequest, *, recursive: bool, yes: bool) -> int:
-    """Say what goes, ask, remove it."""
+    """Show the nodes that would go, confirm, delete them."""
     check_format(request.output)
     if request.path == ROOT:
         raise InvalidZnodePath(ROOT, "the root cannot be deleted")
@@ -124,7 +124,7 @@ def delete_node(store: Store, request: ChangeRequest, *, recursive: bool, yes: b
 
 
 def _cluster_of(editor: ZnodeEditor) -> str:
-    """Return the cluster that a store is of, as far as it says, and where the store is."""
+    """Return the cluster of a store, as far as the store names it, and the store's address."""
     try:
         data, _ = editor.get(CLUSTER_ID)
         return f"cluster {decode_cluster_id(data, CLUSTER_ID)} at {editor.address}"

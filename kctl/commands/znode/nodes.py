@@ -1,4 +1,4 @@
-"""What `kctl znode` does: read nodes, print rows."""
+"""Implementation of `kctl znode`: read nodes, print rows."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ CHANGE_COLUMNS = (
 
 
 class Store(NamedTuple):
-    """Which store is meant: a ZooKeeper, or the embedded cluster of a directory."""
+    """A store: a ZooKeeper, or the embedded cluster of a directory."""
 
     zookeeper: str | None
     data: str | None
@@ -77,7 +77,7 @@ class TwoStores(EngineError):
 
 
 class NoStore(EngineError):
-    """Nothing was named, and no embedded cluster runs."""
+    """No store was named, and no embedded cluster runs."""
 
     exit_code = exits.USAGE
     hint = "`kctl cluster start` starts it; -z HOST:PORT names a ZooKeeper"
@@ -155,7 +155,7 @@ def _data_cells(data: bytes | None) -> dict[str, str | None]:
 
 
 def show_stat(store: Store, path: str, output: str) -> int:
-    """Print what is known of a node but its data."""
+    """Print the stat of a node."""
     check_format(output)
     with _reader(store) as reader:
         stat = reader.stat(path)
@@ -182,7 +182,7 @@ def _tree_rows(nodes: Iterable[TreeNode]) -> Iterable[dict[str, object]]:
 def watch_changes(store: Store, path: str, count: int | None, output: str) -> int:
     """Print a row for each change as it comes."""
     check_format(output)
-    # Rows of a table are aligned when all are known; here each is printed when it comes.
+    # Tables align rows when all are known; here each is printed when it arrives.
     writer = None if output in TABLES else RowWriter(CHANGE_COLUMNS, output)
     with _reader(store) as reader:
         gap = _Gap()
@@ -202,7 +202,7 @@ def watch_changes(store: Store, path: str, count: int | None, output: str) -> in
 
 
 class _Gap:
-    """Tells a person what a watch may not have seen."""
+    """Reports changes that a watch may have missed."""
 
     def __init__(self) -> None:
         self._lost_ms: int | None = None
@@ -213,7 +213,7 @@ class _Gap:
         notify("the connection is lost; waiting for it")
 
     def new_session(self) -> None:
-        """Print that the session was lost too, and what that means."""
+        """Print that the session was lost too, and the consequence."""
         since = "" if self._lost_ms is None else f" since {iso_time(self._lost_ms)}"
         notify(f"its session expired, a new one was taken: what came and went{since} is missed")
 

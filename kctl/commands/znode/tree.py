@@ -29,7 +29,7 @@ def _label(node: TreeNode) -> str:
 
 
 def _note(node: TreeNode) -> str:
-    """Return what a line tells beside the name: whose it is, how much is in it."""
+    """Return the notes after a node's name: its size, and whether it is ephemeral."""
     notes = [f"{node.stat.data_length_bytes} bytes"] if node.stat.data_length_bytes else []
     if node.stat.ephemeral_owner:
         notes.append("ephemeral")
@@ -37,6 +37,7 @@ def _note(node: TreeNode) -> str:
 
 
 def _write_rich(nodes: Iterable[TreeNode], stream: TextIO) -> None:
+    """Write nodes, parents before children, as a tree drawn by rich."""
     from rich.console import Console
     from rich.text import Text
     from rich.tree import Tree
