@@ -173,6 +173,7 @@ def head_of_request(head: bytes) -> tuple[int, int, str, int] | None:
 
 
 def _read_flexible(body: memoryview) -> ProduceRequest:
+    """Decode a request of a flexible version; raise Refused if it has tagged fields."""
     end = len(body)
     first = body[0]
     transactional_id, at = nullable_compact_string(body, 1, end, first) if first else (None, 1)
@@ -188,7 +189,7 @@ def _read_flexible(body: memoryview) -> ProduceRequest:
             at += 5
             if size > 127:
                 size, at = long_varint(body, at, size)
-            # The byte behind the records is the count of tags.
+            # The byte after the records is the count of tags.
             if size:
                 stop = at + size - 1
                 partitions.append((index, body[at:stop]))
