@@ -365,6 +365,7 @@ class BatchView:
         set_crc(buffer, start, self.computed_crc())
 
     def _origin(self, *, is_decompressed: bool) -> Origin:
+        """Return the header fields that the decoding of the records needs."""
         if self.record_count < 0:
             raise CorruptRecord("a record count from 0", self.record_count, position=self._position)
         is_append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME

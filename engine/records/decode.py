@@ -272,6 +272,7 @@ def skim_records(
 
 
 def _skim_record(data: bytes, position: int, origin: Origin) -> tuple[Record, int]:
+    """Decode a record without its contents (empty key and value); return it and its end."""
     _, position = read_varint(data, position)
     time, position = read_varlong(data, position + 1)
     delta, position = read_varint(data, position)
@@ -297,7 +298,7 @@ def _skim_record(data: bytes, position: int, origin: Origin) -> tuple[Record, in
 
 
 def _skim_sized(data: bytes, position: int) -> tuple[int, int]:
-    """Return a size and the position behind as many bytes."""
+    """Return a size and the position after that number of bytes."""
     size, position = read_varint(data, position)
     behind = position + max(size, 0)
     if behind > len(data):
@@ -311,6 +312,7 @@ def _ends_early(origin: Origin, expected: str, got: str, position: int) -> Recor
 
 
 def _read_body(body: bytes, origin: Origin) -> tuple[Record, int]:
+    """Decode a record from the bytes after its length; return it and the position of its end."""
     if not body:
         raise CorruptRecord("the attributes of a record", "the end", position=0)
     time, position = read_varlong(body, 1)

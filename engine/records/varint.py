@@ -47,6 +47,7 @@ def read_varlong(buffer: Buffer, position: int) -> tuple[int, int]:
 
 
 def _read_unsigned(buffer: Buffer, position: int, length_max: int) -> tuple[int, int]:
+    """Read an unsigned varint of at most `length_max` bytes; return it and the next position."""
     value = 0
     size = len(buffer)
     for index in range(length_max):

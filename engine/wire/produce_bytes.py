@@ -173,6 +173,7 @@ def head_of_request(head: bytes) -> tuple[int, int, str, int] | None:
 
 
 def _read_flexible(body: memoryview) -> ProduceRequest:
+    """Decode a request of a flexible version; raise Refused if it has tagged fields."""
     end = len(body)
     first = body[0]
     transactional_id, at = nullable_compact_string(body, 1, end, first) if first else (None, 1)
@@ -188,7 +189,7 @@ def _read_flexible(body: memoryview) -> ProduceRequest:
             at += 5
             if size > 127:
                 size, at = long_varint(body, at, size)
-            # The byte behind the records is the count of tags.
+            # The byte after the records is the count of tags.
             if size:
                 stop = at + size - 1
                 partitions.append((index, body[at:stop]))
@@ -238,6 +239,10 @@ def _read_classic(body: memoryview, version: int) -> ProduceRequest:
 
 
 def _classic_partitions(body: memoryview, at: int, count: int) -> tuple[list[ProducedRecords], int]:
+    """Read `count` partitions of a classic version; return them and the position after them.
+
+    Raises Refused for a negative size other than -1 (null) and for records beyond the body.
+    """
     end = len(body)
     partitions: list[ProducedRecords] = []
     for _ in range(count):
@@ -279,7 +284,7 @@ def encode_produce_response_fast(
 
 @lru_cache(maxsize=PRODUCED_TOPICS_KEPT)
 def around_numbers(version: int, topic: str) -> tuple[bytes, bytes]:
-    """Return what stands before and behind the numbers of a response for one partition."""
+    """Return the bytes before and after the numbers of a response for one partition."""
     whole = _encode_fast(version, [(topic, [ProducedPartition(0, 0)])])
     # No text has bytes of 0xff, which offsets of −1 are made of.
     before, _, behind = whole.partition(_NUMBERS(0, 0, -1, -1, -1))
@@ -297,12 +302,13 @@ def encode_produce_response(
         try:
             return _encode_fast(version, topics)
         except (Refused, struct.error, ValueError, OverflowError):
-            # The table's encoder says what cannot be written, or writes what is rare.
+            # The general encoder writes the rare forms, and names the value that it cannot encode.
             pass
     return _encode(version, topics, node_endpoints or [], throttle_ms)
 
 
 def _encode_fast(version: int, topics: list[AnsweredTopic]) -> bytes:
+    """Encode a response without throttle time and endpoints; raise Refused for rare fields."""
     is_flexible = version >= FIRST_FLEXIBLE
     form = _FORM_OF_VERSION[version]
     pack = _PARTITION_FORMS[form].pack
@@ -338,7 +344,7 @@ def _encode(
     node_endpoints: list[NodeEndpoint],
     throttle_ms: int,
 ) -> bytes:
-    """Encode by the table."""
+    """Encode with the general codec of the message's table."""
     response = messages.ProduceResponse(
         responses=[
             messages.ProduceResponse.TopicProduceResponse(
@@ -366,6 +372,7 @@ def _encode(
 def _partition_message(
     partition: ProducedPartition,
 ) -> messages.ProduceResponse.PartitionProduceResponse:
+    """Return the message of the general codec for one partition of a response."""
     response = messages.ProduceResponse
     row = response.PartitionProduceResponse(
         index=partition.partition,
