@@ -27,7 +27,6 @@ from engine.kafka_errors import (
     INVALID_PRODUCER_ID_MAPPING,
     INVALID_TXN_STATE,
     NONE,
-    NOT_COORDINATOR,
     OUT_OF_ORDER_SEQUENCE_NUMBER,
     PRODUCER_FENCED,
     TRANSACTION_ABORTABLE,
@@ -61,8 +60,9 @@ _GIVES_UP = frozenset(
         UNKNOWN_PRODUCER_ID,
     )
 )
-#: Errors of a coordinator that has changed nothing.
-_UNTOUCHED = frozenset((CONCURRENT_TRANSACTIONS, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR))
+#: Errors of a coordinator that has changed nothing. NOT_COORDINATOR is none of them: one that is
+#: deposed while it writes responds so, and the next one may have the record in its log.
+_UNTOUCHED = frozenset((CONCURRENT_TRANSACTIONS, COORDINATOR_LOAD_IN_PROGRESS))
 #: How often a producer gives up after an attempt without success.
 _GIVE_UP_SHARE = 0.1
 
