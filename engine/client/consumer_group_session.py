@@ -230,7 +230,7 @@ class ConsumerGroupSession:
     def _compare(self) -> None:
         """Have a target that is as good as owned acknowledged, or left while it has no names."""
         if self.states.current is MemberState.RECONCILING and self._resolved() == self._owned:
-            # Nothing to do now: it heartbeats as usual, and the names are asked for again.
+            # Nothing to do now: it sends heartbeats, and requests the names again.
             self.states.enter(MemberState.STABLE)
         elif (
             self.states.current is MemberState.STABLE

@@ -104,7 +104,7 @@ class Fetcher:
         self._options = options or FetchOptions()
         #: In the order in which leaders are asked for them.
         self._positions = dict(starts)
-        #: Of the partitions those that are not asked for now; they keep their positions.
+        #: Of the partitions those that are not fetched at present; they keep their positions.
         self._paused: set[TopicPartition] = set()
         self._troubles: dict[TopicPartition, _Trouble] = {}
         self._under_way: dict[int, _Fetch] = {}

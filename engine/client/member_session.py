@@ -51,7 +51,7 @@ class MemberSettings(NamedTuple):
 class NotAMember(EngineError):
     """Offsets were not committed: the member is not in the group any more, or not yet again."""
 
-    hint = "records that were not committed are read again by whoever has the partition now"
+    hint = "records that were not committed are read again by the member that has the partition now"
 
     def __init__(self, group_id: str) -> None:
         super().__init__(f"group {group_id} has another generation now: nothing was committed")

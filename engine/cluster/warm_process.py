@@ -44,6 +44,6 @@ def start_warm(data: DataDirectory) -> Started:
     try:
         return server.spawn((data.path, str(server.pid)), data.log_path)
     except ForkServerGone:
-        # Whatever ended it: the log says what keeps clusters from starting, if anything does.
+        # The log names what ended it, and what keeps clusters from starting if anything does.
         cool_down()
         return start_program(data, str(os.getpid()))

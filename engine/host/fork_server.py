@@ -94,7 +94,7 @@ def start_fork_server(main: Callable[[Sequence[str]], int]) -> ForkServer:
     pid = os.fork()
     if not pid:
         ours.close()
-        # Whoever waits for the process that started this one would wait for the server, too.
+        # A process that waits for the one that started this one would wait for the server, too.
         leave_ready()
         _serve_and_exit(of_server, main)
     of_server.close()

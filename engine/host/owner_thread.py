@@ -76,7 +76,7 @@ class OwnerThread:
         self._thread.join()
 
     def _hurry(self) -> None:
-        """End what the thread waits for now. Under the lock, so that nothing else is ended."""
+        """End the wait of the thread. Under the lock, so that nothing else is ended."""
         if self._is_asleep:
             self._is_asleep = False
             self._condition.notify()

@@ -12,7 +12,7 @@ InitProducerId ──> JoinGroup, SyncGroup ──> OffsetFetch (stable) ──>
    another partition or two, and commits the offset behind them, as its member and generation.
 3. One that is out of its generation aborts, and joins again: another may copy the same by now.
 4. One that stands still in a transaction may be out as it goes on, and its place taken: either its
-   offsets are refused, or whoever comes after it waits for the end of its transaction.
+   offsets are refused, or the copier after it waits for the end of its transaction.
 5. An instance that crashes may be silent, or be a member of its group still as its next one begins.
 
 Source: KIP-447; `Producer.sendOffsetsToTransaction` of 3.9.1.

@@ -178,7 +178,7 @@ class TransactionLinks:
         numbers: range,
         delay_ms: int,
     ) -> None:
-        """Let a batch reach its leader after a while, whatever becomes of the transaction."""
+        """Let a batch reach its leader after a while, however the transaction ends."""
         message = self._batch(ids, transaction, partition, numbers)
 
         async def arrive() -> None:

@@ -87,7 +87,7 @@ _CHANGING: Final = (
     "disable",
     "unregister",
 )
-#: Tools that change a cluster whatever their options are.
+#: Tools that change a cluster with any options.
 _CHANGING_TOOLS: Final = (
     "console-producer",
     "delete-records",

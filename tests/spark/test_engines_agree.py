@@ -79,7 +79,7 @@ def _rows(result: Any) -> tuple[list[str], list[str]]:
 def _in_turns() -> list[tuple[str, str]]:
     """Return each query with the case whose turn it is; with both in the slow tier.
 
-    A query costs Spark seconds whatever it reads.
+    A query costs Spark seconds even where it reads little.
     """
     cases = ("plain", "txn")
     queries = [*QUERIES, *(report.query for report in REPORTS)]

@@ -437,7 +437,7 @@ class _Loader:
         if len(self._segments):
             active = self._segments.active
             end, good_bytes = find_end(active.file, active.index)
-            # The next append has to come right after a batch, whatever the checkpoints have.
+            # The next append has to come right after a batch, also where the checkpoints differ.
             # Differs: Kafka trusts the clean shutdown marker.
             if good_bytes < active.size_bytes:
                 self._recover(active, _Pass.BAD_INDEX)
