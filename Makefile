@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-out
 
-.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-handshakes sweep-damage outsiders compat-streams compat-mixed planner-clusters spark-cluster compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-cluster-random compare-tools compare-tools-random perf perf-broker compat completions reference stubs docs man release clean
+.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-transactions soak-groups soak-handshakes sweep-damage outsiders compat-streams compat-mixed planner-clusters spark-cluster compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-cluster-random compare-tools compare-tools-random perf perf-broker compat completions reference stubs docs man release clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -91,6 +91,15 @@ soak-idle: $(VENV)/.dev-ready
 	for kind in "" --processes; do \
 		$(BIN)/python -m tests.soak.idle_cluster --minutes $(MINUTES) $$kind || exit 1; \
 	done
+
+# Workers that copy in transactions while they, brokers, the controller and the store are killed:
+# make soak-transactions MINUTES=10 SEED=7
+soak-transactions: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.soak.copy_exactly_once --minutes $(MINUTES) --seed $(SEED)
+
+# Groups of several clients whose members and coordinators are killed: make soak-groups MINUTES=30 SEED=7
+soak-groups: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.soak.kill_members --minutes $(MINUTES) --seed $(SEED)
 
 # A thousand connections that stay in their handshakes: make soak-handshakes MINUTES=10 SEED=7
 soak-handshakes: $(VENV)/.dev-ready

@@ -142,7 +142,8 @@ class CopyingInstance:
         try:
             self._producer.begin()
             for part in parts:
-                self._add(part)
+                for record in self.outgoing(part):
+                    self._producer.add(record)
             offsets = {part.partition: part.next_offset for part in parts}
             self._producer.send_offsets(self._membership(), offsets)
             self._end(self._producer.commit)
@@ -159,13 +160,12 @@ class CopyingInstance:
         session = self._consumer.session
         return GroupMembership(self._names.group_id, session.generation_id, session.member_id)
 
-    def _add(self, part: Part) -> None:
+    def outgoing(self, part: Part) -> Iterator[OutgoingRecord]:
+        """Yield the records to produce for some consumed ones."""
         number = part.partition.partition
         for key, value in zip(part.run.keys, part.run.values, strict=True):
             copy = transformed(value or b"")
-            self._producer.add(
-                OutgoingRecord(self._names.output_topic, key, copy, self._headers, None, number)
-            )
+            yield OutgoingRecord(self._names.output_topic, key, copy, self._headers, None, number)
 
     def _go_back(self, error: ProducerFenced | TransactionFailed) -> None:
         """Abort, and begin again at what is committed."""
