@@ -162,6 +162,13 @@ class AsyncProducer:
         return await asyncio.wrap_future(self._send_held(record, size_bytes))
 
     def _send_held(self, record: OutgoingRecord, size_bytes: int) -> Future[StoredRecord]:
+        """Hand a record to the producer's thread; return the future of its place in the log.
+
+        The caller has reserved `size_bytes` in the buffer; they are released when the future is
+        done.
+
+        Raises ProducerClosed if the thread no longer accepts work.
+        """
         result: Future[StoredRecord] = Future()
         # Results are the producer's to give: nobody cancels a record that is under way.
         result.set_running_or_notify_cancel()
@@ -263,6 +270,7 @@ class AsyncProducer:
     # On the thread
 
     def _add(self, record: OutgoingRecord, result: Future[StoredRecord]) -> None:
+        """Add a record to its batch, on the producer's thread; an error goes to `result`."""
         place, self._next_place = self._next_place, self._next_place + 1
         self._results[place] = result
         try:
@@ -310,6 +318,10 @@ class AsyncProducer:
             result.set_exception(error)
 
     def _settle(self, results: Sequence[BatchResult]) -> None:
+        """Complete the futures of the records in finished batches.
+
+        A record has offset -1 where the broker returned none (acks=0, or a duplicate).
+        """
         for done in results:
             partition = done.batch.partition
             for index, place in enumerate(done.batch.places):

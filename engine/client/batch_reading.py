@@ -57,9 +57,14 @@ def stored_batches(
 def _fetched(
     client: KafkaClient, partition: TopicPartition, position: int
 ) -> messages.FetchResponse.PartitionData:
+    """Fetch once from offset `position` at the leader, up to the last stable offset.
+
+    Raises the partition's error, such as OFFSET_OUT_OF_RANGE, or the leader's.
+    """
     request = messages.FetchRequest
 
     def make_call(_partitions: list[TopicPartition], _view: ClusterView) -> Call:
+        """Build the Fetch of the one partition."""
         row = request.FetchPartition(
             partition=partition.partition,
             fetch_offset=position,

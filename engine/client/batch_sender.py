@@ -227,6 +227,11 @@ class ProduceSender:
     # -- sending
 
     def _send_waiting(self) -> None:
+        """Send the first batches of all partitions that may send, one request per leader.
+
+        Repeats until nothing can be sent or the metadata is no longer valid. A partition without a
+        leader gets an error that is retried or fails it.
+        """
         ready = [p for p, queue in self._queues.items() if queue.waiting and self._may_send(queue)]
         while ready:
             view = self._current_view()
@@ -325,6 +330,10 @@ class ProduceSender:
     def _submit(
         self, leader: int, batches: dict[TopicPartition, OutgoingBatch], view: ClusterView
     ) -> None:
+        """Send one Produce request to a leader, and record its batches as in flight.
+
+        With acks=0 no response comes: the bytes count as unanswered until `_await_unanswered`.
+        """
         client, options = self._client, self._options
         timeout_ms = min(client.settings.request_timeout_ms, client.timeout_ms)
         call = produce_call(
@@ -369,6 +378,10 @@ class ProduceSender:
                 self._take(batches, result)
 
     def _take(self, batches: dict[TopicPartition, OutgoingBatch], result: CallResult) -> None:
+        """Apply a response, or its error, to each batch of the request.
+
+        The base offset is -1 with acks=0. A batch that the response lacks has failed.
+        """
         stored = read_stored(result.message) if isinstance(result, Response) else None
         for partition, batch in batches.items():
             queue = self._queues[partition]
@@ -392,6 +405,11 @@ class ProduceSender:
         self._finish(BatchResult(batch, base_offset))
 
     def _take_error(self, queue: _Queue, batch: OutgoingBatch, error: EngineError) -> None:
+        """Decide after a failed attempt: fail the batch, split it, wait, or send it again.
+
+        OUT_OF_ORDER_SEQUENCE_NUMBER is no failure while an earlier batch of the partition is in
+        flight: this one goes back to its queue.
+        """
         code = error.code if isinstance(error, ApiError) else None
         if _is_stored_perhaps(error):
             batch.is_doubtful = True
@@ -406,6 +424,10 @@ class ProduceSender:
             self._fail_or_repeat(batch.partition, error, batch)
 
     def _take_too_large(self, queue: _Queue, batch: OutgoingBatch, error: EngineError) -> None:
+        """Split a batch that is too large; fail it if it has only one record.
+
+        Half of its size becomes the limit of its topic, also for later batches.
+        """
         queue.is_proven = False
         if batch.record_count > 1:
             limit_bytes = batch.size_bytes // 2

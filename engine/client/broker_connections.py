@@ -215,6 +215,10 @@ class Links:
         return link
 
     def _take_event(self, event: StreamEvent) -> None:
+        """Apply one event of a stream (opened, bytes received, closed) to its link.
+
+        After an error the connection is closed, and all its calls fail with that error.
+        """
         link = next((k for k in self._links.values() if k.stream is event.stream), None)
         if link is None:
             return
@@ -292,6 +296,7 @@ class Links:
             link.stream.send(output)
 
     def _closed_error(self, link: _Link, reason: str) -> EngineError:
+        """Return Unreachable if the link never opened, else ConnectionLost, perhaps with a hint."""
         host, port = link.address
         if link.connection.state == "connecting":
             return Unreachable(host, port, reason)

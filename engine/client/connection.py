@@ -274,6 +274,11 @@ class BrokerConnection:
         return responses
 
     def _next_frame(self) -> bytes | None:
+        """Remove and return the first complete frame, without its length; None if incomplete.
+
+        Raises TlsExpected if the bytes start like a TLS record, NotKafka if the length is not one
+        of a response.
+        """
         if len(self._received) < _LENGTH.size:
             return None
         (length,) = _LENGTH.unpack_from(self._received)
@@ -326,6 +331,10 @@ class BrokerConnection:
         self.send("ApiVersions", request, version=version, token=None)
 
     def _take_versions(self, sent: Sent, message: messages.ApiVersionsResponse) -> None:
+        """Keep the broker's version ranges, then authenticate or become READY.
+
+        UNSUPPORTED_VERSION repeats ApiVersions with the highest version that the broker offers.
+        """
         ranges = {
             row.api_key: VersionRange(row.min_version, row.max_version) for row in message.api_keys
         }
@@ -362,6 +371,11 @@ class BrokerConnection:
         self._send_token(self._sasl.first())
 
     def _take_challenge(self, message: messages.SaslAuthenticateResponse, version: int) -> None:
+        """Continue the SASL conversation; it ends with READY and the session's lifetime.
+
+        Raises AuthenticationFailed on an error code, TokenExpired if a delegation token
+        authenticated but has no time left.
+        """
         assert self._sasl is not None
         if message.error_code != NONE:
             reason = message.error_message or kafka_error(message.error_code).meaning

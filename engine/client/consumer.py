@@ -226,6 +226,10 @@ class Consumer:
         return tuple(sorted(name for name in names if pattern.fullmatch(name)))
 
     def _subscribe_to(self, names: tuple[str, ...] | SubscriptionPattern) -> None:
+        """Subscribe the group's member; a consumer with assigned partitions joins the group first.
+
+        Offsets of assigned partitions are committed before the consumer gives them up.
+        """
         self._topics = () if isinstance(names, SubscriptionPattern) else names
         if self._group is not None:
             self._group.session.subscribe(names)
@@ -432,6 +436,10 @@ class Consumer:
         return self._current_fetcher()
 
     def _starts(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return each partition's committed offset, or where it has none, that of the reset policy.
+
+        Raises the error of the first partition whose offset cannot be found.
+        """
         starts: dict[TopicPartition, int] = {}
         if self._settings.member is not None and partitions:
             committed = committed_offsets(self._client, self._settings.member.group_id, partitions)

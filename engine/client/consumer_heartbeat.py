@@ -127,6 +127,11 @@ class Heartbeats:
         self._heard = None
 
     def _ask(self, member_id: str, member_epoch: int, fields: dict[str, Any]) -> Message:
+        """Send one ConsumerGroupHeartbeat to the coordinator.
+
+        Raises NoConsumerProtocol if the coordinator lacks the API, or lacks version 1, which
+        patterns need.
+        """
         needs_patterns = fields.get("subscribed_topic_regex") is not None
         request = message_class(f"{_API}Request", _RELEASE)(
             group_id=self._group_id, member_id=member_id, member_epoch=member_epoch, **fields

@@ -116,6 +116,10 @@ class _Gathering:
     # -- asking
 
     def _questions(self) -> Iterator[tuple[_Question, tuple[Address, Call]]]:
+        """Yield the calls to all brokers at once: directories, throttles, log ends, moves, topics.
+
+        Moves are asked of the controller alone, topic configs of the first broker that answered.
+        """
         view = self._view
         ends = _requested_replicas(view)
         for broker_id, broker in sorted(view.brokers.items()):

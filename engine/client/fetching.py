@@ -208,6 +208,10 @@ class Fetcher:
         return self._view
 
     def _ask(self, leader: int, led: list[TopicPartition], view: ClusterView) -> None:
+        """Send one Fetch for all of a leader's partitions; nothing waits for the response here.
+
+        Up to version 12 topics go by name; those without an id cannot go by a later version.
+        """
         positions = {p: self._positions[p] for p in led}
         topics = {p.topic: view.topics[p.topic] for p in led}
         have_ids = all(topic.has_id for topic in topics.values())
@@ -224,6 +228,7 @@ class Fetcher:
         self._under_way[leader] = fetch
 
     def _message(self, fetch: _Fetch, view: ClusterView, *, by_name: bool) -> messages.FetchRequest:
+        """Build a full fetch without a session, partitions in the order of their positions."""
         request = messages.FetchRequest
         options = self._options
         topics = []
@@ -255,6 +260,10 @@ class Fetcher:
     # -- taking
 
     def _take(self, fetch: _Fetch, result: CallResult) -> list[ConsumedRecords]:
+        """Return the records of a Fetch response, or apply its error to all its partitions.
+
+        Partitions that were paused, stopped or sought since the request are left out.
+        """
         if isinstance(result, EngineError):
             return self._fail_all(fetch, result)
         response: messages.FetchResponse = result.message
@@ -276,6 +285,11 @@ class Fetcher:
     def _take_partition(
         self, partition: TopicPartition, row: messages.FetchResponse.PartitionData
     ) -> list[ConsumedRecords]:
+        """Move the position behind a partition's records, and return them with the end offset.
+
+        The end offset is the LSO for read_committed, else the high watermark. Damaged bytes stop
+        the partition after the records before them.
+        """
         if row.error_code != NONE:
             return self._fail(partition, api_error(row.error_code))
         self._troubles.pop(partition, None)

@@ -111,6 +111,7 @@ class LoopConnection:
         self._lost(self._wire, reason)
 
     def _connect(self) -> None:
+        """Open a new connection and start its handshake; calls wait until it is READY."""
         self._has_responded = False
         self._again_ms = None
         wire = self._wire = self._network.connect(
@@ -154,6 +155,10 @@ class LoopConnection:
             promise.fail(refusal)
 
     def _take(self, wire: ports.Connection, frame: memoryview) -> None:
+        """Handle one frame: complete the promise of a call, or continue the handshake.
+
+        Wrong bytes close the connection and fail all its calls.
+        """
         connection = self._connection
         if connection is None or wire is not self._wire:
             # What came before a connection was closed may arrive behind that.

@@ -113,6 +113,7 @@ class _Asking:
         }
 
     def _ends(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the log end offsets of those partitions that are in this view and can be read."""
         asked = set(self._partitions()) & set(partitions)
         calls = {
             leader: (self._addresses[leader], offsets_call(dict.fromkeys(led, LATEST)))
