@@ -71,6 +71,11 @@ class GroupFold:
                 self._take_record(record.offset, pair, producer_id)
 
     def _take_record(self, log_offset: int, record: GroupRecord, producer_id: int | None) -> None:
+        """Apply one record of `__consumer_offsets`: an offset or a group's metadata.
+
+        Offsets of a transaction wait for its marker. Those after the start of the leader's epoch
+        are collected as alternatives, since each of them may be in effect.
+        """
         decoded = decode_group_record(record)
         if is_offset(decoded):
             key = decoded.key.group, TopicPartition(decoded.key.topic, decoded.key.partition)

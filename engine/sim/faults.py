@@ -178,6 +178,10 @@ class Injector:
         return self._nodes[ids[fault.other % len(ids)] if found is None else found]
 
     def _by_role(self, fault: Fault) -> int | None:
+        """Return the leader, or an in-sync follower, of a partition that the fault selects.
+
+        Returns None if no partition has a leader, or the leader is alone in sync.
+        """
         states = [
             history.state
             for _, history in sorted(self._invariants.histories.items())
@@ -198,6 +202,10 @@ class Injector:
     # Processes
 
     def _end_process(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Stop, kill or restart a broker's process, or cut its power, until the fault is over.
+
+        A power cut is skipped if acknowledged records could be lost with it.
+        """
         process = node.process
         if fault.kind is FaultKind.POWER_CUT and not self._may_lose_power(node):
             self._trace.add("", "spared: nobody else in sync has kept all, or its disk is broken")
@@ -253,6 +261,7 @@ class Injector:
         return not is_hollow and self._invariants.losses.may_lose_writes(process.broker_ids)
 
     def _pause(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Pause the machines of a process until the fault is over, unless they restart before."""
         paused = node.process.pause()
         if not paused:
             return
@@ -281,6 +290,7 @@ class Injector:
     # Wires
 
     def _cut(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Block links between a broker and others or the store, in one direction or both."""
         others = [other.name for other in self._nodes.values() if other is not node]
         if fault.kind is FaultKind.CUT:
             others = [self._peer(fault, node).name]
@@ -320,6 +330,7 @@ class Injector:
             self._disturb_lookups(fault, node)
 
     def _slow_down(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Add latency to both directions between a broker and another one."""
         peer = self._peer(fault, node).name
         pairs = ((node.name, peer), (peer, node.name))
         for source, target in pairs:
@@ -351,6 +362,7 @@ class Injector:
     # The store
 
     def _disturb_store(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Perform a fault of the store or of a session: restart, set back, expiry, lost watch."""
         client, machine = node.client, node.machine
         if fault.kind is FaultKind.STORE_RESTART:
             if self._server.machine.is_running:
@@ -421,6 +433,7 @@ class Injector:
     # Disks
 
     def _disturb_disk(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Perform a fault of a disk: failing sync or read, stop between changes, bit rot, full."""
         if fault.kind is FaultKind.SYNC_ERROR:
             node.disk.fail_sync(cuts_power=bool(fault.other % 2))
         elif fault.kind is FaultKind.READ_ERROR:

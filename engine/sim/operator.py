@@ -164,6 +164,7 @@ class Operator:
         replicas: list[int] | None,
         done: Callable[[Message], None] | None = None,
     ) -> None:
+        """Request a reassignment to `replicas`; None cancels the one in progress."""
         what = "its replicas of before" if replicas is None else replicas
         self._trace.add("operator", f"{partition} is to have {what}")
         request = messages.AlterPartitionReassignmentsRequest
@@ -217,6 +218,7 @@ class Operator:
         self._ask("CreateTopics", request(topics=[row], timeout_ms=_TIMEOUT_MS))
 
     def _delete_one(self, draw: Random) -> None:
+        """Delete one of the topics named `x…` that are not being deleted yet."""
         names = sorted(
             name
             for name in self._topics.by_name
@@ -261,6 +263,7 @@ class Operator:
         self._ask_to_grow(name, count, lambda _: self._links.after(_AGAIN_MS, again))
 
     def _configure_one(self, draw: Random) -> None:
+        """Set one random topic config by IncrementalAlterConfigs."""
         names = self._names()
         if not names:
             return
@@ -294,6 +297,7 @@ class Operator:
         message = request(topics=[topic], timeout_ms=_TIMEOUT_MS)
 
         def ask() -> None:
+            """Send DeleteRecords to the leader, if there is one, and trace the outcome."""
             leader = links.leaders.get(partition)
             if leader is None:
                 return

@@ -128,6 +128,8 @@ class SimulatedZnodeClient:
             machine.enter(life, lambda: self._closed(connection))
 
         def at_server() -> None:
+            """Attach the session at the server; respond with its id, None if it has expired."""
+
             def run() -> None:
                 try:
                     given = server.run(
@@ -144,6 +146,10 @@ class SimulatedZnodeClient:
         connection.to_server.send(at_server)
 
     def _attached(self, connection: StoreConnection, session_id: int | None) -> None:
+        """Use the new connection: start pings, and restore watches if the session existed.
+
+        None as id means that the session has expired.
+        """
         if connection is not self._attaching or self._connection is not None:
             return
         self._cancel()
@@ -212,6 +218,7 @@ class SimulatedZnodeClient:
         self.on_session(SessionEvent.SUSPENDED)
 
     def _expired(self) -> None:
+        """End the session: fail its requests with SessionExpired, drop watches, notify."""
         self._has_session = False
         self._drop_connection()
         self._cancel()
@@ -252,6 +259,7 @@ class SimulatedZnodeClient:
     # -- requests ------------------------------------------------------------------------------
 
     def _ask(self, work: Callable[[ZnodeStore], Any]) -> Promise[Any]:
+        """Run `work` at the store in this session; unsent until a connection is attached."""
         promise: Promise[Any] = Promise()
         if not self._has_session:
             return Promise.failed(SessionExpired(self._session_id))
@@ -268,6 +276,10 @@ class SimulatedZnodeClient:
         return promise
 
     def _send(self, work: Callable[[ZnodeStore], Any], promise: Promise[Any]) -> None:
+        """Send a request over the current connection; its response completes the promise.
+
+        The server ignores it if the session has moved to another connection by then.
+        """
         connection = self._connection
         assert connection is not None
         self._number += 1
@@ -282,6 +294,7 @@ class SimulatedZnodeClient:
             )
 
         def run() -> None:
+            """Run the request at the server and respond, unless the session has moved."""
             # A request over a connection that its session has left is not done.
             if session_id in server.store.session_ids() and not server.is_current(
                 session_id, connection
@@ -297,6 +310,7 @@ class SimulatedZnodeClient:
         connection.to_server.send(lambda: server.machine.enter(server_life, run))
 
     def _settle(self, number: int, value: Any, error: EngineError | None) -> None:
+        """Complete the promise of a request, unless the connection was lost before."""
         promise = self._pending.pop(number, None)
         if promise is None:
             return
@@ -367,6 +381,11 @@ class SimulatedZnodeClient:
     async def _arm(
         self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]
     ) -> int | None:
+        """Register a watch at the server; return the zxid of the state that it watches from.
+
+        Events over a connection that the session has left are lost, as the injected fault
+        `loses_watch_of` provokes.
+        """
         session_id, server, machine = self._session_id, self._server, self._machine
         life = self._timers.life
 
