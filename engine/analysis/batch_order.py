@@ -148,6 +148,10 @@ class BatchOrder:
         return True
 
     def _go_on(self, position: int, batch: RecordBatch, base_offset: int) -> None:
+        """Accept a batch: the next one is expected to begin behind it.
+
+        A delete horizon, or fewer records than offsets, shows that the log is compacted.
+        """
         if self._first_offset is None:
             self._first_offset = base_offset
             self._is_first_after_damage = self._after_damage

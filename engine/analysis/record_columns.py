@@ -137,6 +137,7 @@ class RecordColumns:
         return len(records)
 
     def _constant(self, name: str, position: int, batch: RecordBatch, records: list[Record]) -> Any:
+        """Return the value of a column that is the same for all records of a batch."""
         if name == "topic":
             return self._split.topic
         if name == "partition":
@@ -160,6 +161,7 @@ class RecordColumns:
             yield self._take_lists()
 
     def _take_lists(self) -> pa.RecordBatch:
+        """Turn the collected lists into one Arrow batch, and empty them."""
         import pyarrow as pa
 
         types = {"key": pa.binary(), "value": pa.binary(), "timestampMs": pa.int64()}

@@ -155,6 +155,7 @@ def plan_reading(
 def _cut_partition(
     files: Files, log_dir: LogDir, partition: PartitionFolder, split_bytes: int
 ) -> Iterable[Split]:
+    """Yield the splits of one partition, segment by segment in the order of offsets."""
     assert partition.directory is not None
     place = partition.directory.topic_partition
     segments = partition.files.segments
@@ -230,6 +231,10 @@ def _epochs(files: Files, partition: PartitionFolder) -> tuple[tuple[int, int], 
 def _cut_positions(
     files: Files, partition: PartitionFolder, segment: SegmentFiles, split_bytes: int
 ) -> list[int]:
+    """Return positions in a segment to split it at: batch starts, `split_bytes` apart or more.
+
+    Empty for a small segment, or one without a readable offset index.
+    """
     if segment.log_bytes <= split_bytes or FileKind.INDEX not in segment.sizes:
         return []
     path = partition.files.segment_path(segment, FileKind.INDEX)
