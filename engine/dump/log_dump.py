@@ -157,6 +157,10 @@ class LogDump:
     def _tail(
         self, shallow: ShallowBatch, position: int, batch: memoryview, crc: int
     ) -> memoryview:
+        """Print the end of the batch line, with its CRC and whether that is valid.
+
+        Returns the batch, which may have been read again.
+        """
         if shallow.size_bytes < HEADER_BYTES:
             # Reading its header on into the bytes behind it may have moved the window.
             batch = self._window.at(position, shallow.size_bytes)
