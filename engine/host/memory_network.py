@@ -312,6 +312,7 @@ class MemoryListener:
         return self._backlog.popleft() if self._backlog else None
 
     def _let_in(self, arrival: Arrival[MemoryConnection]) -> None:
+        """Open a connection that the gate admitted; it leaves the gate when it ends."""
         connection = arrival.socket
         if connection.is_closed:
             self.options.gate.leave(arrival.address)

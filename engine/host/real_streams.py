@@ -108,6 +108,10 @@ class RealStream:
         self._try_next("no address")
 
     def _try_next(self, reason: str) -> None:
+        """Connect to the next address of the host; report the close if none is left.
+
+        `reason` is why the address before failed.
+        """
         self._drop_socket()
         while self._addresses:
             family, kind, protocol, _, address = self._addresses.popleft()
@@ -194,6 +198,7 @@ class RealStream:
         self._owner.report_closed(self, failure.reason, failure.hint)
 
     def _receive(self) -> None:
+        """Report all bytes that have arrived; end the stream if the peer has closed it."""
         while self._socket is not None:
             data = self._unless_tls_waits(self._socket.recv, RECEIVE_BYTES)
             if data is None:
