@@ -346,6 +346,7 @@ class Execution:
             self._cluster.pause(self._poll_ms)
 
     def _now(self, now: ClusterNow) -> ExecutionStatus:
+        """Return the phase and the copied bytes of each change, by one reading of the cluster."""
         changes = []
         for change in self._changes:
             key = change.name
@@ -460,6 +461,10 @@ class Execution:
             self._unanswered_since_ms = None
 
     def _begin(self, changes: Sequence[PartitionChange]) -> None:
+        """Submit changes to the controller, in the journal first; keep those that it refused.
+
+        Directories are requested before: a change whose directory was refused is not submitted.
+        """
         if not changes:
             return
         keys = [change.name for change in changes]
@@ -509,6 +514,10 @@ class Execution:
     # 3. to 5. The end
 
     def _elect(self, on_poll: Callable[[ExecutionStatus], None]) -> None:
+        """Elect the preferred leaders of finished changes that are to have another leader.
+
+        A failure is kept for the result; the moves are done nevertheless.
+        """
         seen = self._now(self._read())
         keys = [
             look.change.name
@@ -541,6 +550,7 @@ class Execution:
         left: Mapping[ThrottleSetting, EngineError],
         still_moving: Sequence[TopicPartition] = (),
     ) -> ExecutionEnd:
+        """Return the result; `left` are throttles that could not be restored."""
         for key in self._refused:
             self._ended.pop(key, None)
         return ExecutionEnd(

@@ -156,6 +156,7 @@ def waiting_changes(
 
 
 def _target_faults(change: PartitionChange, ground: PlanGround) -> Iterator[PlanFault]:
+    """Yield the brokers and directories that cannot receive replicas of a change."""
     alive = ground.view.brokers
     for copy in _coming(change, ground):
         subject, broker_id = str(change.name), copy.broker_id
@@ -173,6 +174,7 @@ def _target_faults(change: PartitionChange, ground: PlanGround) -> Iterator[Plan
 
 
 def _directory_faults(subject: str, copy: _Copy, dirs: Sequence[LogDirView]) -> Iterator[PlanFault]:
+    """Yield why a directory cannot receive a replica: unknown, offline, or all are offline."""
     broker_id = copy.broker_id
     online = [log_dir.path for log_dir in dirs if log_dir.error is None]
     if copy.path is None:
@@ -231,6 +233,10 @@ def _path(name: str | None) -> str | None:
 def _rooms(
     changes: Sequence[PartitionChange], batches: Sequence[Sequence[int]], ground: PlanGround
 ) -> Iterator[DiskRoom]:
+    """Yield the free space that each disk needs while the batches are executed.
+
+    Replicas without a named directory may go to any: the broker's disks count together.
+    """
     coming = [[c for n in batch for c in _coming(changes[n], ground)] for batch in batches]
     leaving = [[c for n in batch for c in _leaving(changes[n], ground)] for batch in batches]
     for broker_id in sorted({copy.broker_id for batch in coming for copy in batch}):
@@ -289,6 +295,10 @@ def _room(
     coming: Sequence[Sequence[_Copy]],
     leaving: Sequence[Sequence[_Copy]],
 ) -> DiskRoom:
+    """Return how many bytes a disk lacks, at worst and at the end of a batch.
+
+    During a batch the new copies and the old ones are there together.
+    """
     free = free_bytes
     short = lasting = 0
     for come, leave in zip(coming, leaving, strict=True):

@@ -179,6 +179,10 @@ class Rehearsal:
         on_step: Callable[[SeenStep], None],
         notify: Callable[[str], None],
     ) -> RehearsalEnd:
+        """Fill the copy with data, execute the plan on it and count what clients noticed.
+
+        A broker may be killed on the way. Records that were acknowledged and are gone are counted.
+        """
         copied = tuple(self._copy.change(change) for change in changes)
         notify(f"making {len(self._copy.topics)} topics as they are")
         self._make_topics(client)
@@ -304,6 +308,7 @@ class Rehearsal:
         originals: Mapping[TopicPartition, PartitionChange],
         on_step: Callable[[SeenStep], None],
     ) -> None:
+        """Report changes of a partition's phase, ISR or leader, with the ids of the original."""
         for change_now in now.changes:
             key = change_now.change.name
             isr = tuple(self._copy.original(id_) for id_ in change_now.isr)
