@@ -91,6 +91,10 @@ class CertificateGate:
         connection.on_frame = self._take
 
     def _take(self, frame: memoryview) -> None:
+        """Authenticate the client by its certificate, then serve this frame and all later ones.
+
+        Closes the connection if the certificate's name cannot be mapped to a principal.
+        """
         if not self._is_known:
             try:
                 principal = self._principal_of(self._connection.peer_certificate())
@@ -146,6 +150,7 @@ class AuthenticationGate:
             self._client.take(frame)
 
     def _follow(self, step: AuthenticationStep) -> None:
+        """Send an authentication step's response, or fail; serve frames once it is complete."""
         if step.end_reason is not None:
             self._fail(step)
             return

@@ -470,6 +470,7 @@ class LocalLog:
         return segment
 
     def _start_segment(self, base_offset: int, now_ms: int) -> Segment:
+        """Create the segment that is active from now on, with a jitter of its roll time."""
         segment = create_segment(
             self._files, self.directory, base_offset, self.config, now_ms=now_ms
         )

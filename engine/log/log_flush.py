@@ -115,6 +115,7 @@ class LogFlush:
                 faults.append(fault)
 
         def done(failure: StorageError | None) -> None:
+            """Advance the recovery point after the syncs; a failure takes the directory offline."""
             for segment, _ in segments:
                 segment.give_back()
             flushed_offset = self._under_way.pop(number)

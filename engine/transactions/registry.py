@@ -173,6 +173,7 @@ class TransactionRegistry:
         return None
 
     async def _load(self, partition: int, leader_epoch: int) -> None:
+        """Load a partition's transactions and complete those that were decided, unless resigned."""
         # 1
         loaded = await self._read(partition, leader_epoch)
         # 2
@@ -206,6 +207,7 @@ class TransactionRegistry:
 
 
 def _take(loaded: dict[str, Transaction], entry: tuple[int, TransactionRecord]) -> None:
+    """Apply one record of the log; a tombstone removes its transactional id."""
     log_offset, record = entry
     try:
         transactional_id, transaction = decode_transaction_record(record)

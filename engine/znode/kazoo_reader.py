@@ -189,6 +189,7 @@ class ZnodeReader:
         yield from self._below(TreeNode(path, 0, self.stat(path)), depth_max)
 
     def _below(self, node: TreeNode, depth_max: int | None) -> Iterator[TreeNode]:
+        """Yield a node and all below it, depth first; those deleted meanwhile are left out."""
         yield node
         if not node.stat.child_count or node.depth == depth_max:
             return

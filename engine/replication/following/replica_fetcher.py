@@ -194,6 +194,7 @@ class ReplicaFetcher:
         promise: Promise[messages.ListOffsetsResponse],
         requested: Mapping[TopicPartition, int],
     ) -> None:
+        """Keep the leader's end offsets, and request its log starts next."""
         if promise.error is not None:
             self._lost(requested, promise.error)
             return
@@ -229,6 +230,7 @@ class ReplicaFetcher:
         promise: Promise[messages.OffsetForLeaderEpochResponse],
         requested: Mapping[TopicPartition, EpochQuestion],
     ) -> None:
+        """Truncate by the leader's epoch ends, and start the next fetch cycle."""
         if promise.error is not None:
             self._lost(requested, promise.error)
             return
