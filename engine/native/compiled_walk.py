@@ -60,6 +60,7 @@ def compiled_walk(address: int) -> RecordWalk:
     byte_in, by_reference = ctypes.c_char.from_buffer, ctypes.byref
 
     def walk(data: Buffer, position: int, count: int) -> Walked:
+        """Call the compiled code; small or read-only buffers are copied for it."""
         size = len(data) - position
         block: object
         if size < COPIED_FOR_A_CALL_BYTES_MAX:
