@@ -72,6 +72,10 @@ class Exporter:
         return self._families
 
     def _scraped(self, began_ms: int) -> Iterator[MetricFamily]:
+        """Gather a sample of the cluster and yield all families.
+
+        If no broker answers, only those about the exporter itself.
+        """
         wants_policies = _is_due(self._policies_ms, began_ms, _POLICIES_AGE_MS)
         try:
             sample = gather_sample(
@@ -115,6 +119,7 @@ class Exporter:
     def _of_exporter(
         self, failures: tuple[RequestFailure, ...], began_ms: int
     ) -> Iterator[MetricFamily]:
+        """Yield families about the scrape itself: failures, duration, observed changes."""
         text = "1, and 0 if a request of the last scrape failed."
         rows = [((self._options.version,), float(not failures))]
         yield MetricFamily("kminion_exporter_up", text, ("version",), rows)
@@ -133,6 +138,7 @@ class Exporter:
         yield MetricFamily("kctl_kafka_changes", text, ("change",), changes, COUNTER)
 
     def _of_certificates(self, sample: ClusterSample, now_ms: int) -> Iterator[MetricFamily]:
+        """Yield when the listeners' certificates expire, connecting to them only now and then."""
         if self._expiry_of is None:
             return
         if _is_due(self._expiries_ms, now_ms, _CERTIFICATES_AGE_MS):

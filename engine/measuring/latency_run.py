@@ -149,6 +149,10 @@ class LatencyRun:
             self.error = TimedOut(what, self._producing.timeout_ms)
 
     def _take(self, consumed: ConsumedRecords, now_ns: int) -> None:
+        """Count the latency of each record of this run that was consumed, once.
+
+        Records of the warm-up arrive but do not count.
+        """
         if consumed.error is not None:
             self.error = self.error or consumed.error
             return

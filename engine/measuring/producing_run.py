@@ -149,6 +149,7 @@ class ProducingRun:
         self._sent += count
 
     def _take(self, results: Iterable[BatchResult]) -> None:
+        """Count records, bytes and latencies of acknowledged batches; note failed ones."""
         now_ns = self._now_ns()
         for result in results:
             count = result.batch.record_count
@@ -162,6 +163,7 @@ class ProducingRun:
             self._forget(chunks)
 
     def _latencies_us(self, result: BatchResult, chunks: Counter[int], now_ns: int) -> Counter[int]:
+        """Return how many records had which latency, in µs."""
         if self._load.shape.rate_per_s is None:
             latencies: Counter[int] = Counter()
             for chunk, count in chunks.items():
