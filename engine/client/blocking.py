@@ -449,14 +449,14 @@ class KafkaClient:
         deadline_ms = self._deadline_ms()
         for attempt in range(PARTITION_ATTEMPTS_MAX):
             view = self.view({p.topic for p in left})
-            results |= self._ask_once(left, view, make_call, read, deadline_ms)
+            results |= self._exchange_with_leaders(left, view, make_call, read, deadline_ms)
             left = [p for p in left if _should_repeat(results[p], attempt, is_repeatable)]
             if not left or not self._may_wait(attempt, deadline_ms):
                 break
             self.back_off(attempt)
         return results
 
-    def _ask_once(
+    def _exchange_with_leaders(
         self,
         partitions: list[TopicPartition],
         view: ClusterView,

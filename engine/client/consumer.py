@@ -178,7 +178,7 @@ class Consumer:
         self._commit_assigned()
         before = self._fetcher
         added = [key for key in keys if key not in self._assigned]
-        starts = self._starts(added)
+        starts = self._start_offsets(added)
         if before is not None:
             starts |= {key: before.position(key) for key in keys if key in self._assigned}
         self._fetcher = Fetcher(
@@ -288,11 +288,11 @@ class Consumer:
         if self._group is not None and self._records.has_other_than(self.paused):
             self._group.keep_up()
         elif self._group is not None:
-            self._take(self._group.poll(timeout_ms))
+            self._append_records(self._group.poll(timeout_ms))
         elif self._fetcher is not None:
             self._commit_by_time()
             if not self._records.has_other_than(self.paused):
-                self._take(self._fetcher.poll(timeout_ms))
+                self._append_records(self._fetcher.poll(timeout_ms))
         else:
             self._client.links.pause(timeout_ms, may_be_interrupted=True)
         records = self._records.take(self._settings.max_poll_records, self.paused)
@@ -300,7 +300,7 @@ class Consumer:
         self._note_processed()
         return records
 
-    def _take(self, consumed: Sequence[ConsumedRecords]) -> None:
+    def _append_records(self, consumed: Sequence[ConsumedRecords]) -> None:
         """Keep the records that have come; raises the first error after all of them."""
         for records in consumed:
             self._epochs.setdefault(records.partition, NO_EPOCH)
@@ -435,7 +435,7 @@ class Consumer:
             raise NotAssigned(partition)
         return self._current_fetcher()
 
-    def _starts(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    def _start_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Return each partition's committed offset, or where it has none, that of the reset policy.
 
         Raises the error of the first partition whose offset cannot be found.

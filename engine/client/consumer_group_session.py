@@ -181,14 +181,14 @@ class ConsumerGroupSession:
                 has_owned=state is MemberState.ACKNOWLEDGING,
             )
         except ApiError as error:
-            self._take_refusal(error)
+            self._on_error(error)
             return
         except NoConsumerProtocol as error:
             self._end_with(error)
             raise
         if state is MemberState.ACKNOWLEDGING:
             self.states.enter(MemberState.STABLE)
-        self._take_answer(answer)
+        self._apply_response(answer)
 
     def _claims(self) -> MemberClaims:
         """Return the fields of the heartbeat that describe this member and what it owns."""
@@ -204,7 +204,7 @@ class ConsumerGroupSession:
             owned=tuple(sorted(self._owned.items())),
         )
 
-    def _take_answer(self, answer: HeartbeatAnswer) -> None:
+    def _apply_response(self, answer: HeartbeatAnswer) -> None:
         """Keep the member's id and epoch, and the new target assignment if there is one.
 
         A target that differs from the owned partitions starts reconciliation.
@@ -220,7 +220,7 @@ class ConsumerGroupSession:
         elif self.states.current in (MemberState.JOINING, MemberState.RECONCILING):
             self.states.enter(MemberState.STABLE)
 
-    def _take_refusal(self, error: ApiError) -> None:
+    def _on_error(self, error: ApiError) -> None:
         """Lose the partitions, or raise what joining again does not help."""
         self._next_heartbeat_ms = self._client.clock.monotonic_ms() + self._interval_ms
         if error.code in _FENCING:

@@ -174,7 +174,7 @@ class LoopConnection:
             return
         if response is not None:
             owed = self._owed.pop(response.token)
-            self._rest_if_idle()
+            self._cancel_timer_if_idle()
             owed.promise.keep(response)
         elif connection.state == READY:
             lifetime_ms = connection.session_lifetime_ms
@@ -212,14 +212,14 @@ class LoopConnection:
             wire.send((connection.send_again(sent, fast.request),))
         else:
             del self._owed[sent.token]
-            self._rest_if_idle()
+            self._cancel_timer_if_idle()
             owed.promise.keep(Response(sent.token, sent.version, None))
         return True
 
     def _broken(self, error: EngineError) -> None:
         """End a connection whose peer is not what it should be: all calls get that error."""
         wire = self._wire
-        self._let_go()
+        self._forget_connection()
         assert wire is not None
         wire.close(str(error))
         self._fail_all(lambda _owed: error)
@@ -227,22 +227,22 @@ class LoopConnection:
     def _lost(self, wire: ports.Connection | None, reason: str) -> None:
         if wire is None or wire is not self._wire:
             return
-        self._let_go()
+        self._forget_connection()
         host, port = self._address
         kind = ConnectionLost if self._has_responded else Unreachable
         self._fail_all(lambda _owed: kind(host, port, reason))
 
-    def _let_go(self) -> None:
+    def _forget_connection(self) -> None:
         self._wire = self._connection = None
 
     def _fail_all(self, error_of: Callable[[_Owed], EngineError]) -> None:
         owed, self._owed = self._owed, {}
         self._unsent = []
-        self._rest_if_idle()
+        self._cancel_timer_if_idle()
         for call in owed.values():
             call.promise.fail(error_of(call))
 
-    def _rest_if_idle(self) -> None:
+    def _cancel_timer_if_idle(self) -> None:
         if not self._owed and self._cancel is not None:
             self._cancel()
             self._cancel = None
@@ -258,7 +258,7 @@ class LoopConnection:
             self._cancel = self._timers.call_at(min(deadlines), self._expire)
             return
         wire = self._wire
-        self._let_go()
+        self._forget_connection()
         if wire is not None:
             wire.close("no answer in time")
         self._fail_all(self._expired_error)

@@ -92,14 +92,14 @@ class Exporter:
         self.is_up = True
         if sample.cleanup_policies:
             self._policies, self._policies_ms = sample.cleanup_policies, began_ms
-        self._take(sample)
+        self._note_sample(sample)
         yield from cluster_metrics(sample, self._policies)
         if self._options.has_groups:
             yield from group_metrics(sample, self._history, self._client.clock.wall_ms())
         yield from self._of_certificates(sample, began_ms)
         yield from self._of_exporter(sample.failures, began_ms)
 
-    def _take(self, sample: ClusterSample) -> None:
+    def _note_sample(self, sample: ClusterSample) -> None:
         """Count changes since the last scrape, and note the ends of partitions."""
         moving = None if sample.moves is None else frozenset(sample.moves)
         snapshot = ClusterSnapshot(sample.view, moving)
@@ -143,7 +143,7 @@ class Exporter:
             return
         if _is_due(self._expiries_ms, now_ms, _CERTIFICATES_AGE_MS):
             self._expiries_ms = now_ms
-            self._ask_certificates(sample, self._expiry_of)
+            self._read_certificates(sample, self._expiry_of)
         rows = [
             ((str(id_),), at / _MS_PER_S)
             for id_, at in sorted(self._expiries.items())
@@ -153,7 +153,7 @@ class Exporter:
         text = "When the certificate of a broker's listener expires, in seconds since the epoch."
         yield MetricFamily(name, text, ("broker_id",), rows)
 
-    def _ask_certificates(self, sample: ClusterSample, expiry_of: ExpiryOf) -> None:
+    def _read_certificates(self, sample: ClusterSample, expiry_of: ExpiryOf) -> None:
         for broker_id, broker in sorted(sample.view.brokers.items()):
             if broker_id in sample.silent:
                 continue

@@ -242,7 +242,7 @@ class Execution:
         now = self._read()
         self._require_cluster(now)
         self._journal.cancelling()
-        still_moving = self._take_back(now)
+        still_moving = self._cancel_moves(now)
         while True:
             now = self._read()
             seen = self._now(now)
@@ -267,7 +267,7 @@ class Execution:
         targets = {change.name: change.new_replicas for change in self._changes}
         return {key for key, move in now.ongoing.items() if move.target == targets.get(key)}
 
-    def _take_back(self, now: ClusterNow) -> set[TopicPartition]:
+    def _cancel_moves(self, now: ClusterNow) -> set[TopicPartition]:
         """Ask for what is at work to be taken back; returns what that is refused of."""
         refused: dict[TopicPartition, ApiError] = {}
         at_work = sorted(self._under_way(now))
@@ -275,11 +275,11 @@ class Execution:
         for key, error in answers.items():
             if error is not None and error.code != NO_REASSIGNMENT_IN_PROGRESS:
                 refused[key] = error
-        refused |= self._take_back_directories(now)
+        refused |= self._cancel_directory_moves(now)
         self._refused |= refused
         return set(refused)
 
-    def _take_back_directories(self, now: ClusterNow) -> dict[TopicPartition, ApiError]:
+    def _cancel_directory_moves(self, now: ClusterNow) -> dict[TopicPartition, ApiError]:
         """Have replicas stay in their directories; returns why some may not."""
         refused: dict[TopicPartition, ApiError] = {}
         paths: dict[int, dict[TopicPartition, str]] = {}
