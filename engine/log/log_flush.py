@@ -95,7 +95,7 @@ class LogFlush:
         self._snapshots.note_synced(snapshots)
         self._mark_flushed(end, now_ms)
 
-    def flush_beside(self, offset: int, now_ms: int) -> None:
+    def flush_on_worker(self, offset: int, now_ms: int) -> None:
         """Make all below `offset` durable on a worker thread, and the snapshots there are."""
         snapshots = self._snapshots.unsynced
         segments = self._segments_up_to(offset)
