@@ -131,7 +131,7 @@ class ClusterKeeper:
             # A watching command asks for that again and again.
             _log.info("asked to %s broker %s", request.action.value, request.broker_id or "")
         work = drive(self._carry_out(request))
-        work.watch(lambda: self._answer(request, work))
+        work.watch(lambda: self._respond(request, work))
 
     async def _carry_out(self, request: ClusterRequest) -> int:
         """Do what is wanted, and return the broker that it was done to, 0 for all."""
@@ -198,7 +198,7 @@ class ClusterKeeper:
         for path in self._data.broker_files(broker_id):
             remove_file(self._files, path)
 
-    def _answer(self, request: ClusterRequest, work: Promise[int]) -> None:
+    def _respond(self, request: ClusterRequest, work: Promise[int]) -> None:
         """Write the response of a request, and look for the next one."""
         self._is_busy = False
         try:

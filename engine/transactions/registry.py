@@ -161,7 +161,7 @@ class TransactionRegistry:
             loaded: dict[str, Transaction] = {}
             try:
                 await self._turns.each(
-                    self._records(partition, leader_epoch), partial(_take, loaded)
+                    self._records(partition, leader_epoch), partial(_apply_record, loaded)
                 )
             except EngineError as error:
                 _log.error(
@@ -206,7 +206,7 @@ class TransactionRegistry:
             yield entry
 
 
-def _take(loaded: dict[str, Transaction], entry: tuple[int, TransactionRecord]) -> None:
+def _apply_record(loaded: dict[str, Transaction], entry: tuple[int, TransactionRecord]) -> None:
     """Apply one record of the log; a tombstone removes its transactional id."""
     log_offset, record = entry
     try:
