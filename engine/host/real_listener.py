@@ -71,7 +71,7 @@ class RealListener:
             network.clock,
             options,
             AcceptorPorts(
-                self._take,
+                self._accept,
                 self._let_in,
                 _turn_away,
                 # A lambda, because `_readable` uses the acceptor that is under construction.
@@ -88,7 +88,7 @@ class RealListener:
     def _readable(self) -> None:
         self._acceptor.run()
 
-    def _take(self) -> Arrival[socket.socket] | None:
+    def _accept(self) -> Arrival[socket.socket] | None:
         """Accept one connection; None if the backlog is empty or no descriptor is free."""
         while True:
             try:

@@ -81,7 +81,7 @@ class RealStream:
     def start(self) -> None:
         """Resolve the addresses and try the first."""
         if numeric_address(self.host) is not None:
-            self._take_addresses(_addresses_of(self.host, self.port))
+            self._on_resolved(_addresses_of(self.host, self.port))
             return
         self._phase = "look-up"
         self._socket, told = socket.socketpair()
@@ -98,7 +98,7 @@ class RealStream:
         with told:
             self._found = _addresses_of(self.host, self.port)
 
-    def _take_addresses(self, found: _Found) -> None:
+    def _on_resolved(self, found: _Found) -> None:
         if isinstance(found, str):
             self._drop_socket()
             self._phase = "closed"
@@ -172,7 +172,7 @@ class RealStream:
     def advance(self, ready: int) -> None:
         """Perform the operations that the socket is ready for."""
         if self._phase == "look-up":
-            self._take_addresses(self._found)
+            self._on_resolved(self._found)
         elif self._phase == "connecting":
             self._finish_connecting()
         elif self._phase == "handshake":
