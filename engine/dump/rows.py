@@ -160,7 +160,7 @@ class RowDump:
             filters.matches(record) for record in batch_at(batch, 0).records()
         ):
             return False
-        self._take()
+        self._count_rows()
         return True
 
     def _records_fast(self, header: Row, batch: memoryview) -> list[DumpedRows] | None:
@@ -177,7 +177,7 @@ class RowDump:
         dumped = []
         for run in runs_of_batch:
             wanted = run if self._left is None else run.slice(0, self._left)
-            self._take(wanted.record_count)
+            self._count_rows(wanted.record_count)
             dumped.append(_dumped_run(header, wanted))
         return dumped
 
@@ -192,14 +192,14 @@ class RowDump:
             for record in batch_at(batch, 0).records():
                 if filters.any_set and not filters.matches(record):
                     continue
-                self._take()
+                self._count_rows()
                 yield DumpedRows(RECORD_COLUMNS, {**shared, **self._record(record, header)}, {})
                 if self._left == 0:
                     return
         except CorruptRecord as error:
             raise error.at(header["file"], header["position"]) from error
 
-    def _take(self, count: int = 1) -> None:
+    def _count_rows(self, count: int = 1) -> None:
         if self._left is not None:
             self._left -= count
 

@@ -166,7 +166,7 @@ class _Planner:
             self._log_bytes[base_offset] = recovery.good_bytes
             if recovery.damage is not None:
                 self._end_offset = recovery.next_offset
-                self._cut(base_offset, recovery, size, bases[number + 1 :])
+                self._truncate(base_offset, recovery, size, bases[number + 1 :])
                 self._plan_indexes(base_offset, present, recovery, is_last=True)
                 return
             self._plan_indexes(base_offset, present, recovery, is_last=is_last)
@@ -209,7 +209,7 @@ class _Planner:
             return 0
         return max((base for base in bases if base <= point), default=0)
 
-    def _cut(
+    def _truncate(
         self, base_offset: int, recovery: SegmentRecovery, size: int, later: list[int]
     ) -> None:
         """Plan to truncate a segment behind its good bytes, and to remove all later segments."""

@@ -54,13 +54,13 @@ def _between(
         surplus = state.counts[giver] - targets.get(giver, state.counts[giver])
         if surplus <= 0 or not lacking:
             continue
-        went = _give(state, giver, surplus, lacking, came, smallest_first)
+        went = _move_surplus(state, giver, surplus, lacking, came, smallest_first)
         if went:
             state.settle([(giver, went)], ())
     state.settle((), came.items())
 
 
-def _give(
+def _move_surplus(
     state: PlacementState,
     giver: int,
     surplus: int,

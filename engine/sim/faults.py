@@ -87,7 +87,7 @@ class Injector:
     def heal_all(self) -> None:
         """Take back every fault that lasts."""
         for number in list(self._running):
-            self._take_back(number)
+            self._end_fault(number)
         self._watch_directories()
         # Orders to throttle that were held up arrive with the healing of links.
         for take_back in (self._operator.unthrottle, self._operator.unlimit_clients):
@@ -99,7 +99,7 @@ class Injector:
             node.restart_if_directory_is_offline()
         self._loop.at(self._loop.now_ms + _CARE_MS, self._watch_directories)
 
-    def _take_back(self, number: int) -> None:
+    def _end_fault(self, number: int) -> None:
         undo = self._running.pop(number, None)
         if undo is not None:
             undo()
@@ -114,7 +114,7 @@ class Injector:
             undo()
 
         self._running[number] = end
-        self._loop.at(self._loop.now_ms + fault.duration_ms, lambda: self._take_back(number))
+        self._loop.at(self._loop.now_ms + fault.duration_ms, lambda: self._end_fault(number))
 
     def perform(self, fault: Fault) -> None:
         """Let one fault begin."""
@@ -126,7 +126,7 @@ class Injector:
             elif fault.kind is FaultKind.LIMIT_CLIENTS:
                 self._until(fault, lambda: self._operator.unlimit_clients(is_repeated=False))
             return
-        node = self._whom(fault)
+        node = self._target(fault)
         self._trace.add("FAULT", f"{fault} on {node.name}")
         kind = fault.kind
         match kind:
@@ -135,7 +135,7 @@ class Injector:
             case FaultKind.PAUSE:
                 self._pause(fault, node)
             case FaultKind.ISOLATE | FaultKind.CUT | FaultKind.CUT_STORE:
-                self._cut(fault, node)
+                self._block_links(fault, node)
             case FaultKind.RESET | FaultKind.SLOW | FaultKind.LOOKUP_FAILS | FaultKind.LOOKUP_SLOW:
                 self._disturb_connections(fault, node)
             case (
@@ -166,7 +166,7 @@ class Injector:
 
     # Who
 
-    def _whom(self, fault: Fault) -> SimulatedBroker:
+    def _target(self, fault: Fault) -> SimulatedBroker:
         ids = sorted(self._nodes)
         if fault.whom.isdigit():
             return self._nodes[int(fault.whom)]
@@ -289,7 +289,7 @@ class Injector:
 
     # Wires
 
-    def _cut(self, fault: Fault, node: SimulatedBroker) -> None:
+    def _block_links(self, fault: Fault, node: SimulatedBroker) -> None:
         """Block links between a broker and others or the store, in one direction or both."""
         others = [other.name for other in self._nodes.values() if other is not node]
         if fault.kind is FaultKind.CUT:

@@ -302,7 +302,7 @@ class Simulation:
     def run(self) -> RunResult:
         """Run to the end, or to the first violation."""
         with logging_into(self.trace):
-            if self._boot() and self._load() and self._rest():
+            if self._boot() and self._load() and self._heal():
                 self.ledger.check_end(self.nodes, list(self.invariants.topics.rows))
                 self.coordinated.check_end()
         violation = self.invariants.violation
@@ -380,7 +380,7 @@ class Simulation:
             self.loop.at(start_ms + fault.at_ms, _performing(self.injector, fault))
         return self._until(start_ms + self.plan.duration_ms, lambda: False) or not self._is_broken()
 
-    def _rest(self) -> bool:
+    def _heal(self) -> bool:
         """Take back all faults, and run until the cluster is quiescent.
 
         Violates LIVE if that takes longer than the bound. Returns False after a violation.

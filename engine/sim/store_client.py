@@ -187,7 +187,7 @@ class SimulatedZnodeClient:
             self._disconnected()
             return
         session_id = self._session_id
-        self._ask(lambda store: store.heartbeat(session_id))
+        self._request(lambda store: store.heartbeat(session_id))
         self._ping_later()
 
     def _closed(self, connection: StoreConnection) -> None:
@@ -258,7 +258,7 @@ class SimulatedZnodeClient:
 
     # -- requests ------------------------------------------------------------------------------
 
-    def _ask(self, work: Callable[[ZnodeStore], Any]) -> Promise[Any]:
+    def _request(self, work: Callable[[ZnodeStore], Any]) -> Promise[Any]:
         """Run `work` at the store in this session; unsent until a connection is attached."""
         promise: Promise[Any] = Promise()
         if not self._has_session:
@@ -333,7 +333,7 @@ class SimulatedZnodeClient:
         """Create a node and return its path, with its ten digits if sequential."""
         operation = Create(path, data, ephemeral, sequential)
         session_id = self._session_id
-        return str(await self._ask(lambda store: store.apply(session_id, operation)))
+        return str(await self._request(lambda store: store.apply(session_id, operation)))
 
     async def get(self, path: str) -> tuple[bytes | None, Stat]:
         """Return a node's data and stat; raises NoNode."""
@@ -344,14 +344,14 @@ class SimulatedZnodeClient:
     async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Stat:
         """Replace a node's data if it has the version; raises NoNode, BadVersion."""
         session_id, operation = self._session_id, SetData(path, data, version)
-        stat = await self._ask(lambda store: store.apply(session_id, operation))
+        stat = await self._request(lambda store: store.apply(session_id, operation))
         assert isinstance(stat, Stat)
         return stat
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
         """Remove a node without children if it has the version."""
         session_id, operation = self._session_id, Delete(path, version)
-        await self._ask(lambda store: store.apply(session_id, operation))
+        await self._request(lambda store: store.apply(session_id, operation))
 
     async def exists(self, path: str) -> Stat | None:
         """Return a node's stat, or None if it is not there."""
@@ -368,11 +368,11 @@ class SimulatedZnodeClient:
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
         """Do all operations or none; the error has the `operation_index` of the failed one."""
         session_id, wanted = self._session_id, tuple(operations)
-        results = await self._ask(lambda store: store.multi(session_id, wanted))
+        results = await self._request(lambda store: store.multi(session_id, wanted))
         return list(results)
 
     async def _read(self, work: Callable[[ZnodeStore], Any]) -> Any:
-        return await self._watches.read(lambda: self._ask(work))
+        return await self._watches.read(lambda: self._request(work))
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
         """Set a one-shot watch; for children the node must be there (NoNode)."""
@@ -399,7 +399,7 @@ class SimulatedZnodeClient:
             if connection is not None:
                 connection.to_client.send(lambda: machine.enter(life, arrive))
 
-        request = self._ask(lambda _: server.watch(session_id, path, kind, on_event, to_client))
+        request = self._request(lambda _: server.watch(session_id, path, kind, on_event, to_client))
         if path == self.loses_watch_of and self._connection is not None:
             self.loses_watch_of = None
             self._connection.to_server.send(lambda: server.delete_before_watch_of(session_id))

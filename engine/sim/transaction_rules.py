@@ -53,9 +53,9 @@ class MarkedLog:
         self._epochs: dict[int, int] = {}
         for batch in batches(content):
             if batch.is_transactional:
-                self._take(batch)
+                self._apply_batch(batch)
 
-    def _take(self, batch: BatchView) -> None:
+    def _apply_batch(self, batch: BatchView) -> None:
         """Apply one batch: check its producer epoch (T4) and duplicates (T5); a marker ends one."""
         producer_id, epoch = batch.producer_id, batch.producer_epoch
         if epoch < self._epochs.get(producer_id, epoch):
