@@ -266,7 +266,7 @@ def _why_out(
         return _Why(text, text)
     end, leader_end = facts.ends.get((key, broker_id)), facts.ends.get((key, partition.leader))
     if isinstance(end, EngineError):
-        text = f"broker {broker_id} does not tell of its replica: {end}"
+        text = f"broker {broker_id} does not return the end of its replica: {end}"
         return _Why(text, text)
     if end is None or not isinstance(leader_end, int):
         text = f"broker {broker_id} is up, how far it is behind is not known"

@@ -49,7 +49,7 @@ def read_cluster(client: KafkaClient) -> ReadCluster:
         raise ReassignmentUnderWay(ongoing)
     dirs = describe_log_dirs(client, view.brokers)
     warnings = [
-        f"broker {broker_id} does not tell of its directories: {answer}"
+        f"broker {broker_id} does not return its log directories: {answer}"
         for broker_id, answer in dirs.items()
         if isinstance(answer, EngineError)
     ]

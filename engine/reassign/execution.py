@@ -291,7 +291,7 @@ class Execution:
                     paths.setdefault(broker_id, {})[change.name] = there.path
             unseen = unseen_brokers(change, replicas)
             if unseen and change.name in self._submitted and change.name in now.partitions:
-                reason = f"broker {unseen[0]} does not tell of its directories"
+                reason = f"broker {unseen[0]} does not return its log directories"
                 refused[change.name] = api_error(BROKER_NOT_AVAILABLE, reason)
         answers = self._cluster.move_log_dirs(paths) if paths else {}
         for (key, _), error in answers.items():

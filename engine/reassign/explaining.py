@@ -88,12 +88,12 @@ def _copying(change: PartitionChange, both: tuple[int, ...]) -> list[MoveStep]:
     return [
         MoveStep(
             "A1",
-            f"the leader epoch rises; brokers {_set(both)} get their orders",
+            f"the leader epoch rises; brokers {_set(both)} get LeaderAndIsr",
             both,
             old,
             leader,
-            "FENCED_LEADER_EPOCH for who tells an older epoch: they ask for metadata",
-            "an order that is lost is sent again when its broker registers again",
+            "FENCED_LEADER_EPOCH for clients with an older epoch: they refresh metadata",
+            "a request that is lost is sent again when its broker registers again",
         ),
         MoveStep(
             "A2",

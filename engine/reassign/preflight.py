@@ -4,7 +4,7 @@
 |---|---|
 | a replica for a broker that is not alive, or that nobody knows | it would never be in sync |
 | a directory that its broker does not have, or that is offline | the broker refuses it late |
-| a directory on a broker that does not tell of its directories | nobody knows |
+| a directory on a broker that does not return its log directories | nobody knows |
 | more bytes than are free, also once what leaves is deleted | the disk would be full |
 
 | warned of | |
@@ -167,7 +167,7 @@ def _target_faults(change: PartitionChange, ground: PlanGround) -> Iterator[Plan
         dirs = ground.log_dirs.get(broker_id, [])
         if isinstance(dirs, EngineError):
             if copy.path is not None:
-                reason = f"broker {broker_id} does not tell of its directories: {dirs}"
+                reason = f"broker {broker_id} does not return its log directories: {dirs}"
                 yield PlanFault(subject, reason)
             continue
         yield from _directory_faults(subject, copy, dirs)
