@@ -168,9 +168,10 @@ class Consumer:
         self._subscribe_to(names)
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions, without the group's say: no subscription is left.
+        """Read these partitions, assigned without the group; a subscription ends.
 
-        Those that were assigned by hand before keep their positions. Errors: those of the requests.
+        Partitions that were assigned by hand before keep their positions. Errors: those of the
+        requests.
         """
         keys = tuple(dict.fromkeys(partitions))
         if self._fetcher is None:

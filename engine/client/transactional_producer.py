@@ -219,7 +219,8 @@ class TransactionalProducer:
             self._end(is_commit=False)
         elif self._may_have_begun:
             self._end_if_begun()
-        # A repetition goes on here: an epoch that was raised does not end what it has not begun.
+        # If raising the epoch fails, `abort` is called again: it must not send another EndTxn, for
+        # the raised epoch may have no transaction.
         self._partitions.clear()
         self._groups.clear()
         self._may_have_begun = False

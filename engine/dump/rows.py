@@ -259,7 +259,11 @@ class BatchRows:
 
 
 def _batch_row(batch: memoryview, position: int, path: str) -> tuple[ShallowBatch, Row]:
-    """Return a batch's header and its row; raises CorruptRecord if the header is cut off."""
+    """Return a batch's header and its row.
+
+    Raises CorruptRecord if the header is truncated (18 bytes for magic 0, 26 for magic 1), or the
+    magic is negative: Kafka reads it as a signed byte.
+    """
     magic = batch[16]
     needed = HEADER_BYTES if magic >= 2 else 18 if magic == 0 else 26
     if magic >= 128 or len(batch) < needed:
