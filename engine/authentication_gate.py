@@ -88,9 +88,13 @@ class CertificateGate:
         self._session = session
         self._principal_of = principal_of
         self._is_known = False
-        connection.on_frame = self._take
+        connection.on_frame = self._on_frame
 
-    def _take(self, frame: memoryview) -> None:
+    def _on_frame(self, frame: memoryview) -> None:
+        """Authenticate the client by its certificate, then serve this frame and all later ones.
+
+        Closes the connection if the certificate's name cannot be mapped to a principal.
+        """
         if not self._is_known:
             try:
                 principal = self._principal_of(self._connection.peer_certificate())
@@ -121,21 +125,21 @@ class AuthenticationGate:
         self._authentication = authentication
         # What is to happen later: the deadline, or the end behind a delay.
         self._cancel: Callable[[], None] = _nothing
-        connection.on_frame = self._take
+        connection.on_frame = self._on_frame
         self._begin()
 
     def close(self) -> None:
         """Do nothing more: the connection has ended."""
         self._cancel()
 
-    def _take(self, frame: memoryview) -> None:
+    def _on_frame(self, frame: memoryview) -> None:
         authenticator = self._authenticator
         if authenticator.is_complete:
-            self._take_known(frame)
+            self._on_authenticated_frame(frame)
             return
         self._follow(authenticator.take(frame))
 
-    def _take_known(self, frame: memoryview) -> None:
+    def _on_authenticated_frame(self, frame: memoryview) -> None:
         authenticator = self._authenticator
         if frame[: _KEY.size] == _KEY.pack(HANDSHAKE_KEY) and authenticator.begins_again():
             self._begin()
@@ -146,6 +150,7 @@ class AuthenticationGate:
             self._client.take(frame)
 
     def _follow(self, step: AuthenticationStep) -> None:
+        """Send an authentication step's response, or fail; serve frames once it is complete."""
         if step.end_reason is not None:
             self._fail(step)
             return

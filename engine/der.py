@@ -72,6 +72,7 @@ def object_identifier(content: bytes) -> str:
 
 
 def _value_at(content: bytes, position: int) -> DerValue:
+    """Read the value that begins at `position`; raises MalformedDer."""
     if position + 2 > len(content) or content[position] & _LONG_TAG == _LONG_TAG:
         raise MalformedDer
     length, start = content[position + 1], position + 2

@@ -162,19 +162,19 @@ def numbers_in_long_map_order(numbers: Iterable[int], capacity: int) -> list[int
         # Neither has a slot: they are their own negatives.
         if number in (0, _LONG_MIN):
             continue
-        _take_slot(slots, number, mask)
+        _claim_slot(slots, number, mask)
         if len(slots) * 2 > mask:
             mask = mask << 1 | 1
             kept = [slots[slot] for slot in sorted(slots)]
             slots = {}
             for key in kept:
-                _take_slot(slots, key, mask)
+                _claim_slot(slots, key, mask)
     listed = set(numbers)
     apart = [number for number in (0, _LONG_MIN) if number in listed]
     return apart + [slots[slot] for slot in sorted(slots)]
 
 
-def _take_slot(slots: dict[int, int], number: int, mask: int) -> None:
+def _claim_slot(slots: dict[int, int], number: int, mask: int) -> None:
     folded = (number ^ (number >> 32 & _UINT_MASK)) & _UINT_MASK
     mixed = spread_hash(folded) * 0x85EBCA6B & _UINT_MASK
     slot, tries = (mixed ^ mixed >> 13) & mask, 0

@@ -175,12 +175,12 @@ class ClientConnection:
         self._fast = server.table.serve_fast
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
-        self._session.on_rest = self._rest
+        self._session.on_rest = self._mute
         # Requests without a response, and those after them.
         self._slots: deque[_Slot] = deque()
         self._is_paused = False
         # How many rests that quotas ordered are not over.
-        self._rests = 0
+        self._mutes = 0
         self._is_closed = False
         self._gate: AuthenticationGate | None = None
         connection.on_frame = self.take
@@ -336,7 +336,7 @@ class ClientConnection:
             return
         if rest_ms:
             self._answer(row, exchange._replace(throttle_ms=rest_ms), handled)
-            self._rest(rest_ms)
+            self._mute(rest_ms)
         elif self._slots:
             self._answer(row, exchange, handled)
         elif type(handled) is bytes:
@@ -360,15 +360,15 @@ class ClientConnection:
             self._connection.pause(PauseReason.TURNS)
             turns.watch(over)
 
-    def _rest(self, rest_ms: int) -> None:
+    def _mute(self, rest_ms: int) -> None:
         """Mute the connection until a quota is free again."""
 
         def over() -> None:
-            self._rests -= 1
-            if not self._rests and not self._is_closed:
+            self._mutes -= 1
+            if not self._mutes and not self._is_closed:
                 self._connection.resume(PauseReason.QUOTA)
 
-        self._rests += 1
+        self._mutes += 1
         self._connection.pause(PauseReason.QUOTA)
         self._session.admission.quotas.call_later(rest_ms, over)
 

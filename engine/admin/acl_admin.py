@@ -195,6 +195,11 @@ class AclAdmin:
         return None
 
     async def _update(self, pattern: AclPattern, compute: Compute) -> None:
+        """Replace a pattern's rules by `compute` of the stored ones, and notify the brokers.
+
+        Retried while other brokers write the same node; raises AclWriteFailed after _WRITES_MAX
+        times.
+        """
         for _ in range(_WRITES_MAX):
             before, version = await self._read(pattern)
             after = tuple(dict.fromkeys(compute(before)))

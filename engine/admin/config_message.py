@@ -84,6 +84,7 @@ def _why(key: ConfigKey, error: ConfigError) -> str:
 
 
 def _range_rule(number: float, limits: re.Match[str] | None) -> str | None:
+    """Return Kafka's text for a number outside of its range, None if it is inside."""
     if limits is None:
         return None
     least, most, or_minus_one = limits.groups()

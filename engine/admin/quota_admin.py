@@ -85,6 +85,7 @@ class QuotaAdmin:
             await self._configs.read(path_of(exact))
 
     async def _entities(self) -> AsyncIterator[Entity]:
+        """Yield all entities that have a znode: users, client ids, pairs of both, addresses."""
         users = await self._names(USER_CONFIGS)
         for user in users:
             yield {USER: name_of(user)}

@@ -140,6 +140,7 @@ class TopicWaiting:
     def _wait(
         self, topics: Iterable[str], timeout_ms: int, is_done: Callable[[str], bool]
     ) -> Promise[list[str]]:
+        """Wait until all topics are done; the promise gives those that were not in time."""
         keys = list(topics)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         operation = _DelayedTopics(deadline_ms, keys, is_done)

@@ -135,6 +135,10 @@ def anonymise(
 
 
 def _changed(value: Any, fields: Sequence[str], way: str, key: bytes | None) -> Any:
+    """Anonymise one value, or the field of it that `fields` leads to, in every item of a list.
+
+    Dropped values are None, as are values that were. Of headers only the values are changed.
+    """
     if value is None:
         return None
     if fields and isinstance(value, list):

@@ -137,17 +137,21 @@ class BatchOrder:
             return False
         is_next = self._expected == base_offset and not self._is_in_conflict
         if is_next and (batch.leader_epoch == self._epoch or batch.magic < MAGIC):
-            self._go_on(position, batch, base_offset)
+            self._accept_batch(position, batch, base_offset)
             return True
         following = self._following(position + batch.size_bytes)
         if not self._fits(position, batch, base_offset, following.base_offset):
             self.see_damage()
             return False
         self._check_epoch(position, batch, base_offset, following.leader_epoch)
-        self._go_on(position, batch, base_offset)
+        self._accept_batch(position, batch, base_offset)
         return True
 
-    def _go_on(self, position: int, batch: RecordBatch, base_offset: int) -> None:
+    def _accept_batch(self, position: int, batch: RecordBatch, base_offset: int) -> None:
+        """Accept a batch: the next one is expected to begin behind it.
+
+        A delete horizon, or fewer records than offsets, shows that the log is compacted.
+        """
         if self._first_offset is None:
             self._first_offset = base_offset
             self._is_first_after_damage = self._after_damage

@@ -75,6 +75,7 @@ def arrow_type(kind: ColumnType, zone: str | None = "UTC") -> pa.DataType:
 
 
 def _shape_type(shape: Shape) -> pa.DataType:
+    """Return the Arrow type of a decoded value; keys of maps are strings, JSON is a string."""
     import pyarrow as pa
 
     if shape.kind is ShapeKind.STRUCT:

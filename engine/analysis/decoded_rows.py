@@ -129,6 +129,7 @@ def _metadata(batch: RecordBatch, record: Record) -> Row:
 
 
 def _marker(batch: RecordBatch, record: Record) -> Row | None:
+    """Return the row of a COMMIT or ABORT marker, None for other control records."""
     if control_type(record) not in _ENDS:
         return None
     marker = end_transaction_marker(record)
@@ -143,6 +144,7 @@ def _marker(batch: RecordBatch, record: Record) -> Row | None:
 
 
 def _transaction(record: Record) -> Row:
+    """Return the row of a record of `__transaction_state`; an unknown state is a problem."""
     pair = decode_pair("transaction_log", record)
     row: Row = {
         "kind": "state",
@@ -182,6 +184,7 @@ def _group_row(view: str, batch: RecordBatch, record: Record) -> Row | None:
 
 
 def _commit(batch: RecordBatch, pair: DecodedPair) -> Row:
+    """Return the row of an offset commit; a tombstone has the key's columns only."""
     key, value = pair.key, pair.value
     row: Row = {
         "groupId": readable(key.group),
@@ -204,6 +207,7 @@ def _commit(batch: RecordBatch, pair: DecodedPair) -> Row:
 
 
 def _group(pair: DecodedPair) -> Row:
+    """Return the row of a record about a group; generation and members are classic groups' only."""
     group_id = getattr(pair.key, "group", None) or getattr(pair.key, "group_id", None)
     row: Row = {
         "groupId": readable(group_id),

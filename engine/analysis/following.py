@@ -45,6 +45,7 @@ def log_positions(files: Files, splits: Iterable[Split]) -> dict[str, int]:
 
 
 def _next_offset(files: Files, splits: list[Split]) -> int:
+    """Return the offset after the last whole batch of a partition's splits; 0 if it has none."""
     for split in reversed(splits):
         with closing(files.open(split.path)) as file:
             reader = SplitReader(file, split)

@@ -83,6 +83,7 @@ class _Read(NamedTuple):
 
 
 def _read(files: Files, splits: list[Split]) -> _Read:
+    """Read all batches of a partition, in order, and decide which transactions were aborted."""
     transactions = PartitionTransactions()
     ranges: list[tuple[int, int]] = []
     paths: list[str] = []
@@ -128,6 +129,7 @@ def _between(hidden: Iterable[Hidden], first: int, behind: int) -> Iterator[Hidd
 
 
 def _problems(outcome: Outcome, split: Split, paths: list[str]) -> list[Problem]:
+    """Return a problem for each piece of a transaction whose marker may be in damaged bytes."""
     return [
         Problem(
             split.topic,
@@ -173,6 +175,7 @@ def committed_on_spark(session: SparkSession, splits: list[Split]) -> Committed:
 
 
 def _map_committed(groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Restrict each row's splits to committed records, in a Spark task (`mapInArrow`)."""
     import pyarrow as pa
 
     for batch in groups:

@@ -75,6 +75,10 @@ def translate(query: str, max_rows: int = 0, views: Views = VIEWS) -> LocalQuery
 
 
 def _parsed(query: str) -> exp.Query:
+    """Parse one query of Spark's SQL; `TABLE t` and `VALUES …` become a `SELECT *`.
+
+    Raises QueryFailed if it does not parse, StatementRefused if it is not a query.
+    """
     import logging
 
     import sqlglot

@@ -59,6 +59,7 @@ class LocalView:
         return reader.__arrow_c_stream__(requested_schema)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of all splits as Arrow batches; keep an error in `failure`."""
         files = SourceFiles()
         try:
             reader = ViewReader(

@@ -177,6 +177,7 @@ def export_with(
 def _run(
     session: SparkSession, job: ExportJob, splits: list[Split], on_progress: Callable[..., None]
 ) -> list[TaskReport]:
+    """Run the export's tasks in Spark, each with a share of the splits; return their reports."""
     from functools import partial
 
     groups = pack_splits(splits, parallelism(session))
@@ -193,6 +194,11 @@ def _run(
 def _complete(
     files: Files, plan: ExportPlan, staging: str, reports: list[TaskReport]
 ) -> ExportSummary:
+    """Write the problems, the manifest and `_SUCCESS` into the staging folder.
+
+    Files that no report names are removed. An incremental export carries over the files and
+    problems of the runs before. Strict exports raise on any problem.
+    """
     problems = with_gaps(
         [problem for report in reports for problem in report.problems],
         [span for report in reports for span in report.spans],
@@ -283,6 +289,7 @@ def _manifest(
     partitions: list[dict[str, Any]],
     summary: ExportSummary,
 ) -> bytes:
+    """Return the manifest as JSON: sources, files and end offsets of all runs so far."""
     earlier = plan.earlier
     sources = {split.path for split in plan.splits}
     content = {

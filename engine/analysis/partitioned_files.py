@@ -110,6 +110,10 @@ class PartitionedFiles:
     def _by_folder(
         self, read: pa.RecordBatch, written: pa.RecordBatch
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """Yield (folder, its rows) by the values of the `--partition-by` columns.
+
+        `read` has these columns, `written` the ones of the file. The folder of null is Hive's.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
 

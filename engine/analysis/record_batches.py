@@ -59,6 +59,10 @@ class SplitRecords:
             yield batch if self._decoder is None else self._decoder.decoded(batch)
 
     def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """Yield the records of one split, without aborted ones and those below the log start.
+
+        A batch whose records cannot be read becomes a problem; reading goes on behind it.
+        """
         with closing(self._files.open(split.path)) as file:
             reader = SplitReader(file, split)
             hidden = HiddenRecords(split)
@@ -122,6 +126,7 @@ class ViewReader:
             yield pa.RecordBatch.from_pylist(some, schema=schema)
 
     def _rows(self, split: Split) -> Iterable[Row]:
+        """Return the rows of one split for any view other than `records`."""
         files, view = self._files, self._view
         if view == "batches":
             return batch_rows(files, split)

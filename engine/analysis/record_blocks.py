@@ -197,6 +197,7 @@ class _Columns:
         return times
 
     def _of_content(self, name: str, kind: pa.DataType) -> pa.Array:
+        """Return a column made of keys or values: content, schema id, or CRC-32C of the value."""
         import pyarrow as pa
 
         if name == "key":

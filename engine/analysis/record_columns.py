@@ -102,7 +102,7 @@ class RecordColumns:
             opened = batch.opened()
             if self._blocks.add(position, batch, opened):
                 if self._list_count:
-                    self._parts.append(self._take_lists())
+                    self._parts.append(self._batch_of_lists())
                 return batch.record_count
             records = batch.records_in(opened)
         else:
@@ -137,6 +137,7 @@ class RecordColumns:
         return len(records)
 
     def _constant(self, name: str, position: int, batch: RecordBatch, records: list[Record]) -> Any:
+        """Return the value of a column that is the same for all records of a batch."""
         if name == "topic":
             return self._split.topic
         if name == "partition":
@@ -157,9 +158,10 @@ class RecordColumns:
         if self._blocks.row_count:
             yield self._blocks.take()
         if self._list_count:
-            yield self._take_lists()
+            yield self._batch_of_lists()
 
-    def _take_lists(self) -> pa.RecordBatch:
+    def _batch_of_lists(self) -> pa.RecordBatch:
+        """Turn the collected lists into one Arrow batch, and empty them."""
         import pyarrow as pa
 
         types = {"key": pa.binary(), "value": pa.binary(), "timestampMs": pa.int64()}

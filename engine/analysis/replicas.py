@@ -120,6 +120,11 @@ def _end_of(files: Files, folder: PartitionFolder) -> tuple[int, int]:
 def _end_of_segment(
     files: Files, folder: PartitionFolder, segment: SegmentFiles
 ) -> tuple[int, int | None]:
+    """Return the leader epoch of a segment's last good batch, and the offset after it.
+
+    Scans from the last entry of the offset index, or from the start if no batch is there. (-1,
+    None) if the segment has no good batch.
+    """
     start = 0
     with suppress(StorageError):
         path = folder.files.segment_path(segment, FileKind.INDEX)
@@ -139,6 +144,7 @@ def _end_of_segment(
 
 
 def _differences(files: Files, best: ReplicaLog, other: ReplicaLog) -> Iterator[Problem]:
+    """Yield where a replica differs from the one that is read: diverged, too short, other start."""
     kept = _common_end(_epochs(files, best), best, _epochs(files, other), other)
     if kept < other.log_end_offset:
         message = (

@@ -45,6 +45,10 @@ def row_condition(text: str, views: Views = VIEWS) -> RowCondition:
 
 
 def _check_form(text: str) -> None:
+    """Check that a condition parses and looks at one record alone.
+
+    Raises QueryFailed or StatementRefused.
+    """
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError

@@ -95,6 +95,7 @@ def end_jvms() -> None:
 
 
 def _command(java: str, settings: dict[str, str]) -> list[str]:
+    """Return the command line that starts Spark's driver JVM."""
     from pyspark.find_spark_home import _find_spark_home
 
     opened = [f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED]

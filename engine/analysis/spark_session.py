@@ -68,6 +68,7 @@ def start_session(target: SparkTarget, *, parallelism: int | None = None) -> Spa
 
 
 def _own_session(master: str, settings: dict[str, str]) -> SparkSession:
+    """Start Spark, or reuse the session of this process; raises SparkFailed with the reason."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -157,6 +158,7 @@ def _calm() -> None:
 
 
 def _settings(target: SparkTarget, parallelism: int | None) -> dict[str, str]:
+    """Return the Spark settings of kctl's jobs; a remote session gets those of the query only."""
     settings = {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",

@@ -137,6 +137,10 @@ class _Reading:
             yield from self._of_split(split)
 
     def _of_split(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """Yield the Arrow batches of one split of the view.
+
+        Raises DamagedData after it if records are damaged and the mode is FAILFAST.
+        """
         files, options = SourceFiles(), self._options
         if options.view != "records":
             reader = ViewReader(files, options.view, self._columns, control=options.control)

@@ -70,6 +70,7 @@ def _run_here(
     task_count: int,
     on_progress: Callable[[int, int], None],
 ) -> _Result:
+    """Run a job while a thread reports its completed tasks from the status tracker."""
     ended = Event()
     watcher = Thread(
         target=_watch,
@@ -102,6 +103,8 @@ def _run_remote(
     task_count: int,
     on_progress: Callable[[int, int], None],
 ) -> _Result:
+    """Run a job on a Connect server, which sends the progress of its stages."""
+
     def report(stages: Any, **_: Any) -> None:
         # The stage that deals out the rows has a task or two, and is none of the work.
         done = [s.num_completed_tasks for s in stages or () if s.num_tasks == task_count]

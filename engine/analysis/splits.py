@@ -145,16 +145,17 @@ def plan_reading(
             read = (chosen.replica.log_dir, chosen.replica.folder)
             others = [(other.log_dir, other.folder) for other in chosen.others]
             plan.problems.extend(chosen.problems)
-        plan.splits.extend(_cut_partition(files, *read, split_bytes))
+        plan.splits.extend(_split_partition(files, *read, split_bytes))
         for other in others:
-            spares = _cut_partition(files, *other, split_bytes)
+            spares = _split_partition(files, *other, split_bytes)
             plan.spares.extend(split._replace(is_spare=True) for split in spares)
     return plan
 
 
-def _cut_partition(
+def _split_partition(
     files: Files, log_dir: LogDir, partition: PartitionFolder, split_bytes: int
 ) -> Iterable[Split]:
+    """Yield the splits of one partition, segment by segment in the order of offsets."""
     assert partition.directory is not None
     place = partition.directory.topic_partition
     segments = partition.files.segments
@@ -187,7 +188,7 @@ def _cut_partition(
             next_base=next_base,
             indexed_offset=indexed,
         )
-        cuts = _cut_positions(files, partition, segment, split_bytes)
+        cuts = _split_positions(files, partition, segment, split_bytes)
         yield from _pieces(whole, cuts) if cuts else (whole,)
 
 
@@ -227,9 +228,13 @@ def _epochs(files: Files, partition: PartitionFolder) -> tuple[tuple[int, int], 
         return ()
 
 
-def _cut_positions(
+def _split_positions(
     files: Files, partition: PartitionFolder, segment: SegmentFiles, split_bytes: int
 ) -> list[int]:
+    """Return positions in a segment to split it at: batch starts, `split_bytes` apart or more.
+
+    Empty for a small segment, or one without a readable offset index.
+    """
     if segment.log_bytes <= split_bytes or FileKind.INDEX not in segment.sizes:
         return []
     path = partition.files.segment_path(segment, FileKind.INDEX)

@@ -34,6 +34,10 @@ def replica_rows(files: Files, split: Split) -> Iterator[Row]:
 
 
 def _batch_row(split: Split, position: int, batch: RecordBatch, valid: bool) -> Row:
+    """Return the row of the view `batches`; `valid` is whether the CRC is right.
+
+    Batches of magic 0 and 1 have no base offset of their own: the last offset stands for it.
+    """
     first = batch.base_offset if isinstance(batch, BatchView) else batch.last_offset
     kind, max_timestamp_ms = _time_of(batch)
     return {

@@ -51,6 +51,7 @@ def plain_rows(table: pa.Table) -> list[Row]:
 
 
 def _values(array: pa.Array) -> list[Any]:
+    """Return an Arrow array as Python values; times outside Python's years come as text."""
     import pyarrow as pa
 
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):

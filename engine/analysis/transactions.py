@@ -184,6 +184,7 @@ class PartitionTransactions:
                 doubt.damages.append(damage)
 
     def _end(self, producer_id: int, offset: int, *, is_abort: bool) -> None:
+        """End a producer's open transaction at its marker: decide its pieces and their doubts."""
         piece = self._open.pop(producer_id, None)
         doubts = self._doubts.pop(producer_id, [])
         self._settled += [(doubt, True) for doubt in doubts]

@@ -176,6 +176,7 @@ class ValueDecoder:
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     def _row(self, key: bytes | None, value: bytes | None) -> tuple[object, object, str | None]:
+        """Decode one key and value; return both and the problems as one text."""
         problems = []
         contents: list[object] = [None, None]
         for number, (name, raw, read) in enumerate(

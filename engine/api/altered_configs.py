@@ -79,6 +79,7 @@ def alter_each(
     counts = Counter((resource.resource_type, resource.resource_name) for resource in resources)
 
     async def result_of_altering(resource: R) -> ResourceResult:
+        """Change one resource; return its error, INVALID_REQUEST if it is named twice."""
         kind, name = resource.resource_type, resource.resource_name
         try:
             if counts[kind, name] > 1:

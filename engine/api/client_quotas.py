@@ -114,6 +114,7 @@ def _described(row: EntityQuotas) -> messages.DescribeClientQuotasResponse.Entry
 def _altered(
     entity: Entity, code: int, message: str | None
 ) -> messages.AlterClientQuotasResponse.EntryData:
+    """Return the response's row of one entity; code 0 is success."""
     response = messages.AlterClientQuotasResponse
     return response.EntryData(
         error_code=code,

@@ -120,6 +120,7 @@ class CreateTopics:
     def _hidden(
         self, name: str, result: TopicResult
     ) -> messages.CreateTopicsResponse.CreatableTopicResult:
+        """Return the row of a created topic for a client that may not describe configs."""
         return messages.CreateTopicsResponse.CreatableTopicResult(
             name=name,
             topic_id=result.topic_id or NO_UUID,

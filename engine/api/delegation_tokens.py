@@ -165,6 +165,7 @@ class DelegationTokens:
     def _refusal_to_create(
         self, session: Session, owner: str, request: messages.CreateDelegationTokenRequest
     ) -> int:
+        """Return the error code of a request to create a token, NONE if it is permitted."""
         if not self._may_ask(session):
             return DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
         if owner != session.principal and not session.may(

@@ -115,6 +115,7 @@ class DescribeConfigs:
         resource: messages.DescribeConfigsRequest.DescribeConfigsResource,
         result: ResourceResult,
     ) -> messages.DescribeConfigsResponse.DescribeConfigsResult:
+        """Return the row of a resource that cannot be described."""
         return messages.DescribeConfigsResponse.DescribeConfigsResult(
             error_code=result.code,
             error_message=result.message,
@@ -127,6 +128,10 @@ class DescribeConfigs:
         resource: messages.DescribeConfigsRequest.DescribeConfigsResource,
         rows: Iterable[messages.DescribeConfigsResponse.DescribeConfigsResourceResult],
     ) -> messages.DescribeConfigsResponse.DescribeConfigsResult:
+        """Return the row of a resource with the requested keys, all if none are named.
+
+        Keys are in the order of Kafka's hash map, which clients see.
+        """
         keys = resource.configuration_keys
         wanted = frozenset(keys) if keys else None
         by_name = {row.name: row for row in rows if wanted is None or row.name in wanted}
@@ -175,6 +180,10 @@ class DescribeConfigs:
     def _logger_rows(
         self, name: str
     ) -> list[messages.DescribeConfigsResponse.DescribeConfigsResourceResult]:
+        """Return the level of each logger of this broker.
+
+        Raises InvalidRequest for an empty id or that of another broker.
+        """
         if not name:
             raise InvalidRequest("Broker id must not be empty")
         require_own_id(name, self._broker_id, what="Broker")

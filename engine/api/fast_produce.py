@@ -90,6 +90,7 @@ class FastProduce:
         head: ProduceHead,
         result: ProduceResult,
     ) -> bytes:
+        """Return the response to a batch that was refused, as the general path encodes it."""
         exchange = Exchange(
             session,
             PRODUCE_KEY,

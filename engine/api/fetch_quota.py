@@ -66,6 +66,7 @@ def _size_of(fetched: FetchedPartitions, version: int) -> int:
 def _by_topic(
     fetched: Iterable[tuple[SessionPartition, FetchedPartition]],
 ) -> list[FetchedTopic]:
+    """Group partitions of one topic that follow each other, as a response has them."""
     topics: list[FetchedTopic] = []
     rows: list[FetchedPartition] = []
     last: str | bytes | None = None

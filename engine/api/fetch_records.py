@@ -73,6 +73,7 @@ class FetchedRecords:
             records.release()
 
     def _as_it_is(self, records: FetchSlice) -> SendPart:
+        """Return stored bytes unconverted: a region of the file if it has a descriptor."""
         file = records.file
         if file is None:
             return records.data

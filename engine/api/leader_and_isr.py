@@ -69,6 +69,7 @@ class LeaderAndIsr:
     async def _applied(
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> messages.LeaderAndIsrResponse:
+        """Refuse a stale controller, else apply the request when its turn in the line has come."""
         # Before the line: orders of a controller that this one follows end at their next turn.
         code = self._refusal(request)
         if code:

@@ -89,7 +89,7 @@ _Response: TypeAlias = "messages.MetadataResponse | EncodedResponse"
 AutoCreate: TypeAlias = Callable[[list[str]], PromiseCoroutine[dict[str, int]]]
 
 
-class _Question(NamedTuple):
+class _ResponseKey(NamedTuple):
     """The fields of a request that its response depends on, in addition to the metadata."""
 
     version: int
@@ -118,10 +118,10 @@ class Metadata:
     ) -> None:
         self._turns = turns
         # Responses that are being built in several turns, for all equal requests of that time.
-        self._in_work: dict[_Question, Promise[_Response]] = {}
+        self._in_work: dict[_ResponseKey, Promise[_Response]] = {}
         self._metadata_cache = metadata_cache
         self._auto_create = auto_create
-        self._answers: dict[_Question, bytes] = {}
+        self._answers: dict[_ResponseKey, bytes] = {}
         self._answers_bytes = 0
         self._answers_version = -1
 
@@ -142,7 +142,7 @@ class Metadata:
             ids = tuple(dict.fromkeys(t.topic_id for t in topics if t.topic_id != NO_UUID))
             named = (topic.name for topic in topics if topic.name is not None)
             names = () if ids else tuple(dict.fromkeys(named))
-        question = _Question(
+        question = _ResponseKey(
             version,
             exchange.session.listener,
             names,
@@ -165,7 +165,7 @@ class Metadata:
     # Answers that are made in several turns
 
     def _large(
-        self, question: _Question
+        self, question: _ResponseKey
     ) -> _Response | Promise[_Response] | Promise[messages.MetadataResponse]:
         """Serve a request for many topics in turns; equal concurrent requests share the work."""
         if question.ids or self._lacks_a_name(question):
@@ -183,7 +183,7 @@ class Metadata:
         # Each waiting request has its promise.
         return in_order(work.then(lambda response: response))
 
-    async def _in_turns(self, question: _Question) -> _Response:
+    async def _in_turns(self, question: _ResponseKey) -> _Response:
         """Return a response of one version of the metadata, however many turns it takes."""
         share = self._turns.begin()
         for _ in range(METADATA_RESTARTS_MAX):
@@ -196,11 +196,11 @@ class Metadata:
         answer = self._answer(question)
         return await answer if isinstance(answer, Promise) else answer
 
-    def _lacks_a_name(self, question: _Question) -> bool:
+    def _lacks_a_name(self, question: _ResponseKey) -> bool:
         known = self._metadata_cache.topics
         return any(name not in known for name in question.names or ())
 
-    async def _of_one_version(self, question: _Question, share: Share) -> _Response | None:
+    async def _of_one_version(self, question: _ResponseKey, share: Share) -> _Response | None:
         """Return a response, None where the metadata has changed meanwhile."""
         version = self._metadata_cache.version
         names, hidden = self._visible(question)
@@ -231,7 +231,7 @@ class Metadata:
 
     # Answers that are kept
 
-    def _kept(self, question: _Question) -> EncodedResponse | None:
+    def _kept(self, question: _ResponseKey) -> EncodedResponse | None:
         if question.session is not None:
             return None
         if self._answers_version != self._metadata_cache.version:
@@ -241,14 +241,14 @@ class Metadata:
         body = self._answers.get(question)
         return None if body is None else EncodedResponse([body])
 
-    def _keep(self, question: _Question, response: messages.MetadataResponse) -> _Response:
+    def _keep(self, question: _ResponseKey, response: messages.MetadataResponse) -> _Response:
         if question.session is not None:
             return response
         return self._keep_bytes(
             question, message_codec("MetadataResponse", question.version).encode(response)
         )
 
-    def _keep_bytes(self, question: _Question, body: bytes) -> EncodedResponse:
+    def _keep_bytes(self, question: _ResponseKey, body: bytes) -> EncodedResponse:
         """Cache an encoded response without a session within the limits, and return it."""
         if question.session is not None:
             return EncodedResponse([body])
@@ -265,7 +265,7 @@ class Metadata:
 
     # Answers that are made
 
-    def _answer(self, question: _Question) -> _Response | Promise[messages.MetadataResponse]:
+    def _answer(self, question: _ResponseKey) -> _Response | Promise[messages.MetadataResponse]:
         """Return the response from the cache, or a promise of it if topics must be created."""
         known_topics = self._metadata_cache.topics
         rows = [self._unknown_id(topic_id) for topic_id in question.ids if self._lacks(topic_id)]
@@ -285,7 +285,7 @@ class Metadata:
         return self._create(question, rows, missing, hidden)
 
     def _create(
-        self, question: _Question, rows: list[_Topic], missing: list[str], hidden: list[_Topic]
+        self, question: _ResponseKey, rows: list[_Topic], missing: list[str], hidden: list[_Topic]
     ) -> Promise[messages.MetadataResponse]:
         """Create the missing topics, then return the response with their rows and `hidden` last."""
         wanted = [n for n in missing if self._error_of(n) == UNKNOWN_TOPIC_OR_PARTITION]
@@ -303,13 +303,13 @@ class Metadata:
 
         return promised(work())
 
-    def _names(self, question: _Question) -> list[str]:
+    def _names(self, question: _ResponseKey) -> list[str]:
         if question.names is None:
             return list(self._metadata_cache.topics)
         by_id = (self._metadata_cache.topic_name(topic_id) for topic_id in question.ids)
         return [name for name in by_id if name is not None] or list(question.names)
 
-    def _visible(self, question: _Question) -> tuple[list[str], list[_Topic]]:
+    def _visible(self, question: _ResponseKey) -> tuple[list[str], list[_Topic]]:
         """Return the topics that the client may see, and the rows of others that it requested.
 
         An id is not secret, a name is: the row of a denied id has no name.
@@ -355,7 +355,7 @@ class Metadata:
             return LEADER_NOT_AVAILABLE
         return UNKNOWN_TOPIC_OR_PARTITION
 
-    def _missing(self, name: str, code: int, question: _Question) -> _Topic:
+    def _missing(self, name: str, code: int, question: _ResponseKey) -> _Topic:
         topic = messages.MetadataResponse.MetadataResponseTopic(
             error_code=code, name=name, is_internal=name in INTERNAL_TOPICS
         )
@@ -365,7 +365,7 @@ class Metadata:
             )
         return topic
 
-    def _topic(self, name: str, question: _Question) -> _Topic:
+    def _topic(self, name: str, question: _ResponseKey) -> _Topic:
         topic = self._missing(name, NONE, question)
         topic.topic_id = self._metadata_cache.topic_ids.get(name, NO_UUID)
         partitions = self._metadata_cache.topics[name]
@@ -375,7 +375,7 @@ class Metadata:
         return topic
 
     def _partition(
-        self, index: int, metadata: PartitionMetadata, question: _Question
+        self, index: int, metadata: PartitionMetadata, question: _ResponseKey
     ) -> messages.MetadataResponse.MetadataResponsePartition:
         """Return the row of one partition; without a reachable leader it has an error code."""
         replicas, isr = list(metadata.replicas), list(metadata.isr)
@@ -403,7 +403,7 @@ class Metadata:
         broker = self._metadata_cache.brokers.get(broker_id)
         return broker is not None and broker.endpoint(listener) is not None
 
-    def _response(self, question: _Question, topics: list[_Topic]) -> messages.MetadataResponse:
+    def _response(self, question: _ResponseKey, topics: list[_Topic]) -> messages.MetadataResponse:
         """Return the response: brokers with the client's listener, the controller, the topics."""
         cache = self._metadata_cache
         brokers = []

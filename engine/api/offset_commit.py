@@ -79,6 +79,7 @@ def _committed(
     now_ms: int,
     expire_ms: int | None,
 ) -> CommittedOffset:
+    """Return the offset to store; without a commit time of its own it has the broker's."""
     has_time = row.commit_timestamp != _DEFAULT
     return CommittedOffset(
         row.committed_offset,

@@ -69,6 +69,7 @@ class StopReplica:
     async def _carried_out(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
+        """Refuse a stale controller, else stop the replicas when the request's turn has come."""
         # Before the line: orders of a controller that this one follows end at their next turn.
         code = self._refusal(request)
         if code:

@@ -171,11 +171,12 @@ class Transactions:
 
 
 def _of_brokers(request: _Request, added: list[list[_Topic]]) -> _Response:
+    """Return the response to a broker's batched request: a result for each transaction."""
     result = _Response.AddPartitionsToTxnResult
     return _Response(
         results_by_transaction=[
-            result(transactional_id=asked.transactional_id, topic_results=topics)
-            for asked, topics in zip(request.transactions, added, strict=True)
+            result(transactional_id=transaction.transactional_id, topic_results=topics)
+            for transaction, topics in zip(request.transactions, added, strict=True)
         ]
     )
 

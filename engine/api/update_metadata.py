@@ -77,6 +77,7 @@ class UpdateMetadata:
     async def _carried_out(
         self, request: messages.UpdateMetadataRequest, exchange: Exchange
     ) -> messages.UpdateMetadataResponse:
+        """Refuse a stale controller, else update the cache when the request's turn has come."""
         # Before the line: orders of a controller that this one follows end at their next turn.
         code = self._refusal(request)
         if code:

@@ -100,7 +100,7 @@ class ConstrainedAssignment:
                     continue
                 member_id = self._with_fewest[index]
                 self._fill(index)
-            self._give(partition, member_id)
+            self._assign(partition, member_id)
         return left
 
     def _next_turn(self, index: int) -> int:
@@ -134,7 +134,7 @@ class ConstrainedAssignment:
                 member_id = self._with_fewest.pop(0)
             else:
                 raise NoAssignment("more partitions are left than members may have")
-            self._give(partition, member_id)
+            self._assign(partition, member_id)
             count = len(self.assignment[member_id])
             if count == self._fewest:
                 index -= 1
@@ -143,7 +143,7 @@ class ConstrainedAssignment:
             elif count == self._most:
                 self._larger += 1
 
-    def _give(self, partition: TopicPartition, member_id: str) -> None:
+    def _assign(self, partition: TopicPartition, member_id: str) -> None:
         self.assignment[member_id].append(partition)
         former = self._given_up.get(partition, member_id)
         if former != member_id or partition in self._owners.contested:

@@ -93,7 +93,7 @@ class _Fields:
         self._data = data
         self._position = 0
 
-    def _take(self, length: int) -> bytes:
+    def _read_bytes(self, length: int) -> bytes:
         end = self._position + length
         if length < 0 or end > len(self._data):
             raise _BadField
@@ -102,7 +102,7 @@ class _Fields:
         return taken
 
     def int32(self) -> int:
-        number: int = _INT32.unpack(self._take(_INT32.size))[0]
+        number: int = _INT32.unpack(self._read_bytes(_INT32.size))[0]
         return number
 
     def count(self) -> int:
@@ -112,8 +112,8 @@ class _Fields:
         return count
 
     def text(self) -> str:
-        length: int = _INT16.unpack(self._take(_INT16.size))[0]
-        return java_utf8(self._take(length))
+        length: int = _INT16.unpack(self._read_bytes(_INT16.size))[0]
+        return java_utf8(self._read_bytes(length))
 
 
 def _partitions(fields: _Fields) -> Iterable[TopicPartition]:

@@ -59,6 +59,8 @@ class AccessRules:
         pattern_type: PatternType,
         decode: Callable[[bytes | None, str], AclChange],
     ) -> ChangeReader:
+        """Return the reader of one directory of change notes, for patterns of one type."""
+
         async def apply(data: bytes | None, path: str) -> None:
             await self.admin.refresh(pattern_of(decode(data, path)))
 

@@ -430,7 +430,11 @@ def token_rows(deps: ApiDeps) -> list[Row]:
 
 
 def inter_broker_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of the APIs that only brokers request."""
+    """Return the rows of the APIs that only brokers request.
+
+    The controller's requests are applied one after the other (`line`), and do not wait for the
+    work of other requests (`apart`).
+    """
     leadership, epoch, rule = deps.leadership, deps.broker_epoch, Rule.CLUSTER_ACTION
     to_controller, line = ToController(deps.controller), deps.turns.line()
     orders = deps.turns.apart()

@@ -149,6 +149,7 @@ class ChangeWatch:
         self._cancel = self._timers.call_at(self._clock.monotonic_ms() + delay_ms, self._later)
 
     def _applied(self, work: Promise[None]) -> None:
+        """Log a failed reading and schedule another; after an expired session `start` reads."""
         try:
             work.result()
         except SessionExpired:

@@ -55,20 +55,20 @@ class ShutdownRequests:
         self._is_given_up = False
         self._end_pause: Callable[[], None] = lambda: None
         self._end_wait: Callable[[], None] = lambda: None
-        self._end_hearing: Callable[[], None] = lambda: None
+        self._end_metadata_wait: Callable[[], None] = lambda: None
 
     async def run(self, broker_epoch: int) -> None:
         """Repeat until this broker leads no partition that another could, or retries are used."""
         if not self._config.controlled_shutdown_enable or self._is_alone():
             return
         _log.info("Starting controlled shutdown")
-        self._metadata_cache.on_update(self._heard)
+        self._metadata_cache.on_update(self._on_metadata)
         try:
-            has_succeeded = await self._ask_repeatedly(broker_epoch)
+            has_succeeded = await self._repeat_requests(broker_epoch)
         finally:
             self._forget_controller()
         if has_succeeded:
-            await self._until_heard()
+            await self._await_metadata()
         else:
             _log.warning(
                 "Proceeding to do an unclean shutdown as all the controlled shutdown attempts "
@@ -80,13 +80,13 @@ class ShutdownRequests:
         self._is_given_up = True
         self._end_pause()
         self._end_wait()
-        self._end_hearing()
+        self._end_metadata_wait()
 
-    def _heard(self, _topics: frozenset[str]) -> None:
+    def _on_metadata(self, _topics: frozenset[str]) -> None:
         if self._metadata_cache.controller_id not in (None, self._requested_id):
             self._end_pause()
         if not self._leads_for_others():
-            self._end_hearing()
+            self._end_metadata_wait()
 
     def _is_alone(self) -> bool:
         return set(self._metadata_cache.brokers) <= {self._config.broker_id}
@@ -99,28 +99,28 @@ class ShutdownRequests:
             for partition in partitions.values()
         )
 
-    async def _until_heard(self) -> None:
+    async def _await_metadata(self) -> None:
         """Wait until the controller's orders are applied here: metadata comes after them."""
         if self._leads_for_others():
             due_ms = self._clock.monotonic_ms() + MOVED_LEADERS_HEARD_MS
-            heard: Promise[None] = Promise()
-            self._end_hearing = _once(heard)
-            cancel = self._timers.call_at(due_ms, self._end_hearing)
-            await heard
+            informed: Promise[None] = Promise()
+            self._end_metadata_wait = _once(informed)
+            cancel = self._timers.call_at(due_ms, self._end_metadata_wait)
+            await informed
             cancel()
 
-    async def _ask_repeatedly(self, broker_epoch: int) -> bool:
+    async def _repeat_requests(self, broker_epoch: int) -> bool:
         retries_left = self._config.controlled_shutdown_max_retries
         while retries_left > 0 and not self._is_given_up:
             retries_left -= 1
-            if await self._ask(broker_epoch):
+            if await self._send_request(broker_epoch):
                 return True
             if retries_left > 0 and not self._is_given_up:
                 await self._back_off()
                 _log.info("Retrying controlled shutdown (%d retries remaining)", retries_left)
         return False
 
-    async def _ask(self, broker_epoch: int) -> bool:
+    async def _send_request(self, broker_epoch: int) -> bool:
         """Send one request; return whether no leaders remain."""
         link = self._link_to_controller()
         if link is None:

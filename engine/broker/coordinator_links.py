@@ -78,6 +78,7 @@ class CoordinatorLinks:
         linked.owed[owed] = None
 
         def settled() -> None:
+            """Complete the caller's promise; an error other than a response's drops the link."""
             if owed.is_kept:
                 return
             del linked.owed[owed]

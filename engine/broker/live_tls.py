@@ -115,7 +115,7 @@ class LiveTls:
             try:
                 new = _load(settings, listener)
                 self._check_certificate(listener, settings, new)
-                self._take(listener, new)
+                self._use(listener, new)
             except ConfigError as error:
                 cause = _java_text(error, ListenerSettings(settings, listener.name))
                 name = f"ConfigResource(type=BROKER, name='{config.broker_id}')"
@@ -131,11 +131,11 @@ class LiveTls:
             if loaded is None or loaded.stores == _stores(settings, listener):
                 continue
             try:
-                self._take(listener, _load(settings, listener))
+                self._use(listener, _load(settings, listener))
             except ConfigError as error:
                 _log.error("The TLS of listener %s stays as it is: %s", listener.name, error)
 
-    def _take(self, listener: ListenerAddress, new: _Loaded) -> None:
+    def _use(self, listener: ListenerAddress, new: _Loaded) -> None:
         """Use the loaded files; raise ConfigError, and keep the old ones for both directions."""
         between = self._live.config.between_brokers
         if self._peer is not None and listener.name == between.name:

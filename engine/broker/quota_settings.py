@@ -97,13 +97,13 @@ class QuotaSettings:
                 _log.error("The %s credential of %s cannot be read", mechanism.key, user)
         try:
             if entity_path.startswith(f"{IP_CONFIGS}/"):
-                self._take_rate(entity_path.partition("/")[2], config)
+                self._set_rate(entity_path.partition("/")[2], config)
             else:
                 self.limits.take(_owner_of(entity_path), config)
         except ValueError as error:
             _log.error("Quotas of %s stay as they are: %s", entity_path, error)
 
-    def _take_rate(self, name: str, config: Mapping[str, str]) -> None:
+    def _set_rate(self, name: str, config: Mapping[str, str]) -> None:
         """Set the connection rate of an address, or the default rate; None removes it."""
         rate = int(config[_RATE]) if _RATE in config else None
         if name == DEFAULT:

@@ -344,6 +344,7 @@ def _fetcher_config(config: BrokerConfig) -> ReplicaFetcherConfig:
 
 
 def _cleaner_config(config: BrokerConfig) -> CleanerConfig:
+    """Return the cleaner's settings of a broker's configuration."""
     return CleanerConfig(
         config.log_cleaner_enable,
         config.log_cleaner_threads,

@@ -44,7 +44,7 @@ _FIRST_VERSION = 4
 _Codes = dict[TopicPartition, int]
 
 
-class _Question(NamedTuple):
+class _Verification(NamedTuple):
     transactional_id: str
     producer_id: int
     producer_epoch: int
@@ -58,7 +58,7 @@ class TransactionQuestions:
     def __init__(self, metadata_cache: MetadataCache, links: CoordinatorLinks) -> None:
         self._metadata_cache = metadata_cache
         self._links = links
-        self._queues: dict[int, list[_Question]] = {}
+        self._queues: dict[int, list[_Verification]] = {}
         self._busy: set[int] = set()
 
     def ask(
@@ -74,7 +74,7 @@ class TransactionQuestions:
             return Promise.of(dict.fromkeys(partitions, COORDINATOR_NOT_AVAILABLE))
         answer: Promise[_Codes] = Promise()
         self._queues.setdefault(broker_id, []).append(
-            _Question(transactional_id, producer_id, producer_epoch, tuple(partitions), answer)
+            _Verification(transactional_id, producer_id, producer_epoch, tuple(partitions), answer)
         )
         self._send_next(broker_id)
         return answer
@@ -92,8 +92,8 @@ class TransactionQuestions:
         if broker_id in self._busy:
             return
         # An id has one row in a request.
-        asked: dict[str, _Question] = {}
-        left: list[_Question] = []
+        asked: dict[str, _Verification] = {}
+        left: list[_Verification] = []
         for question in self._queues.pop(broker_id, ()):
             if question.transactional_id in asked:
                 left.append(question)
@@ -111,7 +111,7 @@ class TransactionQuestions:
         response.watch(lambda: self._answered(broker_id, asked, response))
 
     def _answered(
-        self, broker_id: int, asked: dict[str, _Question], response: Promise[Message]
+        self, broker_id: int, asked: dict[str, _Verification], response: Promise[Message]
     ) -> None:
         self._busy.discard(broker_id)
         answers = _answers(asked, response)
@@ -120,7 +120,7 @@ class TransactionQuestions:
         self._send_next(broker_id)
 
 
-def _request(questions: Collection[_Question]) -> messages.AddPartitionsToTxnRequest:
+def _request(questions: Collection[_Verification]) -> messages.AddPartitionsToTxnRequest:
     """Return a verify-only AddPartitionsToTxn request of the questions."""
     request = messages.AddPartitionsToTxnRequest
     return request(
@@ -140,7 +140,7 @@ def _request(questions: Collection[_Question]) -> messages.AddPartitionsToTxnReq
     )
 
 
-def _answers(asked: dict[str, _Question], response: Promise[Message]) -> dict[str, _Codes]:
+def _answers(asked: dict[str, _Verification], response: Promise[Message]) -> dict[str, _Codes]:
     """Return the code of each partition by transactional id, also if the request failed."""
     error = response.error
     if isinstance(error, NoCommonVersion):
@@ -163,7 +163,7 @@ def _answers(asked: dict[str, _Question], response: Promise[Message]) -> dict[st
     return answers
 
 
-def _all(asked: dict[str, _Question], code: int) -> dict[str, _Codes]:
+def _all(asked: dict[str, _Verification], code: int) -> dict[str, _Codes]:
     return {
         transactional_id: dict.fromkeys(question.partitions, code)
         for transactional_id, question in asked.items()

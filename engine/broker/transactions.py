@@ -118,6 +118,7 @@ def _follow_leadership(coordinator: TransactionCoordinator, storage: Storage) ->
 def _begin_tasks(
     coordinator: TransactionCoordinator, config: BrokerConfig, tasks: LoopTasks
 ) -> None:
+    """Schedule the abort of transactions that timed out, and the expiry of transactional ids."""
     period_ms = config.transaction_abort_timed_out_transaction_cleanup_interval_ms
     tasks.every_in_steps(
         "transaction-abort", period_ms, coordinator.ends.abort_timed_out, first_after_ms=period_ms

@@ -162,6 +162,13 @@ class AsyncProducer:
         return await asyncio.wrap_future(self._send_held(record, size_bytes))
 
     def _send_held(self, record: OutgoingRecord, size_bytes: int) -> Future[StoredRecord]:
+        """Hand a record to the producer's thread; return the future of its place in the log.
+
+        The caller has reserved `size_bytes` in the buffer; they are released when the future is
+        done.
+
+        Raises ProducerClosed if the thread no longer accepts work.
+        """
         result: Future[StoredRecord] = Future()
         # Results are the producer's to give: nobody cancels a record that is under way.
         result.set_running_or_notify_cancel()
@@ -208,14 +215,14 @@ class AsyncProducer:
     async def commit(self) -> None:
         """Send all that is left and commit the transaction. Errors: as `begin`."""
         transactions = self._transactional("commit")
-        await self._call(lambda: self._settle(transactions.commit()))
+        await self._call(lambda: self._complete_futures(transactions.commit()))
 
     async def abort(self) -> None:
         """Abort the transaction; records that have not left fail. Errors: as `begin`."""
         transactions = self._transactional("abort")
 
         def abort() -> None:
-            self._settle(transactions.abort())
+            self._complete_futures(transactions.abort())
             self._fail_all(RecordAborted())
 
         await self._call(abort)
@@ -263,6 +270,7 @@ class AsyncProducer:
     # On the thread
 
     def _add(self, record: OutgoingRecord, result: Future[StoredRecord]) -> None:
+        """Add a record to its batch, on the producer's thread; an error goes to `result`."""
         place, self._next_place = self._next_place, self._next_place + 1
         self._results[place] = result
         try:
@@ -276,7 +284,7 @@ class AsyncProducer:
 
     def _flush(self) -> None:
         try:
-            self._settle(self._producer.flush())
+            self._complete_futures(self._producer.flush())
         except EngineError:
             self._producer.discard()
             raise
@@ -295,7 +303,7 @@ class AsyncProducer:
             if self._buffer.is_wanted:
                 self._producer.hasten()
                 due_ms = None
-            self._settle(self._producer.poll(_WAIT_MS if due_ms is None else due_ms))
+            self._complete_futures(self._producer.poll(_WAIT_MS if due_ms is None else due_ms))
         except EngineError as error:
             self._failure = error
             self._producer.discard()
@@ -309,7 +317,11 @@ class AsyncProducer:
         for result in results.values():
             result.set_exception(error)
 
-    def _settle(self, results: Sequence[BatchResult]) -> None:
+    def _complete_futures(self, results: Sequence[BatchResult]) -> None:
+        """Complete the futures of the records in finished batches.
+
+        A record has offset -1 where the broker returned none (acks=0, or a duplicate).
+        """
         for done in results:
             partition = done.batch.partition
             for index, place in enumerate(done.batch.places):

@@ -42,7 +42,7 @@ def stored_batches(
     """
     position = start_offset
     while position < end_offset:
-        row = _fetched(client, partition, position)
+        row = _fetch(client, partition, position)
         batches = []
         for batch in batches_in(memoryview(row.records or b""), allow_partial_tail=True):
             batch.ensure_valid()
@@ -54,12 +54,17 @@ def stored_batches(
         yield StoredBatches(batches, aborted_of(row))
 
 
-def _fetched(
+def _fetch(
     client: KafkaClient, partition: TopicPartition, position: int
 ) -> messages.FetchResponse.PartitionData:
+    """Fetch once from offset `position` at the leader, up to the last stable offset.
+
+    Raises the partition's error, such as OFFSET_OUT_OF_RANGE, or the leader's.
+    """
     request = messages.FetchRequest
 
     def make_call(_partitions: list[TopicPartition], _view: ClusterView) -> Call:
+        """Build the Fetch of the one partition."""
         row = request.FetchPartition(
             partition=partition.partition,
             fetch_offset=position,

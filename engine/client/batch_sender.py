@@ -211,11 +211,11 @@ class ProduceSender:
         After an error it pauses before it sends again.
         """
         # Lost connections are noticed before something is sent on them.
-        self._take_arrived(0)
+        self._receive_responses(0)
         self._send_waiting()
         if self._requests:
             left_ms = 0 if self._results else wait_ms
-            self._take_arrived(left_ms, may_be_interrupted=may_be_interrupted)
+            self._receive_responses(left_ms, may_be_interrupted=may_be_interrupted)
             if self._view is not None:
                 self._send_waiting()
         much = PRODUCE_PENDING_BYTES_MAX if self._has_batches else 0
@@ -227,6 +227,11 @@ class ProduceSender:
     # -- sending
 
     def _send_waiting(self) -> None:
+        """Send the first batches of all partitions that may send, one request per leader.
+
+        Repeats until nothing can be sent or the metadata is no longer valid. A partition without a
+        leader gets an error that is retried or fails it.
+        """
         ready = [p for p, queue in self._queues.items() if queue.waiting and self._may_send(queue)]
         while ready:
             view = self._current_view()
@@ -325,6 +330,10 @@ class ProduceSender:
     def _submit(
         self, leader: int, batches: dict[TopicPartition, OutgoingBatch], view: ClusterView
     ) -> None:
+        """Send one Produce request to a leader, and record its batches as in flight.
+
+        With acks=0 no response comes: the bytes count as unanswered until `_await_unanswered`.
+        """
         client, options = self._client, self._options
         timeout_ms = min(client.settings.request_timeout_ms, client.timeout_ms)
         call = produce_call(
@@ -340,7 +349,7 @@ class ProduceSender:
         try:
             client.links.submit(address, call, token, timeout_ms)
         except EngineError as error:
-            self._take(self._requests.pop(token), error)
+            self._complete_request(self._requests.pop(token), error)
             return
         if options.acks == ACKS_NONE:
             self._unanswered[address] += sum(batch.size_bytes for batch in batches.values())
@@ -361,14 +370,20 @@ class ProduceSender:
 
     # -- taking results
 
-    def _take_arrived(self, wait_ms: int, *, may_be_interrupted: bool = True) -> None:
+    def _receive_responses(self, wait_ms: int, *, may_be_interrupted: bool = True) -> None:
         arrived = self._client.wait_any(wait_ms, may_be_interrupted=may_be_interrupted)
         for token, result in arrived:
             batches = self._requests.pop(token, None)
             if batches is not None:
-                self._take(batches, result)
+                self._complete_request(batches, result)
 
-    def _take(self, batches: dict[TopicPartition, OutgoingBatch], result: CallResult) -> None:
+    def _complete_request(
+        self, batches: dict[TopicPartition, OutgoingBatch], result: CallResult
+    ) -> None:
+        """Apply a response, or its error, to each batch of the request.
+
+        The base offset is -1 with acks=0. A batch that the response lacks has failed.
+        """
         stored = read_stored(result.message) if isinstance(result, Response) else None
         for partition, batch in batches.items():
             queue = self._queues[partition]
@@ -381,31 +396,40 @@ class ProduceSender:
             else:
                 outcome = stored[partition] if partition in stored else _left_out(partition)
             if isinstance(outcome, EngineError):
-                self._take_error(queue, batch, outcome)
+                self._on_error(queue, batch, outcome)
             else:
-                self._take_success(queue, batch, outcome)
+                self._on_success(queue, batch, outcome)
 
-    def _take_success(self, queue: _Queue, batch: OutgoingBatch, base_offset: int) -> None:
+    def _on_success(self, queue: _Queue, batch: OutgoingBatch, base_offset: int) -> None:
         queue.is_proven = True
         queue.trouble_since_ms = None
         queue.attempts = 0
         self._finish(BatchResult(batch, base_offset))
 
-    def _take_error(self, queue: _Queue, batch: OutgoingBatch, error: EngineError) -> None:
+    def _on_error(self, queue: _Queue, batch: OutgoingBatch, error: EngineError) -> None:
+        """Decide after a failed attempt: fail the batch, split it, wait, or send it again.
+
+        OUT_OF_ORDER_SEQUENCE_NUMBER is no failure while an earlier batch of the partition is in
+        flight: this one goes back to its queue.
+        """
         code = error.code if isinstance(error, ApiError) else None
         if _is_stored_perhaps(error):
             batch.is_doubtful = True
         if queue.error is not None:
             self._finish(BatchResult(batch, -1, queue.error, batch.is_doubtful))
         elif code in _TOO_LARGE:
-            self._take_too_large(queue, batch, error)
+            self._on_too_large(queue, batch, error)
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and _waits_for_another(queue, batch):
             queue.put_back(batch)
         else:
             queue.put_back(batch)
             self._fail_or_repeat(batch.partition, error, batch)
 
-    def _take_too_large(self, queue: _Queue, batch: OutgoingBatch, error: EngineError) -> None:
+    def _on_too_large(self, queue: _Queue, batch: OutgoingBatch, error: EngineError) -> None:
+        """Split a batch that is too large; fail it if it has only one record.
+
+        Half of its size becomes the limit of its topic, also for later batches.
+        """
         queue.is_proven = False
         if batch.record_count > 1:
             limit_bytes = batch.size_bytes // 2

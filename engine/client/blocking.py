@@ -449,14 +449,14 @@ class KafkaClient:
         deadline_ms = self._deadline_ms()
         for attempt in range(PARTITION_ATTEMPTS_MAX):
             view = self.view({p.topic for p in left})
-            results |= self._ask_once(left, view, make_call, read, deadline_ms)
+            results |= self._exchange_with_leaders(left, view, make_call, read, deadline_ms)
             left = [p for p in left if _should_repeat(results[p], attempt, is_repeatable)]
             if not left or not self._may_wait(attempt, deadline_ms):
                 break
             self.back_off(attempt)
         return results
 
-    def _ask_once(
+    def _exchange_with_leaders(
         self,
         partitions: list[TopicPartition],
         view: ClusterView,
@@ -464,6 +464,10 @@ class KafkaClient:
         read: Callable[[Message, int], Mapping[TopicPartition, T | EngineError]],
         deadline_ms: int,
     ) -> dict[TopicPartition, T | EngineError]:
+        """Send one request to each leader of `partitions`; return a result for each partition.
+
+        No retries: errors, also of partitions without a leader, are results.
+        """
         results: dict[TopicPartition, T | EngineError] = {}
         by_leader: dict[int, list[TopicPartition]] = {}
         for wanted in partitions:
@@ -496,6 +500,11 @@ class KafkaClient:
         return address
 
     def _find_coordinator(self, key: str, key_type: int) -> Address:
+        """Ask any broker for the coordinator of a group (key_type 0) or transactional id (1).
+
+        Retriable codes such as COORDINATOR_NOT_AVAILABLE are retried; others raise ApiError.
+        """
+
         def request(version: int) -> messages.FindCoordinatorRequest:
             if version >= 4:
                 return messages.FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])

@@ -130,7 +130,7 @@ class Links:
             is_over = self._is_ended(may_be_interrupted, ends_as_closing)
             pause_ms = 0 if is_over else max(min([give_up_ms, *deadlines]) - now_ms, 0)
             for event in self._streams.wait(pause_ms):
-                self._take_event(event)
+                self._handle_event(event)
             now_ms = self._clock.monotonic_ms()
             self._expire(now_ms)
             is_over = now_ms >= give_up_ms or self._is_ended(may_be_interrupted, ends_as_closing)
@@ -197,7 +197,7 @@ class Links:
             if may_be_interrupted and self._is_interrupted:
                 return
             for event in self._streams.wait(min(left_ms, _WAIT_MS_MAX)):
-                self._take_event(event)
+                self._handle_event(event)
 
     def close(self) -> None:
         """Close all connections; calls on their way get no result."""
@@ -214,7 +214,11 @@ class Links:
         self._links[address] = link
         return link
 
-    def _take_event(self, event: StreamEvent) -> None:
+    def _handle_event(self, event: StreamEvent) -> None:
+        """Apply one event of a stream (opened, bytes received, closed) to its link.
+
+        After an error the connection is closed, and all its calls fail with that error.
+        """
         link = next((k for k in self._links.values() if k.stream is event.stream), None)
         if link is None:
             return
@@ -228,7 +232,7 @@ class Links:
                 link.connection.opened()
             else:
                 was_ready = link.is_ready
-                self._take_responses(link, link.connection.receive(event.data))
+                self._keep_responses(link, link.connection.receive(event.data))
                 if link.is_ready and not was_ready and link.connection.session_lifetime_ms:
                     link.again_ms = reauthentication_ms(
                         self._clock.monotonic_ms(), link.connection.session_lifetime_ms
@@ -241,7 +245,7 @@ class Links:
             self._send_queued(link)
         self._flush(link)
 
-    def _take_responses(self, link: _Link, responses: list[Response]) -> None:
+    def _keep_responses(self, link: _Link, responses: list[Response]) -> None:
         for response in responses:
             link.has_answered = True
             link.in_flight.pop(response.token, None)
@@ -292,6 +296,7 @@ class Links:
             link.stream.send(output)
 
     def _closed_error(self, link: _Link, reason: str) -> EngineError:
+        """Return Unreachable if the link never opened, else ConnectionLost, perhaps with a hint."""
         host, port = link.address
         if link.connection.state == "connecting":
             return Unreachable(host, port, reason)

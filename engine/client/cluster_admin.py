@@ -127,6 +127,7 @@ def log_dirs_of(
 def _log_dir(
     row: messages.DescribeLogDirsResponse.DescribeLogDirsResult, is_sorted: bool
 ) -> LogDirView:
+    """Convert a row of DescribeLogDirs; sizes of the volume are None where it has none."""
     replicas = [
         ReplicaSize(
             TopicPartition(topic.name, p.partition_index),

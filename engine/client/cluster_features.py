@@ -92,6 +92,10 @@ def cluster_features(views: Mapping[int, FeaturesView]) -> ClusterFeatures:
 
 
 def _feature(name: str, views: Mapping[int, FeaturesView], level: int) -> ClusterFeature:
+    """Return the levels that all brokers support, and the brokers with a different range.
+
+    The common range is None if the ranges of some brokers do not overlap.
+    """
     ranges = {id_: view.supported.get(name, _UNSUPPORTED) for id_, view in sorted(views.items())}
     lowest = max(one.lowest for one in ranges.values())
     highest = min(one.highest for one in ranges.values())

@@ -174,9 +174,14 @@ def _description(
     with_synonyms: bool = False,
     with_documentation: bool = False,
 ) -> RequestMessage:
+    """Return a builder of DescribeConfigs by version: synonyms from 1, documentation from 3 on.
+
+    `names` None requests all keys.
+    """
     request = messages.DescribeConfigsRequest
 
     def build(version: int) -> messages.DescribeConfigsRequest:
+        """Build the request with the fields that a version has."""
         rows = [
             request.DescribeConfigsResource(
                 resource_type=int(r.kind),
@@ -214,6 +219,7 @@ def _entries(
 
 
 def _entry(row: messages.DescribeConfigsResponse.DescribeConfigsResourceResult) -> ConfigEntry:
+    """Convert one setting of a DescribeConfigs response; its type is None before version 3."""
     return ConfigEntry(
         row.name,
         row.value,
@@ -251,6 +257,7 @@ def alter_configs(
 def _alteration(
     changes: Mapping[Resource, Sequence[ConfigChange]], validate_only: bool
 ) -> messages.IncrementalAlterConfigsRequest:
+    """Build an IncrementalAlterConfigs request with one row per resource."""
     request = messages.IncrementalAlterConfigsRequest
     rows = [
         request.AlterConfigsResource(

@@ -173,7 +173,7 @@ class BrokerConnection:
     def opened(self) -> None:
         """Start the handshake: the stream is open."""
         self.state = NEGOTIATING
-        self._ask_versions(api(API_VERSIONS_KEY).stable.highest)
+        self._request_versions(api(API_VERSIONS_KEY).stable.highest)
 
     def take_output(self) -> list[Buffer]:
         """Return the bytes to send, once."""
@@ -274,6 +274,11 @@ class BrokerConnection:
         return responses
 
     def _next_frame(self) -> bytes | None:
+        """Remove and return the first complete frame, without its length; None if incomplete.
+
+        Raises TlsExpected if the bytes start like a TLS record, NotKafka if the length is not one
+        of a response.
+        """
         if len(self._received) < _LENGTH.size:
             return None
         (length,) = _LENGTH.unpack_from(self._received)
@@ -313,25 +318,29 @@ class BrokerConnection:
 
     def _continue_handshake(self, sent: Sent, message: Message) -> None:
         if sent.api_name == "ApiVersions":
-            self._take_versions(sent, message)
+            self._on_versions(sent, message)
         elif sent.api_name == "SaslHandshake":
-            self._take_mechanisms(message)
+            self._on_mechanisms(message)
         else:
-            self._take_challenge(message, sent.version)
+            self._on_challenge(message, sent.version)
 
-    def _ask_versions(self, version: int) -> None:
+    def _request_versions(self, version: int) -> None:
         request = messages.ApiVersionsRequest(
             client_software_name=SOFTWARE_NAME, client_software_version=__version__
         )
         self.send("ApiVersions", request, version=version, token=None)
 
-    def _take_versions(self, sent: Sent, message: messages.ApiVersionsResponse) -> None:
+    def _on_versions(self, sent: Sent, message: messages.ApiVersionsResponse) -> None:
+        """Keep the broker's version ranges, then authenticate or become READY.
+
+        UNSUPPORTED_VERSION repeats ApiVersions with the highest version that the broker offers.
+        """
         ranges = {
             row.api_key: VersionRange(row.min_version, row.max_version) for row in message.api_keys
         }
         if message.error_code == UNSUPPORTED_VERSION and sent.version > 0:
             offered = ranges.get(API_VERSIONS_KEY, VersionRange(0, 0))
-            self._ask_versions(min(offered.highest, sent.version - 1))
+            self._request_versions(min(offered.highest, sent.version - 1))
             return
         if message.error_code != NONE:
             raise api_error(message.error_code)
@@ -351,7 +360,7 @@ class BrokerConnection:
         version = self.version_of("SaslHandshake", lowest=1)
         self.send("SaslHandshake", request, version=version, token=None)
 
-    def _take_mechanisms(self, message: messages.SaslHandshakeResponse) -> None:
+    def _on_mechanisms(self, message: messages.SaslHandshakeResponse) -> None:
         assert self._sasl is not None
         if message.error_code == ILLEGAL_SASL_STATE:
             raise SaslNotExpected(self._sasl.mechanism)
@@ -361,7 +370,12 @@ class BrokerConnection:
             raise AuthenticationFailed(self._sasl.mechanism, reason)
         self._send_token(self._sasl.first())
 
-    def _take_challenge(self, message: messages.SaslAuthenticateResponse, version: int) -> None:
+    def _on_challenge(self, message: messages.SaslAuthenticateResponse, version: int) -> None:
+        """Continue the SASL conversation; it ends with READY and the session's lifetime.
+
+        Raises AuthenticationFailed on an error code, TokenExpired if a delegation token
+        authenticated but has no time left.
+        """
         assert self._sasl is not None
         if message.error_code != NONE:
             reason = message.error_message or kafka_error(message.error_code).meaning

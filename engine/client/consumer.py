@@ -168,9 +168,10 @@ class Consumer:
         self._subscribe_to(names)
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions, without the group's say: no subscription is left.
+        """Read these partitions, assigned without the group; a subscription ends.
 
-        Those that were assigned by hand before keep their positions. Errors: those of the requests.
+        Partitions that were assigned by hand before keep their positions. Errors: those of the
+        requests.
         """
         keys = tuple(dict.fromkeys(partitions))
         if self._fetcher is None:
@@ -178,7 +179,7 @@ class Consumer:
         self._commit_assigned()
         before = self._fetcher
         added = [key for key in keys if key not in self._assigned]
-        starts = self._starts(added)
+        starts = self._start_offsets(added)
         if before is not None:
             starts |= {key: before.position(key) for key in keys if key in self._assigned}
         self._fetcher = Fetcher(
@@ -226,6 +227,10 @@ class Consumer:
         return tuple(sorted(name for name in names if pattern.fullmatch(name)))
 
     def _subscribe_to(self, names: tuple[str, ...] | SubscriptionPattern) -> None:
+        """Subscribe the group's member; a consumer with assigned partitions joins the group first.
+
+        Offsets of assigned partitions are committed before the consumer gives them up.
+        """
         self._topics = () if isinstance(names, SubscriptionPattern) else names
         if self._group is not None:
             self._group.session.subscribe(names)
@@ -284,11 +289,11 @@ class Consumer:
         if self._group is not None and self._records.has_other_than(self.paused):
             self._group.keep_up()
         elif self._group is not None:
-            self._take(self._group.poll(timeout_ms))
+            self._append_records(self._group.poll(timeout_ms))
         elif self._fetcher is not None:
             self._commit_by_time()
             if not self._records.has_other_than(self.paused):
-                self._take(self._fetcher.poll(timeout_ms))
+                self._append_records(self._fetcher.poll(timeout_ms))
         else:
             self._client.links.pause(timeout_ms, may_be_interrupted=True)
         records = self._records.take(self._settings.max_poll_records, self.paused)
@@ -296,7 +301,7 @@ class Consumer:
         self._note_processed()
         return records
 
-    def _take(self, consumed: Sequence[ConsumedRecords]) -> None:
+    def _append_records(self, consumed: Sequence[ConsumedRecords]) -> None:
         """Keep the records that have come; raises the first error after all of them."""
         for records in consumed:
             self._epochs.setdefault(records.partition, NO_EPOCH)
@@ -431,7 +436,11 @@ class Consumer:
             raise NotAssigned(partition)
         return self._current_fetcher()
 
-    def _starts(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    def _start_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return each partition's committed offset, or where it has none, that of the reset policy.
+
+        Raises the error of the first partition whose offset cannot be found.
+        """
         starts: dict[TopicPartition, int] = {}
         if self._settings.member is not None and partitions:
             committed = committed_offsets(self._client, self._settings.member.group_id, partitions)

@@ -167,6 +167,11 @@ class ConsumerGroupSession:
         self._owned, self._target = {}, {}
 
     def _heartbeat(self) -> None:
+        """Send one heartbeat and apply its response; one in ACKNOWLEDGING reports owned partitions.
+
+        A group error such as FENCED_MEMBER_EPOCH changes the state. Raises NoConsumerProtocol if
+        the coordinator lacks the API.
+        """
         state = self.states.current
         try:
             answer = self._heartbeats.send(
@@ -176,16 +181,17 @@ class ConsumerGroupSession:
                 has_owned=state is MemberState.ACKNOWLEDGING,
             )
         except ApiError as error:
-            self._take_refusal(error)
+            self._on_error(error)
             return
         except NoConsumerProtocol as error:
             self._end_with(error)
             raise
         if state is MemberState.ACKNOWLEDGING:
             self.states.enter(MemberState.STABLE)
-        self._take_answer(answer)
+        self._apply_response(answer)
 
     def _claims(self) -> MemberClaims:
+        """Return the fields of the heartbeat that describe this member and what it owns."""
         settings, topics = self._settings, self._topics
         is_pattern = isinstance(topics, SubscriptionPattern)
         return MemberClaims(
@@ -198,7 +204,11 @@ class ConsumerGroupSession:
             owned=tuple(sorted(self._owned.items())),
         )
 
-    def _take_answer(self, answer: HeartbeatAnswer) -> None:
+    def _apply_response(self, answer: HeartbeatAnswer) -> None:
+        """Keep the member's id and epoch, and the new target assignment if there is one.
+
+        A target that differs from the owned partitions starts reconciliation.
+        """
         self.member_id, self.member_epoch = answer.member_id, answer.member_epoch
         self._interval_ms = answer.interval_ms
         self._next_heartbeat_ms = self._client.clock.monotonic_ms() + answer.interval_ms
@@ -210,7 +220,7 @@ class ConsumerGroupSession:
         elif self.states.current in (MemberState.JOINING, MemberState.RECONCILING):
             self.states.enter(MemberState.STABLE)
 
-    def _take_refusal(self, error: ApiError) -> None:
+    def _on_error(self, error: ApiError) -> None:
         """Lose the partitions, or raise what joining again does not help."""
         self._next_heartbeat_ms = self._client.clock.monotonic_ms() + self._interval_ms
         if error.code in _FENCING:
@@ -295,6 +305,7 @@ class ConsumerGroupSession:
         offsets: Mapping[TopicPartition, int],
         leader_epochs: Mapping[TopicPartition, int] | None,
     ) -> int:
+        """Send one OffsetCommit with the current member epoch; return its first error code."""
         membership = messages.OffsetCommitRequest(
             group_id=self._settings.group_id,
             generation_id_or_member_epoch=self.member_epoch,
@@ -353,6 +364,10 @@ class ConsumerGroupSession:
         self._leave(MemberState.STALE)
 
     def _leave(self, then: MemberState) -> None:
+        """Leave the group and enter state `then`, also if the request fails.
+
+        A static member leaves with epoch -2, so that its assignment is kept for its return.
+        """
         states, instance_id = self.states, self._settings.group_instance_id
         if states.current is MemberState.FENCED and then is MemberState.UNSUBSCRIBED:
             # The coordinator does not know it any more.

@@ -106,7 +106,7 @@ class Heartbeats:
         fields = _changed(heard, claims)
         if has_owned or heard is None:
             fields["topic_partitions"] = _rows(dict(claims.owned))
-        message = self._ask(member_id, member_epoch, fields)
+        message = self._request(member_id, member_epoch, fields)
         if message.error_code != NONE:
             raise _refusal(message)
         self._heard = claims
@@ -120,13 +120,18 @@ class Heartbeats:
     def leave(self, member_id: str, member_epoch: int, instance_id: str | None) -> None:
         """Send the heartbeat that ends a membership. Errors: those of the request alone."""
         self._heard = None
-        self._ask(member_id, member_epoch, {"instance_id": instance_id})
+        self._request(member_id, member_epoch, {"instance_id": instance_id})
 
     def forget(self) -> None:
         """Have the next heartbeat say everything."""
         self._heard = None
 
-    def _ask(self, member_id: str, member_epoch: int, fields: dict[str, Any]) -> Message:
+    def _request(self, member_id: str, member_epoch: int, fields: dict[str, Any]) -> Message:
+        """Send one ConsumerGroupHeartbeat to the coordinator.
+
+        Raises NoConsumerProtocol if the coordinator lacks the API, or lacks version 1, which
+        patterns need.
+        """
         needs_patterns = fields.get("subscribed_topic_regex") is not None
         request = message_class(f"{_API}Request", _RELEASE)(
             group_id=self._group_id, member_id=member_id, member_epoch=member_epoch, **fields

@@ -8,7 +8,7 @@
    settings of topics.
 4. A second look at the directories of brokers that copy tells how fast they do.
 
-A question without an answer becomes a finding of its own, and all others count. The settings of
+A request without a response becomes a finding of its own, and all others count. The settings of
 topics are asked for last on their connection: a broker whose metadata store hangs answers nothing
 behind them.
 """
@@ -58,7 +58,7 @@ _ALL: Final = "log directories, settings and reassignments"
 _FIRST: Final = -1
 
 
-class _Question(NamedTuple):
+class _Request(NamedTuple):
     """What a broker is asked for."""
 
     what: str
@@ -87,15 +87,15 @@ class _Gathering:
         self._timeout_ms = timeout_ms
         self._view = view
         self._deadline_ms = deadline_ms
-        self._answers: dict[_Question, CallResult] = {}
+        self._answers: dict[_Request, CallResult] = {}
         #: Metadata came when the time was up: no broker was asked for anything else.
         self._is_late = self._left_ms() <= 0
         self._first = client.links.ready_address() or _any_address(client, view)
 
     def facts(self) -> ClusterFacts:
         """Ask, and return what the answers say."""
-        self._ask(dict(self._questions()))
-        self._ask_again()
+        self._exchange(dict(self._calls()))
+        self._retry()
         moves = self._moves()
         log_dirs = self._log_dirs(_LOG_DIRS)
         ongoing = {} if isinstance(moves, EngineError) else moves
@@ -115,20 +115,24 @@ class _Gathering:
 
     # -- asking
 
-    def _questions(self) -> Iterator[tuple[_Question, tuple[Address, Call]]]:
+    def _calls(self) -> Iterator[tuple[_Request, tuple[Address, Call]]]:
+        """Yield the calls to all brokers at once: directories, throttles, log ends, moves, topics.
+
+        Moves are asked of the controller alone, topic configs of the first broker that answered.
+        """
         view = self._view
         ends = _requested_replicas(view)
         for broker_id, broker in sorted(view.brokers.items()):
             address, resource = broker.address, _broker(broker_id)
-            yield _Question(_LOG_DIRS, broker_id), (address, log_dirs_call())
+            yield _Request(_LOG_DIRS, broker_id), (address, log_dirs_call())
             throttles = configs_call([resource], BROKER_THROTTLES)
-            yield _Question(_THROTTLES, broker_id), (address, throttles)
+            yield _Request(_THROTTLES, broker_id), (address, throttles)
             if broker_id in ends:
-                yield _Question(_ENDS, broker_id), (address, ends_call(ends[broker_id]))
+                yield _Request(_ENDS, broker_id), (address, ends_call(ends[broker_id]))
             if broker_id == view.controller_id:
-                yield _Question(_MOVES, broker_id), (address, self._listing())
+                yield _Request(_MOVES, broker_id), (address, self._listing())
         if view.topics:
-            yield _Question(_TOPICS, _FIRST), (self._first, self._topics_call())
+            yield _Request(_TOPICS, _FIRST), (self._first, self._topics_call())
 
     def _listing(self) -> Call:
         return listing_call(None, max(self._left_ms(), 1))
@@ -140,33 +144,33 @@ class _Gathering:
     def _left_ms(self) -> int:
         return self._deadline_ms - self._client.clock.monotonic_ms()
 
-    def _ask(self, calls: Mapping[_Question, tuple[Address, Call]]) -> None:
+    def _exchange(self, calls: Mapping[_Request, tuple[Address, Call]]) -> None:
         """Ask all at once, for half of the time that is left."""
         if not calls or self._left_ms() <= 0:
             return
         deadline_ms = self._deadline_ms - self._left_ms() // 2
         self._answers |= self._client.exchange(calls, deadline_ms)
 
-    def _ask_again(self) -> None:
+    def _retry(self) -> None:
         """Ask the controller of now, and another broker for settings, where that may help."""
-        calls: dict[_Question, tuple[Address, Call]] = {}
+        calls: dict[_Request, tuple[Address, Call]] = {}
         if self._is_controller_in_doubt() and self._left_ms() > 0:
             controller_id = self._controller_now()
             if controller_id is not None:
                 address = self._view.brokers[controller_id].address
-                calls[_Question(_MOVES, controller_id)] = address, self._listing()
-        if isinstance(self._answers.get(_Question(_TOPICS, _FIRST)), Unreachable | TimedOut):
+                calls[_Request(_MOVES, controller_id)] = address, self._listing()
+        if isinstance(self._answers.get(_Request(_TOPICS, _FIRST)), Unreachable | TimedOut):
             others = [
                 broker.address
                 for broker_id, broker in self._view.brokers.items()
                 if broker_id not in self._silent() and broker.address != self._first
             ]
             if others:
-                calls[_Question(_TOPICS, _FIRST)] = others[0], self._topics_call()
-        self._ask(calls)
+                calls[_Request(_TOPICS, _FIRST)] = others[0], self._topics_call()
+        self._exchange(calls)
 
     def _is_controller_in_doubt(self) -> bool:
-        answer = self._answers.get(_Question(_MOVES, self._view.controller_id))
+        answer = self._answers.get(_Request(_MOVES, self._view.controller_id))
         if isinstance(answer, Response):
             return kafka_error(answer.message.error_code).is_retriable
         return not isinstance(answer, NoCommonVersion)
@@ -188,19 +192,19 @@ class _Gathering:
     # -- reading
 
     def _of(self, what: str) -> Iterator[tuple[int, CallResult]]:
-        for question, answer in self._answers.items():
-            if question.what == what:
-                yield question.broker_id, answer
+        for request, answer in self._answers.items():
+            if request.what == what:
+                yield request.broker_id, answer
 
     def _silent(self) -> dict[int, EngineError]:
-        """Return the brokers that have not answered any question, and why."""
+        """Return the brokers that have not answered any request, and why."""
         silent: dict[int, EngineError] = {}
         heard = set()
-        for question, answer in self._answers.items():
+        for request, answer in self._answers.items():
             if isinstance(answer, Unreachable | TimedOut):
-                silent.setdefault(question.broker_id, answer)
+                silent.setdefault(request.broker_id, answer)
             else:
-                heard.add(question.broker_id)
+                heard.add(request.broker_id)
         return {id_: e for id_, e in silent.items() if id_ not in heard and id_ != _FIRST}
 
     def _log_dirs(self, what: str) -> dict[int, list[LogDirView] | EngineError]:
@@ -210,7 +214,7 @@ class _Gathering:
         }
 
     def _moves(self) -> dict[TopicPartition, OngoingReassignment] | EngineError:
-        answer: Message = self._answers.get(_Question(_MOVES, self._view.controller_id))
+        answer: Message = self._answers.get(_Request(_MOVES, self._view.controller_id))
         if answer is None:
             return {}
         return answer if isinstance(answer, EngineError) else listing_of(answer.message)
@@ -239,8 +243,8 @@ class _Gathering:
         if self._is_late:
             yield Unasked("cluster", _ALL, TimedOut("asking brokers", self._timeout_ms))
         silent = self._silent()
-        for question, answer in self._answers.items():
-            what, broker_id = question
+        for request, answer in self._answers.items():
+            what, broker_id = request
             if broker_id in silent or what == _ENDS or isinstance(answer, NoCommonVersion):
                 continue
             if what == _MOVES and broker_id != self._view.controller_id:

@@ -86,6 +86,7 @@ def update_features(
     request = messages.UpdateFeaturesRequest
 
     def message(version: int) -> messages.UpdateFeaturesRequest:
+        """Build UpdateFeatures; version 0 has only `allow_downgrade` and no validation."""
         rows = [
             request.FeatureUpdateKey(feature=it.feature, max_version_level=it.level)
             for it in updates

@@ -170,7 +170,7 @@ class Fetcher:
         for token, result in self._client.wait_any(0 if fetched else timeout_ms):
             # A response to another fetcher of the client, which is gone, is dropped.
             if isinstance(token, _Token) and token.fetcher is self:
-                fetched += self._take(self._under_way.pop(token.broker_id), result)
+                fetched += self._read_response(self._under_way.pop(token.broker_id), result)
         if self._view is not None:
             fetched += self._send_fetches()
         return fetched
@@ -196,7 +196,7 @@ class Fetcher:
                 given_up += self._fail(partition, leader)
         for leader, led in by_leader.items():
             if leader not in self._under_way:
-                self._ask(leader, led, view)
+                self._send_fetch(leader, led, view)
         return given_up
 
     def _fresh_view(self) -> ClusterView:
@@ -207,14 +207,18 @@ class Fetcher:
             self.topic_ids |= {n: topic.topic_id for n, topic in self._view.topics.items()}
         return self._view
 
-    def _ask(self, leader: int, led: list[TopicPartition], view: ClusterView) -> None:
+    def _send_fetch(self, leader: int, led: list[TopicPartition], view: ClusterView) -> None:
+        """Send one Fetch for all of a leader's partitions; nothing waits for the response here.
+
+        Up to version 12 topics go by name; those without an id cannot go by a later version.
+        """
         positions = {p: self._positions[p] for p in led}
         topics = {p.topic: view.topics[p.topic] for p in led}
         have_ids = all(topic.has_id for topic in topics.values())
         fetch = _Fetch(positions, {topic.topic_id: name for name, topic in topics.items()})
 
         def message(version: int) -> messages.FetchRequest:
-            return self._message(fetch, view, by_name=version <= _HIGHEST_VERSION_BY_NAME)
+            return self._fetch_request(fetch, view, by_name=version <= _HIGHEST_VERSION_BY_NAME)
 
         highest = None if have_ids else _HIGHEST_VERSION_BY_NAME
         call = Call("Fetch", message, _LOWEST_VERSION, highest)
@@ -223,7 +227,10 @@ class Fetcher:
         self._client.links.submit(address, call, _Token(self, leader), timeout_ms)
         self._under_way[leader] = fetch
 
-    def _message(self, fetch: _Fetch, view: ClusterView, *, by_name: bool) -> messages.FetchRequest:
+    def _fetch_request(
+        self, fetch: _Fetch, view: ClusterView, *, by_name: bool
+    ) -> messages.FetchRequest:
+        """Build a full fetch without a session, partitions in the order of their positions."""
         request = messages.FetchRequest
         options = self._options
         topics = []
@@ -254,7 +261,11 @@ class Fetcher:
 
     # -- taking
 
-    def _take(self, fetch: _Fetch, result: CallResult) -> list[ConsumedRecords]:
+    def _read_response(self, fetch: _Fetch, result: CallResult) -> list[ConsumedRecords]:
+        """Return the records of a Fetch response, or apply its error to all its partitions.
+
+        Partitions that were paused, stopped or sought since the request are left out.
+        """
         if isinstance(result, EngineError):
             return self._fail_all(fetch, result)
         response: messages.FetchResponse = result.message
@@ -270,12 +281,17 @@ class Fetcher:
                 position = self._positions.get(partition)
                 is_wanted = fetch.positions.get(partition, _NOWHERE) == position
                 if is_wanted and partition not in self._paused:
-                    fetched += self._take_partition(partition, row)
+                    fetched += self._read_partition(partition, row)
         return fetched
 
-    def _take_partition(
+    def _read_partition(
         self, partition: TopicPartition, row: messages.FetchResponse.PartitionData
     ) -> list[ConsumedRecords]:
+        """Move the position behind a partition's records, and return them with the end offset.
+
+        The end offset is the LSO for read_committed, else the high watermark. Damaged bytes stop
+        the partition after the records before them.
+        """
         if row.error_code != NONE:
             return self._fail(partition, api_error(row.error_code))
         self._troubles.pop(partition, None)

@@ -155,6 +155,7 @@ def _of_silence(facts: ClusterFacts) -> Iterable[HealthFinding]:
 
 
 def _of_brokers(facts: ClusterFacts) -> Iterable[HealthFinding]:
+    """Yield brokers that do not answer, and their log directories that are offline."""
     for broker_id, error in sorted(facts.silent.items()):
         # The cluster hears of an end with the broker's session, some time after it.
         led = sum(p.leader == broker_id for _, p in _partitions(facts.view))
@@ -173,6 +174,10 @@ def _of_brokers(facts: ClusterFacts) -> Iterable[HealthFinding]:
 def _of_partition(
     key: TopicPartition, partition: PartitionView, facts: ClusterFacts
 ) -> Iterable[HealthFinding]:
+    """Yield the worst finding about availability, then a move or a leader that is not preferred.
+
+    `shared_cause` is the same text for all partitions with one cause, to group them by.
+    """
     subject, min_isr = str(key), facts.min_isr.get(key.topic, 1)
     awaited = {*partition.isr, *partition.adding}
     missing = [id_ for id_ in partition.replicas if id_ not in awaited]
@@ -252,6 +257,7 @@ def _why_offline(partition: PartitionView, facts: ClusterFacts) -> _Why:
 def _why_out(
     key: TopicPartition, partition: PartitionView, broker_id: int, facts: ClusterFacts
 ) -> _Why:
+    """Explain why a replica is out of sync: broker gone, directory failed, behind, catching up."""
     if broker_id not in facts.view.brokers:
         text = f"broker {broker_id} is gone"
         return _Why(text, text)
@@ -260,7 +266,7 @@ def _why_out(
         return _Why(text, text)
     end, leader_end = facts.ends.get((key, broker_id)), facts.ends.get((key, partition.leader))
     if isinstance(end, EngineError):
-        text = f"broker {broker_id} does not tell of its replica: {end}"
+        text = f"broker {broker_id} does not return the end of its replica: {end}"
         return _Why(text, text)
     if end is None or not isinstance(leader_end, int):
         text = f"broker {broker_id} is up, how far it is behind is not known"

@@ -163,6 +163,7 @@ def _partition_results(
     partitions: Iterable[TopicPartition],
     message: messages.OffsetCommitResponse | messages.OffsetDeleteResponse,
 ) -> PartitionResults:
+    """Return None or the error of each requested partition; one without a row has an error."""
     codes = {
         TopicPartition(topic.name, row.partition_index): row.error_code
         for topic in message.topics

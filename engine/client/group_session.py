@@ -277,6 +277,7 @@ class GroupSession:
         return max(self._next_heartbeat_ms - self._client.clock.monotonic_ms(), 0)
 
     def _heartbeat(self) -> bool:
+        """Send one heartbeat; False if the member has to rejoin, as after REBALANCE_IN_PROGRESS."""
         request = messages.HeartbeatRequest(
             group_id=self._settings.group_id,
             generation_id=self.generation_id,

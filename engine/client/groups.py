@@ -254,6 +254,10 @@ def commits_call(
     topics = None if partitions is None else by_topic(partitions)
 
     def request(version: int) -> messages.OffsetFetchRequest:
+        """Build OffsetFetch: one group up to version 7, a list of groups from 8 on.
+
+        Only versions from 7 on can wait for pending transactional offsets (require_stable).
+        """
         of = messages.OffsetFetchRequest
         is_stable = topics is not None and version >= _FIRST_VERSION_OF_STABLE
         if version <= _LAST_VERSION_OF_ONE_GROUP:

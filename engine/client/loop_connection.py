@@ -111,6 +111,7 @@ class LoopConnection:
         self._lost(self._wire, reason)
 
     def _connect(self) -> None:
+        """Open a new connection and start its handshake; calls wait until it is READY."""
         self._has_responded = False
         self._again_ms = None
         wire = self._wire = self._network.connect(
@@ -154,6 +155,10 @@ class LoopConnection:
             promise.fail(refusal)
 
     def _take(self, wire: ports.Connection, frame: memoryview) -> None:
+        """Handle one frame: complete the promise of a call, or continue the handshake.
+
+        Wrong bytes close the connection and fail all its calls.
+        """
         connection = self._connection
         if connection is None or wire is not self._wire:
             # What came before a connection was closed may arrive behind that.
@@ -169,7 +174,7 @@ class LoopConnection:
             return
         if response is not None:
             owed = self._owed.pop(response.token)
-            self._rest_if_idle()
+            self._cancel_timer_if_idle()
             owed.promise.keep(response)
         elif connection.state == READY:
             lifetime_ms = connection.session_lifetime_ms
@@ -207,14 +212,14 @@ class LoopConnection:
             wire.send((connection.send_again(sent, fast.request),))
         else:
             del self._owed[sent.token]
-            self._rest_if_idle()
+            self._cancel_timer_if_idle()
             owed.promise.keep(Response(sent.token, sent.version, None))
         return True
 
     def _broken(self, error: EngineError) -> None:
         """End a connection whose peer is not what it should be: all calls get that error."""
         wire = self._wire
-        self._let_go()
+        self._forget_connection()
         assert wire is not None
         wire.close(str(error))
         self._fail_all(lambda _owed: error)
@@ -222,22 +227,22 @@ class LoopConnection:
     def _lost(self, wire: ports.Connection | None, reason: str) -> None:
         if wire is None or wire is not self._wire:
             return
-        self._let_go()
+        self._forget_connection()
         host, port = self._address
         kind = ConnectionLost if self._has_responded else Unreachable
         self._fail_all(lambda _owed: kind(host, port, reason))
 
-    def _let_go(self) -> None:
+    def _forget_connection(self) -> None:
         self._wire = self._connection = None
 
     def _fail_all(self, error_of: Callable[[_Owed], EngineError]) -> None:
         owed, self._owed = self._owed, {}
         self._unsent = []
-        self._rest_if_idle()
+        self._cancel_timer_if_idle()
         for call in owed.values():
             call.promise.fail(error_of(call))
 
-    def _rest_if_idle(self) -> None:
+    def _cancel_timer_if_idle(self) -> None:
         if not self._owed and self._cancel is not None:
             self._cancel()
             self._cancel = None
@@ -253,7 +258,7 @@ class LoopConnection:
             self._cancel = self._timers.call_at(min(deadlines), self._expire)
             return
         wire = self._wire
-        self._let_go()
+        self._forget_connection()
         if wire is not None:
             wire.close("no answer in time")
         self._fail_all(self._expired_error)

@@ -71,6 +71,10 @@ def _of_file(url: str) -> str:
 
 
 def _of_endpoint(url: str, login: OAuthLogin) -> str:
+    """Request an access token by HTTP with the client credentials grant (RFC 6749, section 4.4).
+
+    Raises AuthenticationFailed on a status other than 200 or without `access_token`.
+    """
     from urllib.parse import urlencode
 
     from engine.host.real_http import RealHttp

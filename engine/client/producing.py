@@ -177,6 +177,10 @@ class Producer:
             start += count
 
     def _add_run(self, records: OutgoingValues, places: Sequence[int], timestamp_ms: int) -> None:
+        """Append a run of records with one topic to batches; close a batch when it is full.
+
+        The first record of a batch may exceed the batch's limit.
+        """
         run = fast_run(records.values, keys=records.keys, key=records.key, headers=records.headers)
         topic, values, done = records.topic, records.values, 0
         while done < len(values):
@@ -303,6 +307,7 @@ class Producer:
             self._results += sender.poll(min(_WAIT_MS, left_ms), may_be_interrupted=False)
 
     def _current_sender(self) -> ProduceSender:
+        """Return the sender; create it, with a new producer id if idempotent, on first use."""
         if self._sender is None:
             options = self._options
             sender_options = SenderOptions(

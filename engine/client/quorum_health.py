@@ -94,6 +94,10 @@ def _health(
     now_ms: int,
     behind_for_ms: int,
 ) -> ReplicaHealth:
+    """Classify one replica of the quorum; times are in ms.
+
+    `end_offset` is the leader's; the lag is None where it or the replica's offset is unknown.
+    """
     if replica.replica_id == quorum.leader_id:
         return ReplicaHealth(replica, True, LEADER, 0, 0)
     lag = None

@@ -81,6 +81,10 @@ def _mean_record_bytes(first: LogLook, second: LogLook) -> float:
 def _sample(
     client: KafkaClient, view: ClusterView, errors: dict[str, EngineError]
 ) -> dict[TopicPartition, LogLook]:
+    """Read log start, log end and size of all partitions that have a live leader.
+
+    Partitions with a failed request are left out; their errors go into `errors`.
+    """
     leaders = {
         TopicPartition(topic.name, partition.partition): partition.leader
         for topic in view.topics.values()
@@ -104,6 +108,7 @@ def _offsets(
     point: int,
     errors: dict[str, EngineError],
 ) -> dict[TopicPartition, int]:
+    """Return the offset at `point` (EARLIEST or LATEST) by partition; failures go to `errors`."""
     offsets = {}
     for partition, result in list_offsets(client, dict.fromkeys(partitions, point)).items():
         if isinstance(result, EngineError):
@@ -118,6 +123,7 @@ def _leader_sizes(
     leaders: Mapping[TopicPartition, int],
     errors: dict[str, EngineError],
 ) -> dict[TopicPartition, int]:
+    """Return the size in bytes of each leader's log, without future replicas."""
     sizes = {}
     for broker_id, dirs in describe_log_dirs(client, sorted(set(leaders.values()))).items():
         if isinstance(dirs, EngineError):

@@ -68,6 +68,7 @@ def reader_findings(facts: ReaderFacts, thresholds: ReaderThresholds) -> Iterato
 
 
 def _of_transaction(producer: ActiveProducer, facts: ReaderFacts) -> HealthFinding:
+    """Return a critical finding for a hanging transaction, a warning for a long one."""
     key, start = producer.partition, producer.transaction_start_offset
     idle_s = (facts.now_ms - producer.last_timestamp_ms) // 1000
     since = f"producer {producer.producer_id} has a transaction open since offset {start}, and"

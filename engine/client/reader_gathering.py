@@ -45,8 +45,8 @@ def gather_reader_facts(
     deadline_ms: int,
 ) -> ReaderFacts:
     """Ask about the topics of a view, by the monotonic clock until `deadline_ms`."""
-    asking = _Asking(client, view, frozenset(silent), deadline_ms)
-    producers = asking.producers()
+    gathering = _Gathering(client, view, frozenset(silent), deadline_ms)
+    producers = gathering.producers()
     now_ms = client.clock.wall_ms()
     idle_ms = thresholds.idle_transaction_ms
     every = [one for of_partition in producers.values() for one in of_partition]
@@ -59,10 +59,10 @@ def gather_reader_facts(
             hanging = frozenset((h.producer.partition, h.producer.producer_id) for h in found)
         except EngineError:
             hanging = None
-    return ReaderFacts(producers, hanging, asking.lags(), now_ms)
+    return ReaderFacts(producers, hanging, gathering.lags(), now_ms)
 
 
-class _Asking:
+class _Gathering:
     """Questions to all brokers of one view."""
 
     def __init__(
@@ -113,6 +113,7 @@ class _Asking:
         }
 
     def _ends(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the log end offsets of those partitions that are in this view and can be read."""
         asked = set(self._partitions()) & set(partitions)
         calls = {
             leader: (self._addresses[leader], offsets_call(dict.fromkeys(led, LATEST)))

@@ -166,6 +166,7 @@ def alter_log_dirs(
 
 
 def _log_dirs_call(paths: Mapping[TopicPartition, str]) -> Call:
+    """Build AlterReplicaLogDirs for one broker from the target directory of each partition."""
     request = messages.AlterReplicaLogDirsRequest
     dirs = []
     for path in sorted(set(paths.values())):
@@ -212,6 +213,7 @@ def with_adding(
 def _with_adding(
     topic: TopicView, ongoing: Mapping[TopicPartition, OngoingReassignment]
 ) -> TopicView:
+    """Return the topic with the adding replicas of its ongoing reassignments."""
     partitions = tuple(
         partition
         if (move := ongoing.get(TopicPartition(topic.name, partition.partition))) is None

@@ -121,6 +121,7 @@ class ScramConversation:
         return {part[:1]: part[2:] for part in message.split(b",") if part[1:2] == b"="}
 
     def _prove(self, challenge: bytes, fields: dict[bytes, bytes]) -> bytes:
+        """Return the client-final message, and keep the server signature to expect (RFC 5802)."""
         import hashlib
         import hmac
 

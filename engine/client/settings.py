@@ -274,6 +274,10 @@ def _unknown(key: str) -> ClientSettingRefused:
 
 
 def _tls(reader: _Reader) -> TlsSettings:
+    """Read the `ssl.*` properties; those of librdkafka (`ssl.ca.location` …) are accepted, too.
+
+    An empty `ssl.endpoint.identification.algorithm` disables verification of the host name.
+    """
     identification = reader.text("ssl.endpoint.identification.algorithm", when_empty="none")
     key_pem, chain_pem = reader.text("ssl.keystore.key"), reader.text(_CHAIN)
     if (key_pem is None) is not (chain_pem is None):
@@ -306,6 +310,10 @@ def _store(reader: _Reader, store: str) -> str | None:
 
 
 def _sasl(reader: _Reader) -> SaslSettings:
+    """Read the `sasl.*` properties and the JAAS entry.
+
+    Raises ClientSettingRefused for a mechanism that is not supported, or missing credentials.
+    """
     mechanism = (
         reader.text("sasl.mechanism") or reader.text("sasl.mechanisms") or "GSSAPI"
     ).upper()

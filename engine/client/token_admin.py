@@ -108,6 +108,7 @@ def describe_tokens(client: KafkaClient, owners: Sequence[Principal] | None) -> 
 def _token(
     row: messages.DescribeDelegationTokenResponse.DescribedDelegationToken,
 ) -> IssuedToken:
+    """Convert one row of DescribeDelegationToken; before version 3 the owner is the requester."""
     owner = (row.principal_type, row.principal_name)
     requester = (row.token_requester_principal_type, row.token_requester_principal_name)
     return IssuedToken(

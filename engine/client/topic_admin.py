@@ -63,6 +63,7 @@ def create_topics(
 
 
 def _creatable(topic: NewTopic) -> messages.CreateTopicsRequest.CreatableTopic:
+    """Build a topic of CreateTopics; with a manual assignment both counts are -1."""
     request = messages.CreateTopicsRequest
     assignments = [
         request.CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))

@@ -70,7 +70,9 @@ class TransactionCalls:
         )
         if identity is not None:
             request.producer_id, request.producer_epoch = identity
-        response = self._ask("InitProducerId", request, 5, lowest=0 if identity is None else 3)
+        response = self._call_coordinator(
+            "InitProducerId", request, 5, lowest=0 if identity is None else 3
+        )
         _check(response.error_code)
         return ProducerIdentity(response.producer_id, response.producer_epoch)
 
@@ -88,7 +90,7 @@ class TransactionCalls:
                 for topic, rows in by_topic(partitions).items()
             ],
         )
-        response = self._ask("AddPartitionsToTxn", request, 3)
+        response = self._call_coordinator("AddPartitionsToTxn", request, 3)
         _check(_added_code(response))
 
     def add_group(self, identity: ProducerIdentity, group_id: str) -> None:
@@ -99,7 +101,7 @@ class TransactionCalls:
             producer_epoch=identity.producer_epoch,
             group_id=group_id,
         )
-        _check(self._ask("AddOffsetsToTxn", request, 4).error_code)
+        _check(self._call_coordinator("AddOffsetsToTxn", request, 4).error_code)
 
     def commit_offsets(
         self,
@@ -151,9 +153,11 @@ class TransactionCalls:
             producer_epoch=identity.producer_epoch,
             committed=is_commit,
         )
-        _check(self._ask("EndTxn", request, 4).error_code)
+        _check(self._call_coordinator("EndTxn", request, 4).error_code)
 
-    def _ask(self, api_name: str, request: Message, highest: int, *, lowest: int = 0) -> Message:
+    def _call_coordinator(
+        self, api_name: str, request: Message, highest: int, *, lowest: int = 0
+    ) -> Message:
         """Ask the coordinator, again while it completes the transaction before."""
         code_of = _added_code if api_name == "AddPartitionsToTxn" else _code
         deadline_ms = self._client.clock.monotonic_ms() + self._client.timeout_ms

@@ -194,7 +194,7 @@ class TransactionalProducer:
         if self.phase is not TransactionPhase.COMMITTING:
             self._require_open("commit")
         results = self._current().flush()
-        self._take(results)
+        self._keep_results(results)
         failure = next((r.error for r in results if r.error is not None), None)
         if failure is not None:
             raise self._error(failure)
@@ -214,12 +214,13 @@ class TransactionalProducer:
         # Records are dropped: what is left is never committed, also if this is not answered.
         self.phase = TransactionPhase.TO_ABORT
         self._current().discard()
-        self._take(self._current().flush())
+        self._keep_results(self._current().flush())
         if self._has_begun:
             self._end(is_commit=False)
         elif self._may_have_begun:
             self._end_if_begun()
-        # A repetition goes on here: an epoch that was raised does not end what it has not begun.
+        # If raising the epoch fails, `abort` is called again: it must not send another EndTxn, for
+        # the raised epoch may have no transaction.
         self._partitions.clear()
         self._groups.clear()
         self._may_have_begun = False
@@ -289,13 +290,13 @@ class TransactionalProducer:
         """Send what is due and return what is done, waiting for so long at most."""
         if self._producer is None:
             return []
-        self._take(self._producer.poll(wait_ms))
+        self._keep_results(self._producer.poll(wait_ms))
         return self._taken()
 
     def flush(self) -> list[BatchResult]:
         """Send everything and return what became of it; the transaction stays open."""
         self._require_open("send")
-        self._take(self._current().flush())
+        self._keep_results(self._current().flush())
         return self._taken()
 
     def hasten(self) -> None:
@@ -351,7 +352,7 @@ class TransactionalProducer:
         if self.phase is not TransactionPhase.OPEN:
             raise WrongPhase(action, self.phase)
 
-    def _take(self, results: Sequence[BatchResult]) -> None:
+    def _keep_results(self, results: Sequence[BatchResult]) -> None:
         """Keep what became of batches until it is returned, and note those that failed."""
         self._results += results
         for result in results:

@@ -321,6 +321,7 @@ def fence_producer(client: KafkaClient, transactional_id: str) -> None:
 def _read_markers(
     response: messages.WriteTxnMarkersResponse, _version: int
 ) -> dict[TopicPartition, bool | EngineError]:
+    """Return True, or the error, for each partition of a WriteTxnMarkers response."""
     return {
         TopicPartition(topic.name, row.partition_index): (
             True if row.error_code == NONE else api_error(row.error_code)

@@ -40,6 +40,10 @@ def main(path: str, *words: str) -> int:
 
 
 def _run_cluster(path: str, owner_pid: str | None = None) -> int:
+    """Run the cluster of a data directory until it is stopped; return the exit code.
+
+    With `owner_pid` it ends when that process has ended.
+    """
     from engine.cluster.data_directory import DataDirectory
     from engine.cluster.run import ClusterLife, run_cluster
     from engine.host.fork_server import start_fork_server
@@ -64,6 +68,7 @@ def _load_for_members() -> None:
 
 
 def _run_member(words: Sequence[str]) -> int:
+    """Run one broker of a cluster; `words` are the process's arguments, path first."""
     from engine.cluster.data_directory import DataDirectory
     from engine.cluster.run import Member, run_member
     from engine.host.real import RealFiles

@@ -112,6 +112,10 @@ class MetadataStore:
             self._expire_now()
 
     def _expire_now(self) -> None:
+        """Send the local sessions' heartbeats, expire the others that are due, schedule the next.
+
+        If the store has failed, it stops for good: nothing can be expired any more.
+        """
         is_usable = True
         try:
             for client in self._cancels:

@@ -97,6 +97,10 @@ class _Reading:
                 self._read_partition(broker_id, folder)
 
     def _read_partition(self, broker_id: int, folder: PartitionFolder) -> None:
+        """Record one replica with its topic id and latest leader epoch, from its directory.
+
+        Files that cannot be read are problems; what they would give is None.
+        """
         assert folder.directory is not None
         topic_id = leader_epoch = None
         try:
@@ -157,6 +161,10 @@ def topics_of(replicas: Iterable[FoundReplica], problems: list[str]) -> tuple[Fo
 
 
 def _topic(name: str, replicas: list[FoundReplica], problems: list[str]) -> FoundTopic:
+    """Group replicas of one topic by partition, the fullest first.
+
+    Replicas with another topic id than most are left out, with a problem.
+    """
     votes = Counter(replica.topic_id for replica in replicas if replica.topic_id is not None)
     topic_id = max(votes, key=lambda one: (votes[one], one), default=None)
     partitions: dict[int, list[FoundReplica]] = {}

@@ -172,6 +172,7 @@ class MemberProcesses:
         return processes.start_detached(command, log_path)
 
     async def _until_ready(self, broker_id: int, started: Started, log_bytes: int) -> None:
+        """Wait until a broker's process reports its port; raises BrokerDidNotStart if it ends."""
         said: list[bytes] = []
 
         def is_told() -> bool:

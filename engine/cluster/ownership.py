@@ -94,6 +94,11 @@ def has_store(data: DataDirectory, files: Files) -> bool:
 
 
 def _check_first_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> None:
+    """Refuse a directory with parts of a cluster or with files of others.
+
+    Raises MetadataLost or FolderInUse. A directory that an interrupted first start left is
+    accepted.
+    """
     if not files.exists(data.path):
         return
     known = {*data.own_files(), *data.log_dirs(plan), data.security_path}

@@ -172,6 +172,10 @@ class Process:
         on_ready: Callable[[], None],
         on_poll: Callable[[], None] | None,
     ) -> None:
+        """Run the event loop, with its signals, until the process is to end.
+
+        `on_ready` is called once the controller's metadata has arrived, `on_poll` at a signal.
+        """
         self.loop.on_signals(self._signalled)
         self.loop.on_signals(self._stop_with_all, (STOP_WITH_ALL_SIGNAL,))
         if on_poll is not None:

@@ -28,6 +28,7 @@ def log_end(files: Files, path: str) -> tuple[str, ...]:
 
 
 def _tail(files: Files, path: str, start: int) -> list[str]:
+    """Return the last lines of a log from byte `start` on, at most LOG_TAIL_BYTES."""
     try:
         file = files.open(path)
     except FileMissing:

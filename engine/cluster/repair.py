@@ -190,6 +190,7 @@ def _notes_on_plan(plan: ClusterPlan | None) -> list[str]:
 
 
 def _notes_on_topics(topics: Iterable[FoundTopic]) -> list[str]:
+    """Return notes for the operator: configs lost, partitions without files, new topic ids."""
     notes = []
     own = [topic for topic in topics if topic.name not in COMPACTED_TOPICS]
     if own:

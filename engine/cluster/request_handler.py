@@ -131,7 +131,7 @@ class ClusterKeeper:
             # A watching command asks for that again and again.
             _log.info("asked to %s broker %s", request.action.value, request.broker_id or "")
         work = drive(self._carry_out(request))
-        work.watch(lambda: self._answer(request, work))
+        work.watch(lambda: self._respond(request, work))
 
     async def _carry_out(self, request: ClusterRequest) -> int:
         """Do what is wanted, and return the broker that it was done to, 0 for all."""
@@ -157,6 +157,10 @@ class ClusterKeeper:
         return broker_id
 
     async def _add(self) -> int:
+        """Add a broker with the next id and start it; the plan is restored if it does not start.
+
+        Raises TooManyBrokers in a cluster that serves copied log directories: it has one broker.
+        """
         plan, broker_id = self.plan.with_one_more()
         if self._files.exists(self._data.served_path):
             raise TooManyBrokers(plan.broker_count)
@@ -173,6 +177,7 @@ class ClusterKeeper:
         return broker_id
 
     async def _remove(self, broker_id: int, *, is_running: bool) -> None:
+        """Stop a broker and delete its directories; raises BrokerHoldsReplicas if it has any."""
         if self.plan.broker_count == 1:
             raise LastBroker(self._data.path, broker_id)
         client = self._client()
@@ -193,7 +198,8 @@ class ClusterKeeper:
         for path in self._data.broker_files(broker_id):
             remove_file(self._files, path)
 
-    def _answer(self, request: ClusterRequest, work: Promise[int]) -> None:
+    def _respond(self, request: ClusterRequest, work: Promise[int]) -> None:
+        """Write the response of a request, and look for the next one."""
         self._is_busy = False
         try:
             broker_id, error = work.result(), None

@@ -174,6 +174,10 @@ def _exchange(
     timeout_s: float,
     pause: Callable[[int], None],
 ) -> JsonObject:
+    """Write a request, signal the cluster's process, and wait for its response.
+
+    Raises ClusterNotRunning, ClusterRefused (the request failed) or RequestNotCarriedOut (timeout).
+    """
     running = data.running() if is_held(data.lock_path) else None
     if running is None:
         raise ClusterNotRunning(data.path)

@@ -121,6 +121,7 @@ def _run_cluster(
     on_ready: Callable[[], None],
     life: ClusterLife,
 ) -> None:
+    """Open the store, start the brokers, and handle requests until the process is stopped."""
     store = MetadataStore(data.store_path, process.clock, process.loop)
     try:
         znode_port = _listen_again(process, data, store, plan)
@@ -137,6 +138,7 @@ def _run_cluster(
                     kill(running.pid)
 
         async def opening(on_fatal: Callable[[str], None]) -> Members:
+            """Start all brokers, in processes of their own or in this one."""
             if life.owner_pid is not None:
                 process.end_without(life.owner_pid, lambda: True, kill_members)
             members: Members
@@ -156,6 +158,7 @@ def _run_cluster(
             return members
 
         def ready(members: Members) -> None:
+            """Write the addresses for commands and report that the cluster is ready."""
             keeper = ClusterKeeper(
                 data,
                 process.files,
@@ -188,6 +191,7 @@ def _settings_of(
     broker_id: int,
     port: int | None,
 ) -> BrokerSettings:
+    """Return a broker's settings by the current plan; its port is assigned if None."""
     made = plan()
     log_dirs = data.broker_paths(broker_id, made.log_dir_count)
     settings = broker_settings(made, log_dirs, broker_id, port)
@@ -281,6 +285,10 @@ def run_member(data: DataDirectory, member: Member) -> None:
 
 
 def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member: Member) -> None:
+    """Run one broker whose store is in another process.
+
+    Until it is ready it ends with the process that started it; later it outlives that.
+    """
     broker_id, znode_address, port, starter_pid = member
     settings_of = partial(_settings_of, data, lambda: plan, znode_address)
     sessions = Ensemble(settings_of(broker_id, None), process.clock, process.loop)
@@ -290,6 +298,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
     apply_faults(data, process.links, network_path)
 
     def opening(on_fatal: Callable[[str], None]) -> PromiseCoroutine[Cluster]:
+        """Start the broker; it ends if the store refuses it before it is ready."""
         process.end_without(starter_pid, lambda: not is_ready)
         cluster = Cluster(
             sessions,
@@ -352,6 +361,8 @@ def run_broker(settings: BrokerSettings, store_path: str | None) -> None:
 
 
 def _run_broker(process: Process, settings: BrokerSettings, sessions: Sessions) -> None:
+    """Run a single broker with the given settings until the process is stopped."""
+
     def opening(on_fatal: Callable[[str], None]) -> PromiseCoroutine[Cluster]:
         cluster = Cluster(
             sessions, process.host, lambda _id, _port: settings, on_fatal, is_whole=False

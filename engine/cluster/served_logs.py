@@ -235,6 +235,10 @@ def _link(files: CopyOnWriteFiles, replica: FoundReplica, target: str) -> None:
 def _write_checkpoints(
     files: Files, target: str, chosen: Iterable[FoundReplica], states: dict[str, LogDirState]
 ) -> None:
+    """Write the checkpoints of one served directory from those of the copies.
+
+    The marker of a clean shutdown is written only if all copies have it.
+    """
     files.make_dir(target)
     for name in (RECOVERY_POINTS, LOG_STARTS):
         offsets = {}
@@ -262,6 +266,7 @@ def _as_served(found: FoundCluster) -> FoundCluster:
 
 
 def _merge_notes(topics: Iterable[FoundTopic]) -> list[str]:
+    """Return notes: which copy of a partition is served, which partitions have none."""
     notes = []
     for topic in topics:
         for number, (first, *others) in topic.partitions.items():

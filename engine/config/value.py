@@ -172,6 +172,7 @@ def _check_of(valid: str) -> tuple[_Check, str]:
 
 
 def _range_check(low: str, high: str | None, or_minus_one: str | None) -> _Check:
+    """Return a check that a number is from `low` to `high`, both inclusive, or −1 where allowed."""
     least = float(low) if "." in low else int(low)
     most = None if high is None else float(high) if "." in high else int(high)
 
@@ -185,6 +186,7 @@ def _range_check(low: str, high: str | None, or_minus_one: str | None) -> _Check
 
 
 def _choice_check(choice: re.Match[str]) -> _Check:
+    """Return a check that a value, or each element of a list, is one of the names."""
     any_case, names = choice.groups()
     allowed = frozenset(names.split(", "))
 

@@ -234,6 +234,7 @@ class AlterPartition:
 
 
 def _unknown_topic(topic: _RequestedTopic) -> messages.AlterPartitionResponse.TopicData:
+    """Return UNKNOWN_TOPIC_ID for all partitions of a topic."""
     response = messages.AlterPartitionResponse
     return response.TopicData(
         topic_id=topic.topic_id,

@@ -85,6 +85,10 @@ def first_state(live: Sequence[int], controller_epoch: int) -> PartitionStateNod
 def _elect_offline(
     state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
+    """Elect the first live replica in sync; None if there is none and unclean is not allowed.
+
+    The ISR keeps its live members. An unclean leader is alone in it, and recovering.
+    """
     live = _in_order(candidates.replicas, candidates.live)
     leader = _first(live, state.isr)
     if leader is not None:

@@ -96,6 +96,7 @@ class PartitionMachine:
     def _valid(
         self, partitions: Iterable[TopicPartition], target: PartitionPhase
     ) -> list[TopicPartition]:
+        """Return the partitions that may enter a phase; report the others as refused."""
         # Source: C3.
         valid = []
         for partition in partitions:

@@ -319,6 +319,7 @@ class Reassignment:
         assignment: PartitionAssignment,
         leadership: PartitionLeadership,
     ) -> None:
+        """Send LeaderAndIsr to original and adding replicas; only to the latter as new."""
         batch = RequestBatch(self._machines.parts.sender)
         # One that is new may be put into any directory, an old one is where it is.
         for broker_ids, is_new in (

@@ -81,6 +81,7 @@ class ReplicaMachine:
         batch.send()
 
     def _valid(self, replicas: Iterable[Replica], target: ReplicaPhase) -> list[Replica]:
+        """Return the replicas that may enter a phase; report the others as refused."""
         # Source: C3.
         valid = []
         for replica in replicas:
@@ -136,6 +137,7 @@ class ReplicaMachine:
         *,
         is_new: bool,
     ) -> None:
+        """Add a LeaderAndIsr for one replica to the batch."""
         partition, broker_id = replica
         assignment = self._context.assignment(partition)
         batch.add_leader_and_isr((broker_id,), partition, leadership, assignment, is_new=is_new)

@@ -202,6 +202,7 @@ class RequestBatch:
         deleted: frozenset[TopicPartition],
         stopped: Promise[messages.StopReplicaResponse],
     ) -> None:
+        """Pass on the response to StopReplica; a lost connection gives none."""
         if isinstance(stopped.error, ApiError):
             # As Kafka's brokers answer a request that they failed to serve.
             response = _failed_stop(deleted, stopped.error.code)
@@ -221,6 +222,7 @@ class RequestBatch:
     def _live_leaders(
         self, leaders: set[int]
     ) -> list[messages.LeaderAndIsrRequest.LeaderAndIsrLiveLeader]:
+        """Return the addresses of live leaders on the inter-broker listener."""
         live_leader = messages.LeaderAndIsrRequest.LeaderAndIsrLiveLeader
         rows = []
         for broker_id in sorted(leaders):

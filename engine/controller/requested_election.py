@@ -103,6 +103,7 @@ class RequestedElection:
     def _result(
         self, partition: TopicPartition, written: PartitionLeadership | str | None
     ) -> PartitionElection:
+        """Return the new leader, or the error code of an election that found none."""
         if isinstance(written, PartitionLeadership):
             return PartitionElection(leader_id=written.state.leader)
         code, rule = (

@@ -157,6 +157,7 @@ def read_copy(files: HeldFiles, path: str) -> CopyState | None:
 
 
 def _plan(path: str, fields: dict[str, Any]) -> TopicCopy:
+    """Read the plan of a copy from the journal's first line; raises NoCopyJournal."""
     if fields["version"] != VERSION:
         raise NoCopyJournal(path, f"its version is {fields['version']}, known is {VERSION}")
     return TopicCopy(

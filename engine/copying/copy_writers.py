@@ -138,9 +138,9 @@ class ExactlyOnceWriter:
 
     def poll(self) -> None:
         """Send what is due."""
-        self._take(self._producer.poll(0))
+        self._check_results(self._producer.poll(0))
 
-    def _take(self, results: Iterable[BatchResult]) -> None:
+    def _check_results(self, results: Iterable[BatchResult]) -> None:
         for result in results:
             _check(result, self._from)
             if self._translation.is_needed:
@@ -149,7 +149,7 @@ class ExactlyOnceWriter:
     def commit(self, positions: Mapping[TopicPartition, int]) -> None:
         """Commit the records, the positions, and the offsets of groups that they lead to."""
         self._begin()
-        self._take(self._producer.flush())
+        self._check_results(self._producer.flush())
         self._translate()
         self._settle(positions)
         self._send_offsets(self._plan.name, positions)
@@ -239,15 +239,15 @@ class AtLeastOnceWriter:
 
     def poll(self) -> None:
         """Send what is due."""
-        self._take(self._producer.poll(0))
+        self._check_results(self._producer.poll(0))
 
-    def _take(self, results: Iterable[BatchResult]) -> None:
+    def _check_results(self, results: Iterable[BatchResult]) -> None:
         for result in results:
             _check(result, self._from)
 
     def commit(self, positions: Mapping[TopicPartition, int]) -> None:
         """Note the positions once all records are stored."""
-        self._take(self._producer.flush())
+        self._check_results(self._producer.flush())
         self._journal.stored(positions)
 
     def finish(self) -> None:

@@ -164,6 +164,10 @@ class CopyingRun:
             self.commit()
 
     def _copy(self, consumed: ConsumedRecords) -> None:
+        """Copy fetched records below the partition's end, and advance its position.
+
+        Raises NotRead at damaged records, after those before them.
+        """
         key = consumed.partition
         end = self._ends[key]
         for run in consumed.runs:
@@ -177,6 +181,7 @@ class CopyingRun:
             self._fetcher.stop(key)
 
     def _copy_run(self, key: TopicPartition, run: RecordRun) -> None:
+        """Write the records that the rules select, and count them for the next commit."""
         rules, writer, to = self._rules, self._writer, self._to[key]
         records = size_bytes = 0
         for offset, timestamp_ms, record_key, record_value, record_headers in zip(

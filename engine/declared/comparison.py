@@ -65,6 +65,7 @@ def compare(
 def _brokers(
     declared: DeclaredState, cluster: CurrentState, *, prunes: bool
 ) -> tuple[list[StateStep], list[StateFault]]:
+    """Return the steps to the declared broker configs, and a fault for each unknown broker."""
     steps: list[StateStep] = []
     faults: list[StateFault] = []
     for name, settings in sorted(declared.brokers.items(), key=lambda item: _number(item[0])):
@@ -97,6 +98,7 @@ def _user_steps(declared: DeclaredState, cluster: CurrentState) -> Iterator[Stat
 def _credential_step(
     name: str, user: DeclaredUser, mechanism: ScramMechanism, current: int | None
 ) -> StateStep:
+    """Return the step that sets one SCRAM credential; `current` are its iterations now."""
     iterations = user.mechanisms[mechanism]
     before = None if current is None else f"{current} iterations"
     after = "a password" if iterations is None else f"{iterations} iterations"

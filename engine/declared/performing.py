@@ -124,6 +124,7 @@ def validate(client: KafkaClient, steps: Sequence[StateStep]) -> list[EngineErro
 def _create_topics(
     client: KafkaClient, operations: Sequence[CreateTopic], validate_only: bool = False
 ) -> Errors:
+    """Create topics in one request; −1 stands for the broker's default counts."""
     topics = [
         NewTopic(
             one.topic,
@@ -150,6 +151,7 @@ def _add_partitions(
 def _change_settings(
     client: KafkaClient, operations: Sequence[ChangeSettings], validate_only: bool = False
 ) -> Errors:
+    """Alter configs: all topics in one request, each other resource in one of its own."""
     errors: dict[Resource, EngineError | None] = {}
     changes = {_resource(one): _config_changes(one.settings) for one in operations}
     topics = {r: c for r, c in changes.items() if r.kind is ConfigResourceType.TOPIC}

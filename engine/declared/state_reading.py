@@ -93,6 +93,7 @@ def _topic(
 def _topic_settings(
     client: KafkaClient, names: Sequence[str]
 ) -> dict[str, dict[str, ClusterSetting]]:
+    """Return the dynamic configs of topics, read in several requests."""
     found: dict[str, dict[str, ClusterSetting]] = {}
     for first in range(0, len(names), _TOPICS_PER_REQUEST):
         resources = [

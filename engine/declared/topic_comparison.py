@@ -150,6 +150,7 @@ def placement_text(placement: Placement) -> str:
 def _faults(
     name: str, declared: DeclaredTopic, current: ClusterTopic | None, broker_ids: frozenset[int]
 ) -> list[StateFault]:
+    """Return why a declared topic is impossible: fewer partitions, brokers unknown or too few."""
     wanted = declared.partitions or len(declared.placement)
     reasons: list[tuple[str, str | None]] = []
     if current is not None and 0 < wanted < current.partitions:

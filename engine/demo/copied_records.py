@@ -107,6 +107,7 @@ class PartitionCheck:
         return number if is_here else None
 
     def _fill_gap(self, number: int) -> bool:
+        """Remove a number from the missing ones, splitting its range; False if not missing."""
         place = bisect_right(self._gaps, (number, self._end)) - 1
         if place < 0:
             return False

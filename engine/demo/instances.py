@@ -162,6 +162,7 @@ class _Instance:
             raise InstanceFailed(self.number, f"ended by itself (exit code {exit_code})", None)
 
     def kill(self, back_ms: int) -> None:
+        """Kill the process by SIGKILL; it is due again at `back_ms`, and its counts are kept."""
         assert self.process is not None
         self.process.kill()
         self.process = None
@@ -252,6 +253,10 @@ class CopyRun:
     # Kills
 
     def _strike(self, done: int) -> None:
+        """Start what is due again, and kill what is due once `done` records are copied.
+
+        A second broker is killed only when the first is back.
+        """
         if self._strikes is None:
             return
         now_ms = self._client.clock.monotonic_ms()

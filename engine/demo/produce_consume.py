@@ -117,13 +117,13 @@ class ProduceConsume:
         """Send one record and wait for it, or some without waiting."""
         if self._way is SendWay.SYNC:
             self._add()
-            self._take(self._producer.flush())
+            self._report_stored(self._producer.flush())
             return
         room = min(_ASYNC_CHUNK, _ASYNC_RECORDS_MAX - len(self._under_way))
         for _ in range(room if left is None else min(room, left)):
             self._add()
         is_full = not room or left == 0
-        self._take(self._producer.poll(_WAIT_MS if is_full else 0))
+        self._report_stored(self._producer.poll(_WAIT_MS if is_full else 0))
 
     def _add(self) -> None:
         number = self._next_number
@@ -132,7 +132,7 @@ class ProduceConsume:
         self._under_way[number] = _Sent(key, value, self._client.clock.monotonic_ms())
         self._producer.add(OutgoingRecord(self._topic, key, value), number)
 
-    def _take(self, results: Sequence[BatchResult]) -> None:
+    def _report_stored(self, results: Sequence[BatchResult]) -> None:
         """Report the records of batches that are stored; raises the error of one that is not."""
         now_ms = self._client.clock.monotonic_ms()
         for result in results:

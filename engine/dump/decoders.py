@@ -122,6 +122,10 @@ class PairDecoder:
         return notices
 
     def _find(self, name: str, notices: list[str]) -> Callable[[bytes], bytes]:
+        """Return the decoder of a name or a class of Kafka; raises UnknownDecoder.
+
+        Classes of the package before Kafka 4 give a notice of deprecation, in 3.9 only.
+        """
         plain = _BY_CLASS.get(name.removeprefix(_NEW_PACKAGE), name)
         if name.startswith(_OLD_PACKAGE) and not self._is_four:
             bare = name.removeprefix(_OLD_PACKAGE)

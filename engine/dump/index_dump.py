@@ -69,6 +69,10 @@ class IndexDump:
     def _offset_entries(
         self, path: str, base: int, entries: list[tuple[int, int]], ends: BatchEnds
     ) -> None:
+        """Print the entries, and note those whose batch ends at another offset.
+
+        Raises BadIndexEntry where no batch starts at the position.
+        """
         for n, (offset, position) in enumerate(entries):
             # After a crash the rest of a preallocated index is zero.
             if offset == base and n > 0:
@@ -104,6 +108,7 @@ class IndexDump:
         lookup: list[tuple[int, int]],
         ends: BatchEnds,
     ) -> None:
+        """Print the entries, each checked from the position that the offset index gives."""
         previous_ms = -1
         for n, (timestamp_ms, offset) in enumerate(entries):
             if offset == base and n > 0:
@@ -125,6 +130,7 @@ class IndexDump:
         ends: BatchEnds,
         position: int,
     ) -> None:
+        """Note an entry whose offset ends no batch, or with a wrong or falling timestamp."""
         batch_end = ends.find(position, offset, whole=self._options.is_four)
         if batch_end is None:
             self._problems.offset_not_found(path, offset, -1)
@@ -178,6 +184,7 @@ def lower_bound_slot(entries: list[tuple[int, int]], target: int) -> int:
 
 
 def _search(entries: list[tuple[int, int]], target: int, low: int, high: int) -> int:
+    """Return the slot of the last offset not above `target`, between two slots inclusive."""
     while low < high:
         middle = (low + high + 1) >> 1
         offset, _ = entries[middle]
@@ -203,6 +210,7 @@ def _check_offset_index(
 def _check_time_index(
     path: str, base: int, entries: list[tuple[int, int]], size_bytes: int
 ) -> None:
+    """Raise CorruptFile as a broker's check of a time index does. Source: TimeIndex.sanityCheck."""
     if entries:
         first_ms, _ = entries[0]
         last_ms, last_offset = entries[-1]

@@ -105,14 +105,14 @@ class LogDump:
                 done, lines = tier.write_batches(self._out, view, batches, first, self._last_offset)
                 if not done:
                     return position
-                self._take(lines)
+                self._note_lines(lines)
                 self.bad_batch_count += batches.valid.count(0, first, first + done)
                 first += done
                 position = batches.base_position + batches.ends[first - 1]
             if not first:
                 return position
 
-    def _take(self, lines: Lines) -> None:
+    def _note_lines(self, lines: Lines) -> None:
         self._last_offset = lines.last_offset
         for last_offset, offset in lines.gaps:
             self._problems.gap(self._path, last_offset, offset)
@@ -157,6 +157,10 @@ class LogDump:
     def _tail(
         self, shallow: ShallowBatch, position: int, batch: memoryview, crc: int
     ) -> memoryview:
+        """Print the end of the batch line, with its CRC and whether that is valid.
+
+        Returns the batch, which may have been read again.
+        """
         if shallow.size_bytes < HEADER_BYTES:
             # Reading its header on into the bytes behind it may have moved the window.
             batch = self._window.at(position, shallow.size_bytes)
@@ -177,7 +181,7 @@ class LogDump:
         if self._lines is not None and shallow.magic >= 2 and not shallow.is_control:
             lines = self._lines_of(shallow, batch)
             if lines is not None:
-                self._take(lines)
+                self._note_lines(lines)
                 return
         for record in self._read(shallow, batch, position):
             self._check_gap(record.offset)

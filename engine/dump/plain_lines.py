@@ -67,6 +67,11 @@ class PlainLines:
     def _write(
         self, output: Output, batch: BatchNumbers, raw: bytes, position: int, last: int
     ) -> Lines | None:
+        """Decode `raw` and print a line per record; None, with nothing printed, if it cannot.
+
+        `last` is the offset of the record before, -1 if there is none. Gaps are (last, next)
+        offsets.
+        """
         out: list[bytes] = []
         gaps: list[tuple[int, int]] = []
         base_offset, base_ms, append_ms, base_sequence, count, label = batch

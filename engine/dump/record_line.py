@@ -76,6 +76,7 @@ def write_record(
 
 
 def _contents(record: Record | LegacyMessage, options: DumpOptions, prefix: bytes) -> bytes:
+    """Return the text of key and value as the decoder and Kafka's version have it."""
     raw_key: bytes | None = None
     try:
         raw_key = record.key

@@ -116,6 +116,10 @@ class RowDump:
                 yield from self._log(path)
 
     def _entries(self, path: str, suffix: str) -> Iterator[tuple[tuple[str, ...], Row]]:
+        """Yield (columns, row) of an index, a snapshot or a transaction index.
+
+        Offsets of indexes are absolute.
+        """
         columns, layout = INDEX_COLUMNS[suffix], _ENTRIES[suffix]
         raw = self._files.read_bytes(path)
         start = _SNAPSHOT_HEAD_BYTES if suffix == ".snapshot" else 0
@@ -131,6 +135,7 @@ class RowDump:
             yield columns, dict(zip(columns, [path, *values], strict=True))
 
     def _log(self, path: str) -> Iterator[DumpedRows]:
+        """Yield rows of a log: one a batch with headers only, else one a record."""
         with closing(self._files.open(path)) as file:
             end = min(file.size_bytes(), self._options.max_bytes)
             topic, partition = _place(path)
@@ -155,7 +160,7 @@ class RowDump:
             filters.matches(record) for record in batch_at(batch, 0).records()
         ):
             return False
-        self._take()
+        self._count_rows()
         return True
 
     def _records_fast(self, header: Row, batch: memoryview) -> list[DumpedRows] | None:
@@ -172,29 +177,34 @@ class RowDump:
         dumped = []
         for run in runs_of_batch:
             wanted = run if self._left is None else run.slice(0, self._left)
-            self._take(wanted.record_count)
+            self._count_rows(wanted.record_count)
             dumped.append(_dumped_run(header, wanted))
         return dumped
 
     def _records(self, header: Row, batch: memoryview) -> Iterator[DumpedRows]:
+        """Yield a row of each record that the filters match, up to the limit of records.
+
+        Raises CorruptRecord with the place of the batch.
+        """
         shared = _shared_by_records(header)
         filters = self._options.filters
         try:
             for record in batch_at(batch, 0).records():
                 if filters.any_set and not filters.matches(record):
                     continue
-                self._take()
+                self._count_rows()
                 yield DumpedRows(RECORD_COLUMNS, {**shared, **self._record(record, header)}, {})
                 if self._left == 0:
                     return
         except CorruptRecord as error:
             raise error.at(header["file"], header["position"]) from error
 
-    def _take(self, count: int = 1) -> None:
+    def _count_rows(self, count: int = 1) -> None:
         if self._left is not None:
             self._left -= count
 
     def _record(self, record: Record, header: Row) -> Row:
+        """Return a record's own columns; control records have their type, others decoded fields."""
         row: Row = {
             "offset": record.offset,
             "timestamp_ms": record.timestamp_ms,
@@ -249,6 +259,11 @@ class BatchRows:
 
 
 def _batch_row(batch: memoryview, position: int, path: str) -> tuple[ShallowBatch, Row]:
+    """Return a batch's header and its row.
+
+    Raises CorruptRecord if the header is truncated (18 bytes for magic 0, 26 for magic 1), or the
+    magic is negative: Kafka reads it as a signed byte.
+    """
     magic = batch[16]
     needed = HEADER_BYTES if magic >= 2 else 18 if magic == 0 else 26
     if magic >= 128 or len(batch) < needed:
@@ -272,6 +287,7 @@ def _batch_row(batch: memoryview, position: int, path: str) -> tuple[ShallowBatc
 
 
 def _common_row(shallow: ShallowBatch, position: int, crc: int, is_valid: bool) -> Row:
+    """Return the columns that batches of all magics have."""
     names = ("none", "gzip", "snappy", "lz4", "zstd")
     return {
         "position": position,

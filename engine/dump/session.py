@@ -90,6 +90,7 @@ class DumpSession:
             self._problem_count += 1
 
     def _log(self, path: str) -> None:
+        """Dump one log after the decoder's notices, as long as the limit of records allows."""
         options = self._options
         notices = options.decoder.open()
         if not options.is_four:

@@ -42,6 +42,7 @@ def dump_producer_snapshot(files: Files, path: str, out: Output, is_four: bool) 
 
 
 def _snapshot_fault(raw: bytes) -> str | None:
+    """Return Kafka's message for a producer snapshot that it cannot load, None for a good one."""
     if len(raw) < _HEAD.size:
         return f"Snapshot failed schema validation: {len(raw)} bytes hold no header"
     version, stored, count = _HEAD.unpack_from(raw)
@@ -60,6 +61,7 @@ def _snapshot_fault(raw: bytes) -> str | None:
 
 
 def _producer_line(producer: tuple[int, ...], is_four: bool) -> str:
+    """Return the line of a producer as the tool of Kafka 3.9 or 4 prints it."""
     pid, epoch, sequence, offset, delta, timestamp, coordinator, txn = producer
     started = f"OptionalLong[{txn}]" if txn >= 0 else "OptionalLong.empty"
     line = (

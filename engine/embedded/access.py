@@ -248,6 +248,7 @@ class KafkaAccess:
     def _client(
         self, addresses: Iterable[Address] | None = None, settings: ClientSettings | None = None
     ) -> KafkaClient:
+        """Return a new client, by default of all brokers as this user."""
         if settings is None and self.login is not None:
             settings = self.login.client_settings
         return KafkaClient(
@@ -287,6 +288,7 @@ def _offsets(
     *,
     read_committed: bool = False,
 ) -> dict[TopicPartition, int]:
+    """Return the partitions' offsets at EARLIEST or LATEST; raises the first error."""
     found = {}
     timestamps = dict.fromkeys(partitions, at)
     for key, result in list_offsets(client, timestamps, read_committed=read_committed).items():
@@ -315,6 +317,7 @@ def _received(
     value: bytes | None,
     headers: tuple[Header, ...],
 ) -> ReceivedRecord:
+    """Return a consumed record in the form that tests get."""
     return ReceivedRecord(
         partition.topic, partition.partition, offset, timestamp_ms, key, value, headers
     )

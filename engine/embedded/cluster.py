@@ -266,13 +266,13 @@ class EmbeddedCluster(KafkaAccess):
         """
         if broker_id not in self.broker_ids:
             raise NoSuchBroker(self._data.path, broker_id, self.broker_ids)
-        self._ask(Action.RESTART, broker_id)
+        self._request(Action.RESTART, broker_id)
 
     def stop_broker(self, broker_id: int) -> None:
         """Stop a broker cleanly: its leaderships move first. Errors as `restart`."""
-        self._ask(Action.STOP, broker_id)
+        self._request(Action.STOP, broker_id)
 
-    def _ask(self, action: Action, broker_id: int) -> None:
+    def _request(self, action: Action, broker_id: int) -> None:
         with self._turn():
             ask(self._data, action, broker_id, self._clock, self.timeout_s, pause_ms)
 

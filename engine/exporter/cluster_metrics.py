@@ -33,6 +33,7 @@ def cluster_metrics(sample: ClusterSample, policies: Mapping[str, str]) -> Itera
 
 
 def _of_brokers(sample: ClusterSample) -> Iterator[MetricFamily]:
+    """Yield families about the cluster and its brokers."""
     view = sample.view
     controller_id = view.controller_id if view.is_controller_known else NO_BROKER
     count, controller = str(len(view.brokers)), str(controller_id)
@@ -61,6 +62,7 @@ def _broker_labels(sample: ClusterSample, broker_id: int) -> tuple[str, str, str
 
 
 def _of_sizes(sample: ClusterSample) -> Iterator[MetricFamily]:
+    """Yield sizes by broker and by topic, replicas of all brokers summed, and free bytes."""
     by_broker, by_topic = [], dict[str, int]()
     free = []
     for broker_id, log_dirs in sorted(sample.log_dirs.items()):
@@ -93,6 +95,7 @@ def _of_topics(sample: ClusterSample, policies: Mapping[str, str]) -> Iterator[M
 
 
 def _of_offsets(sample: ClusterSample) -> Iterator[MetricFamily]:
+    """Yield log start and high watermark of partitions, and their sums by topic."""
     for word, text, offsets in (
         ("low", "First offset", sample.low_watermarks),
         ("high", "End, exclusive,", sample.high_watermarks),
@@ -113,6 +116,7 @@ def _labels(key: TopicPartition) -> tuple[str, str]:
 
 
 def _of_replicas(sample: ClusterSample) -> Iterator[MetricFamily]:
+    """Yield leaders and replica counts, and how many partitions lack replicas or a leader."""
     partitions = list(_partitions(sample))
     for name, text, value_of in (
         ("leader", "The leader's broker id, -1 without one.", lambda row: row.leader),

@@ -72,6 +72,10 @@ class Exporter:
         return self._families
 
     def _scraped(self, began_ms: int) -> Iterator[MetricFamily]:
+        """Gather a sample of the cluster and yield all families.
+
+        If no broker answers, only those about the exporter itself.
+        """
         wants_policies = _is_due(self._policies_ms, began_ms, _POLICIES_AGE_MS)
         try:
             sample = gather_sample(
@@ -88,14 +92,14 @@ class Exporter:
         self.is_up = True
         if sample.cleanup_policies:
             self._policies, self._policies_ms = sample.cleanup_policies, began_ms
-        self._take(sample)
+        self._note_sample(sample)
         yield from cluster_metrics(sample, self._policies)
         if self._options.has_groups:
             yield from group_metrics(sample, self._history, self._client.clock.wall_ms())
         yield from self._of_certificates(sample, began_ms)
         yield from self._of_exporter(sample.failures, began_ms)
 
-    def _take(self, sample: ClusterSample) -> None:
+    def _note_sample(self, sample: ClusterSample) -> None:
         """Count changes since the last scrape, and note the ends of partitions."""
         moving = None if sample.moves is None else frozenset(sample.moves)
         snapshot = ClusterSnapshot(sample.view, moving)
@@ -115,6 +119,7 @@ class Exporter:
     def _of_exporter(
         self, failures: tuple[RequestFailure, ...], began_ms: int
     ) -> Iterator[MetricFamily]:
+        """Yield families about the scrape itself: failures, duration, observed changes."""
         text = "1, and 0 if a request of the last scrape failed."
         rows = [((self._options.version,), float(not failures))]
         yield MetricFamily("kminion_exporter_up", text, ("version",), rows)
@@ -133,11 +138,12 @@ class Exporter:
         yield MetricFamily("kctl_kafka_changes", text, ("change",), changes, COUNTER)
 
     def _of_certificates(self, sample: ClusterSample, now_ms: int) -> Iterator[MetricFamily]:
+        """Yield when the listeners' certificates expire, connecting to them only now and then."""
         if self._expiry_of is None:
             return
         if _is_due(self._expiries_ms, now_ms, _CERTIFICATES_AGE_MS):
             self._expiries_ms = now_ms
-            self._ask_certificates(sample, self._expiry_of)
+            self._read_certificates(sample, self._expiry_of)
         rows = [
             ((str(id_),), at / _MS_PER_S)
             for id_, at in sorted(self._expiries.items())
@@ -147,7 +153,7 @@ class Exporter:
         text = "When the certificate of a broker's listener expires, in seconds since the epoch."
         yield MetricFamily(name, text, ("broker_id",), rows)
 
-    def _ask_certificates(self, sample: ClusterSample, expiry_of: ExpiryOf) -> None:
+    def _read_certificates(self, sample: ClusterSample, expiry_of: ExpiryOf) -> None:
         for broker_id, broker in sorted(sample.view.brokers.items()):
             if broker_id in sample.silent:
                 continue

@@ -58,7 +58,7 @@ CLEANUP_POLICY: Final = "cleanup.policy"
 _CONSUMER_PROTOCOL: Final = "consumer"
 
 
-class _Question(NamedTuple):
+class _Request(NamedTuple):
     """A request: its broker, its API, what tells it from others of the same API."""
 
     broker_id: int
@@ -66,7 +66,7 @@ class _Question(NamedTuple):
     about: str | int = ""
 
 
-_Calls = Iterable[tuple[_Question, Call]]
+_Calls = Iterable[tuple[_Request, Call]]
 
 
 def gather_sample(
@@ -109,7 +109,7 @@ def gather_sample(
 
 
 class _Gathering:
-    """The responses to all questions about one view of a cluster."""
+    """The responses to all requests about one view of a cluster."""
 
     def __init__(
         self, client: KafkaClient, view: ClusterView, deadline_ms: int, pace: RequestPace | None
@@ -118,58 +118,60 @@ class _Gathering:
         self._pace = pace
         self._view = view
         self._deadline_ms = deadline_ms
-        self._results: dict[_Question, CallResult] = {}
+        self._results: dict[_Request, CallResult] = {}
 
     # Asking
 
-    def ask(self, questions: _Calls) -> None:
+    def ask(self, requests: _Calls) -> None:
         """Ask all of them at once, for half of the time that is left."""
         silent = self.silent()
         now_ms = self._client.clock.monotonic_ms()
-        calls: dict[_Question, tuple[Address, Call]] = {
-            question: (self._view.brokers[question.broker_id].address, call)
-            for question, call in questions
-            if question.broker_id not in silent
+        calls: dict[_Request, tuple[Address, Call]] = {
+            request: (self._view.brokers[request.broker_id].address, call)
+            for request, call in requests
+            if request.broker_id not in silent
         }
         if self._pace is not None:
-            self._ask_by_pace(calls, self._pace)
+            self._exchange_by_pace(calls, self._pace)
         elif calls:
             deadline_ms = now_ms + max((self._deadline_ms - now_ms) // 2, 1)
             self._results |= self._client.exchange(calls, deadline_ms)
 
-    def _ask_by_pace(self, calls: dict[_Question, tuple[Address, Call]], pace: RequestPace) -> None:
+    def _exchange_by_pace(
+        self, calls: dict[_Request, tuple[Address, Call]], pace: RequestPace
+    ) -> None:
         """Ask some after the others; a broker that keeps silent gets no more of them."""
         while calls:
             wave = pace.take(calls)
             results = self._client.exchange(wave, pace.deadline_ms())
             self._results |= results
-            for question, result in results.items():
+            for request, result in results.items():
                 if isinstance(result, Unreachable | TimedOut):
-                    left = [q for q in calls if q.broker_id == question.broker_id]
+                    left = [q for q in calls if q.broker_id == request.broker_id]
                     for unasked in left:
                         self._results[unasked] = result
                         del calls[unasked]
 
     def first_calls(self, *, with_policies: bool, with_groups: bool) -> _Calls:
-        """Return the questions of step 2."""
+        """Return the requests of step 2."""
         view = self._view
         led = self._led_partitions()
         for broker_id in sorted(view.brokers):
-            yield _Question(broker_id, "DescribeLogDirs"), log_dirs_call()
+            yield _Request(broker_id, "DescribeLogDirs"), log_dirs_call()
             if with_groups:
                 call = Call("ListGroups", messages.ListGroupsRequest())
-                yield _Question(broker_id, "ListGroups"), call
+                yield _Request(broker_id, "ListGroups"), call
             for at in (EARLIEST, LATEST) if broker_id in led else ():
                 call = offsets_call(dict.fromkeys(led[broker_id], at))
-                yield _Question(broker_id, "ListOffsets", at), call
+                yield _Request(broker_id, "ListOffsets", at), call
         if view.controller_id in view.brokers:
             left_ms = max(self._deadline_ms - self._client.clock.monotonic_ms(), 1)
-            question = _Question(view.controller_id, "ListPartitionReassignments")
-            yield question, listing_call(None, left_ms)
+            request = _Request(view.controller_id, "ListPartitionReassignments")
+            yield request, listing_call(None, left_ms)
         if with_policies and view.topics and view.brokers:
             topics = [Resource(ConfigResourceType.TOPIC, name) for name in sorted(view.topics)]
-            question = _Question(self._first_broker(), "DescribeConfigs")
-            yield question, configs_call(topics, (CLEANUP_POLICY, MIN_ISR))
+            request = _Request(self._first_broker(), "DescribeConfigs")
+            yield request, configs_call(topics, (CLEANUP_POLICY, MIN_ISR))
 
     def _first_broker(self) -> int:
         """Return the broker that answered first, any if it is known by another address."""
@@ -188,38 +190,38 @@ class _Gathering:
         return led
 
     def group_calls(self, listings: Sequence[GroupListing]) -> _Calls:
-        """Return the questions of step 3."""
+        """Return the requests of step 3."""
         for broker_id, group_ids in _chunks(listings):
-            question = _Question(broker_id, "OffsetFetch", group_ids[0])
-            yield question, commits_of_groups_call(group_ids)
+            request = _Request(broker_id, "OffsetFetch", group_ids[0])
+            yield request, commits_of_groups_call(group_ids)
         for broker_id, group_ids in _chunks([g for g in listings if not _is_of_kip_848(g)]):
-            question = _Question(broker_id, "DescribeGroups", group_ids[0])
-            yield question, descriptions_call(group_ids)
+            request = _Request(broker_id, "DescribeGroups", group_ids[0])
+            yield request, descriptions_call(group_ids)
         for broker_id, group_ids in _chunks([g for g in listings if _is_of_kip_848(g)]):
-            question = _Question(broker_id, "ConsumerGroupDescribe", group_ids[0])
-            yield question, consumer_descriptions_call(group_ids)
+            request = _Request(broker_id, "ConsumerGroupDescribe", group_ids[0])
+            yield request, consumer_descriptions_call(group_ids)
 
     def single_commit_calls(self, listings: Sequence[GroupListing]) -> _Calls:
-        """Return the questions to coordinators that take one group in a request."""
+        """Return the requests to coordinators that take one group in a request."""
         old = {
-            question.broker_id
-            for question, result in self._results.items()
-            if question.api_name == "OffsetFetch" and isinstance(result, NoCommonVersion)
+            request.broker_id
+            for request, result in self._results.items()
+            if request.api_name == "OffsetFetch" and isinstance(result, NoCommonVersion)
         }
-        for question in [q for q in self._results if q.api_name == "OffsetFetch"]:
-            if question.broker_id in old:
-                del self._results[question]
+        for request in [q for q in self._results if q.api_name == "OffsetFetch"]:
+            if request.broker_id in old:
+                del self._results[request]
         for group in listings:
             if group.coordinator_id in old:
-                question = _Question(group.coordinator_id, "OffsetFetch", group.group_id)
-                yield question, commits_call(group.group_id)
+                request = _Request(group.coordinator_id, "OffsetFetch", group.group_id)
+                yield request, commits_call(group.group_id)
 
     # Reading
 
-    def _responses(self, api_name: str) -> Iterator[tuple[_Question, Response]]:
-        for question, result in self._results.items():
-            if question.api_name == api_name and isinstance(result, Response):
-                yield question, result
+    def _responses(self, api_name: str) -> Iterator[tuple[_Request, Response]]:
+        for request, result in self._results.items():
+            if request.api_name == api_name and isinstance(result, Response):
+                yield request, result
 
     def silent(self) -> frozenset[int]:
         """Return the brokers that were asked, and answered nothing."""
@@ -228,27 +230,27 @@ class _Gathering:
 
     def failures(self) -> Iterator[RequestFailure]:
         """Return the requests without a response, and responses that are errors as a whole."""
-        for question, result in self._results.items():
-            error = result if isinstance(result, EngineError) else _refusal(question, result)
+        for request, result in self._results.items():
+            error = result if isinstance(result, EngineError) else _refusal(request, result)
             # An old broker that does not know an API is no failure.
             if error is not None and not isinstance(error, NoCommonVersion):
-                yield RequestFailure(question.broker_id, question.api_name, error)
+                yield RequestFailure(request.broker_id, request.api_name, error)
 
     def log_dirs(self) -> dict[int, list[LogDirView]]:
         """Return the log directories of the brokers that say them."""
         found = {}
-        for question, response in self._responses("DescribeLogDirs"):
+        for request, response in self._responses("DescribeLogDirs"):
             log_dirs = log_dirs_of(response.message)
             if not isinstance(log_dirs, EngineError):
-                found[question.broker_id] = log_dirs
+                found[request.broker_id] = log_dirs
         return found
 
     def offsets(self, at: int) -> dict[TopicPartition, int]:
         """Return the first (EARLIEST) or last offset of the partitions whose leader says it."""
         return {
             key: offset.offset
-            for question, response in self._responses("ListOffsets")
-            if question.about == at
+            for request, response in self._responses("ListOffsets")
+            if request.about == at
             for key, offset in offsets_of(response.message).items()
             if not isinstance(offset, EngineError)
         }
@@ -282,9 +284,9 @@ class _Gathering:
         """Return the groups of all brokers, by name; one that is moving counts once."""
         by_name = {
             group.group_id: group
-            for question, response in self._responses("ListGroups")
+            for request, response in self._responses("ListGroups")
             if response.message.error_code == NONE
-            for group in listings_of(response.message, question.broker_id)
+            for group in listings_of(response.message, request.broker_id)
         }
         return [by_name[name] for name in sorted(by_name)]
 
@@ -299,11 +301,11 @@ class _Gathering:
 
     def _commits(self) -> dict[str, dict[TopicPartition, CommitView]]:
         found: dict[str, dict[TopicPartition, CommitView] | EngineError] = {}
-        for question, response in self._responses("OffsetFetch"):
+        for request, response in self._responses("OffsetFetch"):
             if response.message.groups:
                 found |= commits_of_groups(response.message)
             else:
-                found[str(question.about)] = commits_of(response.message)
+                found[str(request.about)] = commits_of(response.message)
         return {name: one for name, one in found.items() if not isinstance(one, EngineError)}
 
     def _descriptions(self) -> dict[str, GroupDescription]:
@@ -333,12 +335,12 @@ def _chunks(listings: Sequence[GroupListing]) -> Iterator[tuple[int, list[str]]]
             yield broker_id, group_ids[start : start + EXPORTER_GROUPS_PER_REQUEST]
 
 
-def _refusal(question: _Question, response: Response) -> EngineError | None:
+def _refusal(request: _Request, response: Response) -> EngineError | None:
     """Return the error that a response consists of."""
     message = response.message
-    if question.api_name == "DescribeLogDirs":
+    if request.api_name == "DescribeLogDirs":
         log_dirs = log_dirs_of(message)
         return log_dirs if isinstance(log_dirs, EngineError) else None
-    if question.api_name in ("ListGroups", "ListPartitionReassignments"):
+    if request.api_name in ("ListGroups", "ListPartitionReassignments"):
         return api_error(message.error_code) if message.error_code != NONE else None
     return None

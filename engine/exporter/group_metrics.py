@@ -44,6 +44,7 @@ def _labels(group: GroupSample, key: TopicPartition) -> tuple[str, str, str]:
 
 
 def _of_members(sample: ClusterSample) -> Iterator[MetricFamily]:
+    """Yield states, members and assigned partitions of groups that could be described."""
     infos: _Rows = []
     members: _Rows = []
     idle: _Rows = []
@@ -87,6 +88,7 @@ def _rows(counts: Mapping[tuple[str, str], int]) -> _Rows:
 
 
 def _of_lag(sample: ClusterSample) -> Iterator[MetricFamily]:
+    """Yield lag and committed offsets; without the end of its partition a commit has no lag."""
     lags: _Rows = []
     by_topic: dict[tuple[str, str], int] = {}
     offsets: dict[tuple[str, str], int] = {}

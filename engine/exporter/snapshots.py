@@ -24,6 +24,7 @@ def take_snapshot(client: KafkaClient, timeout_ms: int) -> ClusterSnapshot:
 def _moving(
     client: KafkaClient, view: ClusterView, deadline_ms: int
 ) -> frozenset[TopicPartition] | None:
+    """Return the partitions that are being reassigned, None if the controller does not say."""
     controller = view.brokers.get(view.controller_id)
     if controller is None:
         return None

@@ -75,6 +75,7 @@ def newest(before: ClusterSnapshot, after: ClusterSnapshot) -> ClusterSnapshot:
 
 
 def _newest_topic(old: TopicView, new: TopicView) -> TopicView:
+    """Return the newer state of each partition: a broker's metadata may be stale."""
     if new.error_code != NONE:
         return old
     if old.topic_id != new.topic_id:
@@ -140,6 +141,7 @@ def _of_partitions(old: TopicView, new: TopicView) -> Iterator[Change]:
 
 
 def _of_partition(topic: str, old: PartitionView, new: PartitionView) -> Iterator[Change]:
+    """Yield the changes of a partition's leader and ISR."""
     if old.leader != new.leader:
         leaders = (_known(old.leader), _known(new.leader))
         kind = ChangeKind.LEADER_CHANGED

@@ -58,6 +58,7 @@ def directory_copy(
 
 
 def _copy(files: Files, log_dir: LogDir, source: str, target: str) -> None:
+    """Copy the partitions and checkpoints of a log directory, and sync them; no lock file."""
     files.make_dir(target)
     for name in files.list_dir(source):
         if is_side_file(name) and name != LOCK_FILE and not files.is_dir(f"{source}/{name}"):

@@ -50,6 +50,10 @@ def history_of(files: Files, folder: PartitionFolder, log_dir: LogDir) -> LogHis
 
 
 def _history(files: Files, folder: PartitionFolder, key: TopicPartition, at: LogDir) -> LogHistory:
+    """Return the segments of a log with the largest timestamp of each, and its offsets.
+
+    Without a checkpoint the high watermark is the log's end.
+    """
     segments = folder.files.segments
     last = segments[-1]
     log_end_offset, tail_timestamp_ms = _tail(files, folder, last)

@@ -85,6 +85,7 @@ def dirtiness(
 def _facts(
     log: LogHistory, checkpoint_offset: int | None, first_ms: Callable[[int], int]
 ) -> CleanableLog:
+    """Return what the cleaner's rules need of a log."""
     largest_ms = {segment.base_offset: segment.largest_timestamp_ms for segment in log.segments}
     end = log.segments[-1].end_offset
     return CleanableLog(

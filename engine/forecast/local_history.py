@@ -56,6 +56,7 @@ def local_histories(
 
 
 def _read(files: Files, path: str, wanted: set[TopicPartition]) -> list[LogHistory]:
+    """Read the wanted logs of one directory; those that change meanwhile are left out."""
     logs: list[LogHistory] = []
     if not wanted:
         return logs

@@ -155,6 +155,7 @@ class _KeyReading:
         return self._keys
 
     def _note_producer(self, batch: BatchView) -> None:
+        """Keep the last data batch of each producer, which the cleaner retains empty."""
         producer_id, epoch = batch.producer_id, batch.producer_epoch
         if batch.max_timestamp_ms <= self._oldest_ms:
             self.producers.pop(producer_id, None)
@@ -167,6 +168,7 @@ class _KeyReading:
             self.producers[producer_id] = ProducerEnd(epoch, None)
 
     def _note_hole(self, batch: RecordBatch) -> None:
+        """Note a missing offset: all before it was cleaned."""
         self._read_bytes += batch.size_bytes
         lacks = isinstance(batch, BatchView) and (
             batch.record_count <= batch.last_offset - batch.base_offset
@@ -179,6 +181,7 @@ class _KeyReading:
         self._next_offset = batch.next_offset
 
     def _map(self, batch: RecordBatch) -> None:
+        """Put a batch's keys into the offset map, until it is full."""
         may_go = self._aborted.transactions.may_discard(batch)
         if self._is_full:
             return

@@ -108,6 +108,10 @@ def _shares(weights: Mapping[str, list[float]], budget_bytes: int) -> dict[str, 
 def _advise_topic(
     topic: str, logs: Sequence[LogHistory], config: LogConfig, budget_bytes: int, now_ms: int
 ) -> TopicAdvice:
+    """Return the configs by which a topic stays within its budget of bytes.
+
+    Without growth there is no advice for `retention.ms`.
+    """
     weights = _weights(logs)
     fastest, growth = max(weights), sum(weights)
     # The fastest partition may hold this much when all hold what they grow in the same time.

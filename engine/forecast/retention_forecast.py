@@ -112,6 +112,7 @@ def _doubt(
 
 
 def _later(segments: Sequence[SegmentFacts], config: LogConfig) -> list[LaterDeletion]:
+    """Return when segments pass `retention.ms`; one that is due before the last goes with it."""
     later: list[LaterDeletion] = []
     if not config.is_deleting or config.retention_ms < 0:
         return later

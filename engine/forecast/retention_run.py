@@ -46,6 +46,7 @@ def run_retention(
 
 
 def _retain(log: LocalLog, watermark: int, now_ms: int) -> RetainedLog:
+    """Delete the old segments of one log, and return what is gone and what is left."""
     before_bytes = log.size_bytes
     gone = log.delete_old_segments(watermark, now_ms)
     return RetainedLog(

@@ -116,6 +116,7 @@ class GroupAdmin:
         return {group_id: self._delete_one(group_id) for group_id in group_ids}
 
     def _delete_one(self, group_id: str) -> int:
+        """Delete a group that has no members; return the error code, 0 if it is deleted."""
         code = self._registry.refusal(group_id, may_be_empty=True)
         if code:
             return code

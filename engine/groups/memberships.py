@@ -222,6 +222,7 @@ class Memberships:
         stored = self._store.store_group(group, assignments)
 
         def written() -> None:
+            """Respond to the parked syncs once the assignment is in the log."""
             # Another rebalance may have begun meanwhile.
             if group.generation_id != generation_id or not group.is_in(
                 GroupState.COMPLETING_REBALANCE

@@ -187,6 +187,7 @@ class OffsetCommits:
         )
 
         def stored(result: Written) -> Codes:
+            """Note each offset as pending in the transaction, or as failed."""
             code = _commit_code(result.error_code)
             for position, (key, committed) in enumerate(valid.items()):
                 if code:

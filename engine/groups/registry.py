@@ -206,7 +206,7 @@ class GroupRegistry:
             self._ended_during_load[partition] = []
             try:
                 await self._turns.each(
-                    self._records(partition, leader_epoch), partial(_take, loaded)
+                    self._records(partition, leader_epoch), partial(_apply, loaded)
                 )
             except EngineError as error:
                 # Served as it is, it would send consumers to their reset positions.
@@ -244,16 +244,16 @@ class GroupRegistry:
             yield entry
 
 
-def _take(loaded: _Loaded, entry: LoadedRecord) -> None:
+def _apply(loaded: _Loaded, entry: LoadedRecord) -> None:
     try:
-        _take_record(loaded, entry)
+        _apply_record(loaded, entry)
     except UnknownGroupRecord as error:
         _log.warning(
             "offset %d of __consumer_offsets is passed over: %s", entry.log_offset, error.reason
         )
 
 
-def _take_record(loaded: _Loaded, entry: LoadedRecord) -> None:
+def _apply_record(loaded: _Loaded, entry: LoadedRecord) -> None:
     """Apply one record of the log to the groups and offsets read so far."""
     decoded, log_offset = decode_group_record(entry.record), entry.log_offset
     key = decoded.key

@@ -74,7 +74,7 @@ class Acceptor(Generic[T]):
         for _ in range(ACCEPTS_PER_TURN_MAX):
             if self._is_closed or self._cancel is not None:
                 return
-            arrival = self._held or self._take()
+            arrival = self._held or self._hold_next()
             if arrival is None or self._has_to_wait():
                 return
             self._held = None
@@ -86,7 +86,7 @@ class Acceptor(Generic[T]):
                 self._ports.turn_away(arrival)
         self._watch()
 
-    def _take(self) -> Arrival[T] | None:
+    def _hold_next(self) -> Arrival[T] | None:
         """Hold the next connection of the backlog, and log how long it is throttled."""
         arrival = self._ports.take()
         if arrival is None:

@@ -113,6 +113,7 @@ class _ArchiveFile(ReadOnlyFile):
         self._start = member.position
 
     def read_at(self, position: int, length: int) -> bytes:
+        """Return up to `length` bytes; fewer only at the end of the member."""
         length = min(length, self._size_bytes - position)
         parts: list[bytes] = []
         while length > 0:

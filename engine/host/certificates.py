@@ -164,6 +164,7 @@ def _loaded(
 
 
 def _builder(subject: Any, issuer: Any, key: EllipticCurvePrivateKey, validity: Validity) -> Any:
+    """Return a certificate's builder with names, key, serial number and validity."""
     from cryptography import x509
 
     return (
@@ -184,6 +185,7 @@ def _signed(
     issuer_key: EllipticCurvePrivateKey,
     validity: Validity,
 ) -> IssuedCertificate:
+    """Sign a certificate, and return it in PEM with its own private key."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
@@ -196,6 +198,7 @@ def _signed(
 
 
 def _key_usage(*, signs_certificates: bool) -> Any:
+    """Return the key usage extension: of an authority (it signs) or of an end entity."""
     from cryptography import x509
 
     return x509.KeyUsage(

@@ -50,6 +50,7 @@ async def until(is_so: Callable[[], bool], timers: Timers, clock: Clock, *, peri
 
 
 def _step(work: PromiseCoroutine[T], promise: Promise[T]) -> None:
+    """Run a coroutine until it ends or awaits a promise that is not kept; that one runs it on."""
     while True:
         try:
             waits_for: Promise[object] = work.send(None)

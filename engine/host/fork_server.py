@@ -127,6 +127,10 @@ def serve_forks(main: Callable[[Sequence[str]], int]) -> NoReturn:
 
 
 def _serve_and_exit(connection: socket.socket, main: Callable[[Sequence[str]], int]) -> NoReturn:
+    """Serve requests to fork until the connection ends, then exit this process.
+
+    Nothing of the parent's Python state is finalized: `os._exit`.
+    """
     code = _FAILED
     try:
         # Processes that end are not awaited by anybody.

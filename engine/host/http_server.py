@@ -91,6 +91,7 @@ def _server_at(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> _
 
 
 def _handler_of(pages: Mapping[str, Page]) -> type[BaseHTTPRequestHandler]:
+    """Return a request handler class for `pages` (by path); pages are made one at a time."""
     turn = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
@@ -107,6 +108,7 @@ def _handler_of(pages: Mapping[str, Page]) -> type[BaseHTTPRequestHandler]:
             self._answer(has_body=False)
 
         def _answer(self, *, has_body: bool) -> None:
+            """Send the page of the path, 404 for an unknown one; HEAD has no body."""
             make = pages.get(self.path.partition("?")[0])
             if make is None:
                 page = ServedPage(404, "text/plain; charset=utf-8", b"no such page\n")

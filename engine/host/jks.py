@@ -80,6 +80,10 @@ class _Reader:
 
 
 def _store(reader: _Reader, key_password: str) -> JksStore:
+    """Read all entries: the first key with its chain, and the trusted certificates.
+
+    Aliases and times are skipped. Raises MalformedJks.
+    """
     if reader.take(4) != MAGIC or (version := reader.number()) not in _VERSIONS:
         raise MalformedJks("it is no JKS store")
     key: bytes | None = None
@@ -108,6 +112,10 @@ def _certificate(reader: _Reader, version: int) -> bytes:
 
 
 def _decrypted(encrypted: bytes, password: str) -> bytes:
+    """Decrypt a private key by Sun's own algorithm: XOR with a chain of SHA-1 digests.
+
+    Returns PKCS#8 in DER. Raises MalformedJks if the password is wrong.
+    """
     *_, data = der_values(der_value(encrypted, SEQUENCE).content)
     if data.tag != OCTET_STRING or len(data.content) < 2 * _DIGEST_BYTES:
         raise MalformedDer

@@ -57,6 +57,7 @@ class LayeredBytes(RealConnection):
         self._shake()
 
     def _shake(self) -> None:
+        """Continue the handshake; once it is over, resume reading and send what is queued."""
         try:
             self._bytes.handshake()
         except BlockingIOError as want:
@@ -99,6 +100,7 @@ class LayeredBytes(RealConnection):
         self._read_on_soon()
 
     def _receive(self, buffer: memoryview, behind: memoryview | None = None) -> int:
+        """Read into `buffer`; 0 if nothing is there yet, -1 if the connection has closed."""
         try:
             size = self._bytes.recv_into(buffer)
         except BlockingIOError as want:
@@ -136,6 +138,10 @@ class LayeredBytes(RealConnection):
             self._network.loop.call_soon(self._go_on_reading)
 
     def _write_some(self) -> int:
+        """Send the first part of the queue, up to LAYER_SEND_BYTES; return the bytes sent.
+
+        0 means that a file region has ended early. Raises WantsRead if the layer must read first.
+        """
         self._io.write_wants_read = False
         part = self._queue[0]
         if isinstance(part, FileRegion):

@@ -178,9 +178,9 @@ class LinkedConnection:
         self._connection.on_frame = _ignore_frame
         self._on_close(reason)
         self._out.on_change = _do_nothing
-        self._out.send(partial(self._let_go, reason))
+        self._out.send(partial(self._close_both, reason))
 
-    def _let_go(self, reason: str) -> None:
+    def _close_both(self, reason: str) -> None:
         self._out.close()
         self._connection.close(reason)
 
@@ -188,9 +188,9 @@ class LinkedConnection:
 
     def _arrived(self, frame: memoryview) -> None:
         kept = memoryview(bytearray(frame))
-        self._in.send(partial(self._take, kept), len(kept))
+        self._in.send(partial(self._deliver, kept), len(kept))
 
-    def _take(self, frame: memoryview) -> None:
+    def _deliver(self, frame: memoryview) -> None:
         if not self._is_closed:
             self._on_frame(frame)
 

@@ -185,6 +185,7 @@ class LinkChannel:
             cancel()
 
     def _deliver(self) -> None:
+        """Deliver all packets that are due, in order, and set the timer for the next."""
         self._cancel = None
         now_ms = self._links.clock.monotonic_ms()
         arrived = []

@@ -485,6 +485,7 @@ class MemoryFiles:
             raise MachineStopped(self.operations)
 
     def _check_failures(self, operation: str, path: str) -> None:
+        """Raise the injected failure of an operation and path, if one is due."""
         for index, failure in enumerate(self._failures):
             if failure.operation != operation:
                 continue

@@ -293,7 +293,7 @@ class MemoryListener:
             network.timers,
             network.timers.clock,
             options,
-            AcceptorPorts(self._take, self._let_in, _turn_away, lambda: None, lambda: None),
+            AcceptorPorts(self._accept, self._let_in, _turn_away, lambda: None, lambda: None),
         )
 
     @property
@@ -308,10 +308,11 @@ class MemoryListener:
         if self._acceptor.is_watching:
             self._acceptor.run()
 
-    def _take(self) -> Arrival[MemoryConnection] | None:
+    def _accept(self) -> Arrival[MemoryConnection] | None:
         return self._backlog.popleft() if self._backlog else None
 
     def _let_in(self, arrival: Arrival[MemoryConnection]) -> None:
+        """Open a connection that the gate admitted; it leaves the gate when it ends."""
         connection = arrival.socket
         if connection.is_closed:
             self.options.gate.leave(arrival.address)

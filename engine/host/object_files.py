@@ -90,6 +90,7 @@ class ObjectFiles(ReadOnlyFiles):
         return sorted(self._listing(_key(path), path))
 
     def _listing(self, key: str, path: str) -> dict[str, FileInfo]:
+        """Return a directory's entries by name, listed once. Raises FileMissing."""
         if key not in self._listed:
             from pyarrow.fs import FileSelector
 
@@ -125,6 +126,7 @@ class _ObjectFile(ReadOnlyFile):
         self._block_start = 0
 
     def read_at(self, position: int, length: int) -> bytes:
+        """Return up to `length` bytes, from the block read last if it has them all."""
         length = min(length, self._size_bytes - position)
         if length <= 0:
             return b""

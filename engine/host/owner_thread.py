@@ -84,6 +84,7 @@ class OwnerThread:
             self._interrupt()
 
     def _run(self) -> None:
+        """Do works in order until the thread is closed and has no more; idle without works."""
         while True:
             with self._condition:
                 if not self._works and self._is_closed:

@@ -47,6 +47,7 @@ def _imported(name: str) -> ModuleType:
 
 
 def _module_of_file(path: str) -> ModuleType:
+    """Import a file as a module, once per path; a failed import is not kept."""
     # Brokers of one process share a module, as they share those that are imported by name.
     name = f"kctl_plugin:{path}"
     if name in sys.modules:

@@ -152,7 +152,7 @@ def python_command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
-def start_beside(module: str) -> int:
+def start_in_session(module: str) -> int:
     """Start a Python module without standard streams; returns its pid.
 
     It receives signals of this terminal like this process. Raises StorageError.

@@ -206,7 +206,7 @@ class RealConnection:
                     shared = shared[:SMALL_READ_BYTES]
                 size = self._receive(shared)
                 if size > 0:
-                    self._take(shared, size)
+                    self._pass_frames(shared, size)
         except BaseException:
             self._fail()
             raise
@@ -214,7 +214,7 @@ class RealConnection:
         if self._queue and not self._waits_to_write:
             self.flush()
 
-    def _take(self, shared: memoryview, size: int) -> None:
+    def _pass_frames(self, shared: memoryview, size: int) -> None:
         """Pass on the frames in the shared buffer, and keep the rest."""
         position = self._frames(shared, size, self.last_active_ms)
         if position < size and not self.is_closed:
@@ -310,7 +310,7 @@ class RealConnection:
         self._reading_since_ms = self._network.clock.monotonic_ms()
         was_dirty, self._is_dirty = self._is_dirty, True
         try:
-            self._take_own()
+            self._pass_own_frames()
         except BaseException:
             self._fail()
             raise
@@ -329,13 +329,13 @@ class RealConnection:
             size = self._receive(self._own[have:])
             if size > 0:
                 self._have = have + size
-                self._take_own()
+                self._pass_own_frames()
             return
         (length,) = _length_at(self._own)
         wanted = 4 + length
         if have >= wanted:
             # A pause delayed the frame, and ended in this turn.
-            self._take_own()
+            self._pass_own_frames()
             return
         buffers = self._origin.buffers
         if have == len(self._own) and not buffers.has_room_for(self, have):
@@ -352,15 +352,15 @@ class RealConnection:
         behind = max(have + size - end, 0)
         self._have = have + size - behind
         if self._have == wanted:
-            self._take_own()
+            self._pass_own_frames()
             if behind and not self.is_closed:
-                self._take_behind(shared, behind)
+                self._pass_later_bytes(shared, behind)
 
-    def _take_behind(self, shared: memoryview, size: int) -> None:
+    def _pass_later_bytes(self, shared: memoryview, size: int) -> None:
         """Take the bytes received after a frame of the own buffer."""
         have = self._have
         if not have:
-            self._take(shared, size)
+            self._pass_frames(shared, size)
             return
         # The connection was paused, so that frame is still in the buffer.
         own = self._room_for(have + size)
@@ -379,7 +379,7 @@ class RealConnection:
             self._origin.buffers.give_back(own)
         return self._own
 
-    def _take_own(self) -> None:
+    def _pass_own_frames(self) -> None:
         """Pass on the frames in the own buffer, and release it if nothing is left."""
         own, have = self._own, self._have
         if not have:
@@ -559,7 +559,7 @@ class RealConnection:
                 size = part.length if isinstance(part, FileRegion) else len(part)
                 if sent < size:
                     if sent:
-                        queue[0] = _rest_of(part, sent)
+                        queue[0] = _remainder(part, sent)
                         self._region_bytes -= sent if is_region else 0
                     break
                 sent -= size
@@ -620,7 +620,7 @@ class RealConnection:
         self._sock.close()
 
 
-def _rest_of(part: SendPart, sent: int) -> SendPart:
+def _remainder(part: SendPart, sent: int) -> SendPart:
     if isinstance(part, FileRegion):
         return FileRegion(part.descriptor, part.position + sent, part.length - sent)
     return memoryview(part)[sent:]

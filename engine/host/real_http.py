@@ -53,6 +53,10 @@ class RealHttp:
     def _request(
         self, url: str, headers: Mapping[str, str], body: bytes | None, timeout_s: float
     ) -> HttpResponse:
+        """Send one request; error statuses are responses, a failure raises HttpUnreachable.
+
+        `timeout_s` bounds connecting, each read and the whole body.
+        """
         from http.client import HTTPException
         from urllib.error import HTTPError, URLError
         from urllib.request import Request
@@ -109,6 +113,7 @@ def _opener() -> OpenerDirector:
         def redirect_request(
             self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
         ) -> Request | None:
+            """Follow a redirect to http or https; to another origin with `Accept` alone."""
             following = super().redirect_request(req, fp, code, msg, headers, newurl)
             if following is None:
                 return None

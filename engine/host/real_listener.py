@@ -71,7 +71,7 @@ class RealListener:
             network.clock,
             options,
             AcceptorPorts(
-                self._take,
+                self._accept,
                 self._let_in,
                 _turn_away,
                 # A lambda, because `_readable` uses the acceptor that is under construction.
@@ -88,7 +88,8 @@ class RealListener:
     def _readable(self) -> None:
         self._acceptor.run()
 
-    def _take(self) -> Arrival[socket.socket] | None:
+    def _accept(self) -> Arrival[socket.socket] | None:
+        """Accept one connection; None if the backlog is empty or no descriptor is free."""
         while True:
             try:
                 sock, (host, port, *_) = self._sock.accept()
@@ -107,6 +108,7 @@ class RealListener:
         self._acceptor.pause_until(self._network.clock.monotonic_ms() + ACCEPT_RETRY_MS)
 
     def _let_in(self, arrival: Arrival[socket.socket]) -> None:
+        """Start a connection that the gate admitted, with its buffers and layer."""
         sock = arrival.socket
         for option, size in (
             (socket.SO_SNDBUF, self.limits.send_buffer_bytes),

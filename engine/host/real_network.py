@@ -192,6 +192,7 @@ class RealNetwork:
             self._cancel_sweep = self.loop.call_at(at_ms, self._sweep)
 
     def _sweep(self) -> None:
+        """Close connections that are idle or stuck for too long, and schedule the next sweep."""
         self._cancel_sweep = None
         now_ms = self.clock.monotonic_ms()
         try:

@@ -81,7 +81,7 @@ class RealStream:
     def start(self) -> None:
         """Resolve the addresses and try the first."""
         if numeric_address(self.host) is not None:
-            self._take_addresses(_addresses_of(self.host, self.port))
+            self._on_resolved(_addresses_of(self.host, self.port))
             return
         self._phase = "look-up"
         self._socket, told = socket.socketpair()
@@ -98,7 +98,7 @@ class RealStream:
         with told:
             self._found = _addresses_of(self.host, self.port)
 
-    def _take_addresses(self, found: _Found) -> None:
+    def _on_resolved(self, found: _Found) -> None:
         if isinstance(found, str):
             self._drop_socket()
             self._phase = "closed"
@@ -108,6 +108,10 @@ class RealStream:
         self._try_next("no address")
 
     def _try_next(self, reason: str) -> None:
+        """Connect to the next address of the host; report the close if none is left.
+
+        `reason` is why the address before failed.
+        """
         self._drop_socket()
         while self._addresses:
             family, kind, protocol, _, address = self._addresses.popleft()
@@ -168,7 +172,7 @@ class RealStream:
     def advance(self, ready: int) -> None:
         """Perform the operations that the socket is ready for."""
         if self._phase == "look-up":
-            self._take_addresses(self._found)
+            self._on_resolved(self._found)
         elif self._phase == "connecting":
             self._finish_connecting()
         elif self._phase == "handshake":
@@ -194,6 +198,7 @@ class RealStream:
         self._owner.report_closed(self, failure.reason, failure.hint)
 
     def _receive(self) -> None:
+        """Report all bytes that have arrived; end the stream if the peer has closed it."""
         while self._socket is not None:
             data = self._unless_tls_waits(self._socket.recv, RECEIVE_BYTES)
             if data is None:

@@ -97,6 +97,7 @@ def _check_pem(path: str, content: bytes) -> None:
 
 
 def _load_own_certificate(context: ssl.SSLContext, tls: TlsSettings) -> None:
+    """Load the client's certificate and key from PEM text, a Java store or PEM files."""
     if tls.key_pem is not None:
         pem = f"{tls.key_pem}\n{tls.chain_pem or ''}\n".encode()
         load_key(context, PrivateKey("ssl.keystore.key", pem, tls.key_password))
@@ -111,6 +112,7 @@ def _load_own_certificate(context: ssl.SSLContext, tls: TlsSettings) -> None:
 
 
 def _load_pem_files(context: ssl.SSLContext, tls: TlsSettings, certificate: bytes) -> None:
+    """Load certificate and key from PEM files; raises BadTlsFile with the reason."""
     import ssl
 
     assert tls.certificate_path is not None
@@ -178,6 +180,7 @@ def _certificate_failure(code: int, message: str) -> Failure:
 
 
 def _refused_us(reason: str, *, has_certificate: bool) -> Failure:
+    """Explain a handshake that the broker ended for our certificate, or for the lack of one."""
     if not has_certificate:
         return Failure(
             "the broker asks for a certificate of ours, and there is none",

@@ -110,6 +110,7 @@ def first_certificate(settings: TlsListenerSettings) -> bytes:
 
 
 def _prepare(context: ssl.SSLContext, settings: TlsListenerSettings) -> None:
+    """Set protocol versions, options and trusted certificates; raises BadTlsFile."""
     import ssl
 
     versions = [ssl.TLSVersion[version.replace(".", "_")] for version in settings.versions]
@@ -135,6 +136,7 @@ def _prepare(context: ssl.SSLContext, settings: TlsListenerSettings) -> None:
 
 
 def _key(settings: TlsListenerSettings) -> PrivateKey:
+    """Return the broker's key and chain from PEM text, a Java store or a PEM file."""
     if settings.key_pem is not None:
         pem = f"{settings.key_pem}\n{settings.chain_pem or ''}\n".encode()
         return PrivateKey("ssl.keystore.key", pem, settings.key_password)

@@ -115,6 +115,7 @@ def _wrong_with(key: PrivateKey, error: ssl.SSLError) -> str:
 
 
 def _load_chain(context: ssl.SSLContext, key: PrivateKey) -> None:
+    """Load a key and its chain, which OpenSSL takes from files only, through an unnamed file."""
     # Without a password OpenSSL would ask for it on the terminal.
     password = key.password or ""
     if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):
@@ -137,6 +138,7 @@ def _load_chain(context: ssl.SSLContext, key: PrivateKey) -> None:
 def _java_store(
     path: str, content: bytes, password: str | None, key_password: str | None
 ) -> JksStore:
+    """Read a JKS or PKCS12 store; raises BadTlsFile if it cannot be opened."""
     if content.startswith(_JKS_MAGIC):
         from engine.host.jks import MalformedJks, read_jks
 
@@ -151,6 +153,7 @@ def _java_store(
 
 
 def _pkcs12(path: str, content: bytes, password: str | None) -> JksStore:
+    """Read a PKCS12 store with the package `cryptography`; raises BadTlsFile, also without it."""
     try:
         from cryptography.hazmat.primitives.serialization import (
             Encoding,

@@ -117,16 +117,16 @@ class WorkerProcesses(Generic[Item, Result]):
         from multiprocessing.connection import wait
 
         left = iter(items)
-        busy = [pipe for pipe in self._workers if self._give(pipe, left)]
+        busy = [pipe for pipe in self._workers if self._send_next(pipe, left)]
         while busy:
             for pipe in cast("list[Connection]", wait(busy)):
-                result = self._take(pipe)
+                result = self._receive(pipe)
                 busy.remove(pipe)
                 yield result
-                if self._give(pipe, left):
+                if self._send_next(pipe, left):
                     busy.append(pipe)
 
-    def _give(self, pipe: Connection, left: Iterator[Item]) -> bool:
+    def _send_next(self, pipe: Connection, left: Iterator[Item]) -> bool:
         for item in left:
             try:
                 pipe.send(item)
@@ -135,7 +135,7 @@ class WorkerProcesses(Generic[Item, Result]):
             return True
         return False
 
-    def _take(self, pipe: Connection) -> Result:
+    def _receive(self, pipe: Connection) -> Result:
         try:
             result = pipe.recv()
         except (EOFError, OSError):

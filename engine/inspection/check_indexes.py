@@ -157,6 +157,10 @@ class TimeIndexCheck:
         self._head = None if self._report.is_over else next(self._entries, None)
 
     def _rises(self, index_entry: TimestampOffset) -> bool:
+        """Check that an entry lies above the last one in timestamp and offset.
+
+        One with the same offset and a later timestamp is kept as a doubt: a batch may explain it.
+        """
         last = self._last
         if index_entry.offset > last.offset and index_entry.timestamp > last.timestamp:
             self._last = index_entry
@@ -176,6 +180,7 @@ class TimeIndexCheck:
     def _wrong(
         self, rule: str, index_entry: TimestampOffset, reason: str, largest: int | None = None
     ) -> None:
+        """Report an entry; `largest` is the timestamp that was expected of it."""
         message = f"timestamp {index_entry.timestamp} up to offset {index_entry.offset}: {reason}"
         self._report.wrong(
             rule,

@@ -148,6 +148,11 @@ class OffsetCheck:
             self._add("offset-overflow", message, position, base_offset)
 
     def _check_order(self, position: int, base_offset: int) -> None:
+        """Compare a batch's base offset with the expected one.
+
+        One wrong base offset makes a gap and an overlap, or the reverse: it is reported once, as a
+        wrong base offset.
+        """
         expected = self._expected
         before, self._last_gap = self._last_gap, None
         overlap, self._last_overlap = self._last_overlap, None
@@ -180,6 +185,7 @@ class OffsetCheck:
             self._hold(gap)
 
     def _report(self, gap: _Gap, reason: str) -> None:
+        """Report a gap as an error; `reason` is appended to the message."""
         self._findings.add(
             Severity.ERROR,
             "offset-gap",

@@ -22,6 +22,7 @@ def record_problem(batch: RecordBatch) -> str | None:
 
 
 def _problem(batch: RecordBatch) -> str | None:
+    """Return what is wrong with the records of a batch, None if nothing is."""
     count = 0
     previous = batch.base_offset - 1
     for record in batch.records():

@@ -79,6 +79,11 @@ class TransactionCheck:
     def _compare(
         self, batch: RecordBatch, aborted: AbortedTransaction | None, *, is_complete: bool
     ) -> None:
+        """Compare the index entry at a marker's offset with the transaction that it ended.
+
+        `is_complete` is False if records of the transaction may be missing from the log; then the
+        entry may begin earlier than the log shows.
+        """
         indexed = self._entries.pop(batch.base_offset, None)
         if indexed is None:
             if aborted is not None:
@@ -108,6 +113,7 @@ class TransactionCheck:
         expected: AbortedTransaction | None,
         indexed: AbortedTransaction,
     ) -> None:
+        """Report a wrong entry of the transaction index as a warning."""
         self._findings.add(
             Severity.WARNING,
             "txnindex-entry",

@@ -160,6 +160,10 @@ class _Side:
             self.damage += f", behind the end of the other copy, {end}"
 
     def _scan(self, files: Files, partition: PartitionFiles) -> Iterator[BatchPrint]:
+        """Yield the fingerprint of each batch; stop at damage, which `damage` describes.
+
+        Leader epoch and stored CRC are not part of the checksum that is compared.
+        """
         for segment in partition.segments:
             path = partition.segment_path(segment, FileKind.LOG)
             file = files.open(path)

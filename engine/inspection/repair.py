@@ -59,7 +59,7 @@ def repair_in_place(files: Files, plan: RepairPlan, *, backup: bool = True) -> l
                 backups.append(_back_up(files, plan.path, action.name))
             # Later segments must be gone for good before this one ends early.
             files.sync_dir(plan.path)
-            _cut(files, path, action.size_bytes)
+            _truncate(files, path, action.size_bytes)
         elif backup and action.keep_backup:
             backups.append(_free_name(files, plan.path, action.name))
             files.rename(path, f"{plan.path}/{backups[-1]}")
@@ -148,7 +148,7 @@ def _free_name(files: Files, path: str, name: str) -> str:
     return backup
 
 
-def _cut(files: Files, path: str, size_bytes: int) -> None:
+def _truncate(files: Files, path: str, size_bytes: int) -> None:
     handle = files.open(path, write=True)
     try:
         handle.truncate(size_bytes)

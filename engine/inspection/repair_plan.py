@@ -103,6 +103,7 @@ class _Planner:
         self._logs: dict[int, tuple[str, int]] = {}
 
     def plan(self) -> RepairPlan:
+        """Return the actions, in the order to perform them, and which files stay."""
         self._plan_leftovers()
         self._plan_segments()
         self._plan_epochs()
@@ -126,6 +127,7 @@ class _Planner:
     # 1 leftovers
 
     def _plan_leftovers(self) -> None:
+        """Plan to finish or remove what interrupted cleanings, splits and deletions left."""
         swaps = plan_swaps(
             self._layout,
             lambda name: end_of_log_file(self._files, self._layout.file_path(name)),
@@ -140,6 +142,11 @@ class _Planner:
     # 2 and 3 logs and their indexes
 
     def _plan_segments(self) -> None:
+        """Check the segments in order; truncate at the first damage, else repair indexes.
+
+        Damage in a segment that a broker would not recover (it lies below the recovery point) is
+        not truncated.
+        """
         bases = sorted(self._logs)
         checked_from = self._first_checked(bases)
         for number, base_offset in enumerate(bases):
@@ -159,7 +166,7 @@ class _Planner:
             self._log_bytes[base_offset] = recovery.good_bytes
             if recovery.damage is not None:
                 self._end_offset = recovery.next_offset
-                self._cut(base_offset, recovery, size, bases[number + 1 :])
+                self._truncate(base_offset, recovery, size, bases[number + 1 :])
                 self._plan_indexes(base_offset, present, recovery, is_last=True)
                 return
             self._plan_indexes(base_offset, present, recovery, is_last=is_last)
@@ -172,6 +179,7 @@ class _Planner:
         before = deepcopy(self._trail)
 
         def read(end_bytes: int | None = None) -> SegmentRecovery:
+            """Read the segment up to `end_bytes`, None for all of it."""
             return recover_segment(
                 self._files,
                 self._layout.file_path(name),
@@ -201,9 +209,10 @@ class _Planner:
             return 0
         return max((base for base in bases if base <= point), default=0)
 
-    def _cut(
+    def _truncate(
         self, base_offset: int, recovery: SegmentRecovery, size: int, later: list[int]
     ) -> None:
+        """Plan to truncate a segment behind its good bytes, and to remove all later segments."""
         log = SegmentFileName(base_offset, FileKind.LOG).name
         self._lost_bytes = size - recovery.good_bytes
         self._lost_from = recovery.next_offset
@@ -216,6 +225,7 @@ class _Planner:
         self._actions.append(CutFile(log, recovery.good_bytes, size, reason))
 
     def _remove_segment(self, base_offset: int, reason: str) -> None:
+        """Plan to remove all files of a segment; the `.log` goes last."""
         for kind in (
             FileKind.SNAPSHOT,
             FileKind.TXNINDEX,
@@ -259,6 +269,7 @@ class _Planner:
         *,
         is_last: bool,
     ) -> None:
+        """Plan to write the indexes that are missing, unusable, wrong, or to be rebuilt."""
         forced = self._options.rebuild_all or recovery.damage is not None
         # A broker makes the indexes of a new segment when it first needs them; Kafka's dump tool
         # dies of a missing one, so a segment that is emptied gets them.
@@ -298,6 +309,7 @@ class _Planner:
     # 4 leader epochs
 
     def _plan_epochs(self) -> None:
+        """Plan to write `leader-epoch-checkpoint` if it does not fit the repaired log."""
         name = leader_epoch_checkpoint.FILE_NAME
         path = self._layout.file_path(name)
         stored: tuple[EpochStart, ...] | None = None
@@ -344,6 +356,7 @@ class _Planner:
     # 5 snapshots
 
     def _plan_snapshots(self) -> None:
+        """Plan to remove producer snapshots that are damaged or lie behind the log's end."""
         for name in sorted(self._present):
             parsed = parse_segment_file(name)
             if parsed.kind is not FileKind.SNAPSHOT:

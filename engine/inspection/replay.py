@@ -143,6 +143,10 @@ def _partition_records(
     bounds: ReplayBounds,
     on_read: Callable[[int], object] | None,
 ) -> Iterator[SourceRecord]:
+    """Yield a partition's records within the bounds, without aborted and control records.
+
+    The time to order by is the largest timestamp so far, so that offsets stay in order.
+    """
     number, order_ms = number_of(folder), NO_TIMESTAMP
     topic = folder.directory.topic if folder.directory else folder.name
     aborted = _aborted(files, folder)
@@ -198,6 +202,7 @@ def _may_hold(batch: RecordBatch, bounds: ReplayBounds) -> bool:
 
 
 def _aborted(files: Files, folder: PartitionFolder) -> dict[int, list[AbortedTransaction]]:
+    """Return the aborted transactions of a partition by producer id, from its `.txnindex` files."""
     found: dict[int, list[AbortedTransaction]] = {}
     for segment in folder.files.segments:
         if FileKind.TXNINDEX not in segment.sizes:

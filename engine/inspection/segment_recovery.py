@@ -182,6 +182,7 @@ class _Pass:
         self._indexed = {transaction.last_offset: transaction for transaction in entries}
 
     def run(self, files: Files, options: PassOptions) -> SegmentRecovery:
+        """Read the segment up to the first batch that a broker's recovery would not keep."""
         file = files.open(self._path)
         damage = None
         try:
@@ -214,6 +215,7 @@ class _Pass:
         return None
 
     def _see(self, position: int, batch: RecordBatch) -> None:
+        """Apply a good batch to the new indexes, and to the checks of the present ones."""
         last_offset, max_timestamp_ms = batch.last_offset, batch.max_timestamp_ms
         self._next_offset = last_offset + 1
         self._builder.see(position, last_offset, max_timestamp_ms)
@@ -227,6 +229,7 @@ class _Pass:
             self._see_producer(batch)
 
     def _see_producer(self, batch: RecordBatch) -> None:
+        """Apply a batch of a producer; an ABORT marker makes an entry of the transaction index."""
         try:
             ended = self._trail.transactions.see(batch)
         except CorruptRecord:
@@ -241,6 +244,7 @@ class _Pass:
             self._aborted.append(aborted)
 
     def _result(self, damage: str | None) -> SegmentRecovery:
+        """Finish indexes and checks, and return all that the pass found."""
         self._builder.finish()
         if self._index:
             self._index.finish()

@@ -166,6 +166,7 @@ class _PartitionScan:
         self._told_bytes = position
 
     def run(self, reached_offset: int | None) -> PartitionReport:
+        """Check the partition; `reached_offset` is what its log must reach, None if unknown."""
         check_names(self._findings, self._layout)
         check_metadata(self._findings, self._files, self._layout)
         for segment in self._layout.segments:
@@ -194,6 +195,7 @@ class _PartitionScan:
         return max(self._offsets.next_offset or 0, base)
 
     def _compare_epochs(self, end_offset: int) -> None:
+        """Compare `leader-epoch-checkpoint` with the epochs of the batches."""
         path = self._layout.file_path(leader_epoch_checkpoint.FILE_NAME)
         entries = read_epochs(self._findings, self._files, self._layout)
         if entries is not None:
@@ -209,6 +211,7 @@ class _PartitionScan:
             self._findings.add(Severity.WARNING, "epochs-absent", path, message)
 
     def _segment(self, segment: SegmentFiles) -> None:
+        """Scan one segment through all checks."""
         self._told_bytes = 0
         self._path = self._layout.segment_path(segment, FileKind.LOG)
         self._segment_base = segment.base_offset
@@ -250,6 +253,7 @@ class _PartitionScan:
         )
 
     def _transaction_index(self, segment: SegmentFiles) -> TransactionIndex | None:
+        """Read a segment's transaction index; None without one, empty if corrupt."""
         if FileKind.TXNINDEX not in segment.sizes:
             return None
         path = self._layout.segment_path(segment, FileKind.TXNINDEX)
@@ -414,6 +418,7 @@ class _PartitionScan:
     def _error(
         self, code: str, message: str, position: int, *, expected: object = None, got: object = None
     ) -> None:
+        """Report an error at a position of the segment that is scanned."""
         self._findings.add(
             Severity.ERROR,
             code,

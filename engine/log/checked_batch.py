@@ -121,6 +121,10 @@ def open_fast(data: memoryview, codec: int) -> Opened | None:
 
 
 def _open(data: memoryview, attributes: int, limit_bytes: int) -> Opened:
+    """Decompress the records up to a limit; return them with the fault, if there is one.
+
+    The memory for decompression grows to the size of this batch, for the next ones.
+    """
     opened, fault = decompress_prefix(
         codec_of(attributes), data[HEADER_BYTES:], limit_bytes=limit_bytes
     )

@@ -466,10 +466,11 @@ class LocalLog:
         segment = self._start_segment(base, now_ms)
         self._lines.rolled(base)
         self.snapshots.take(base, self.log_start_offset, self.producers)
-        self._flush.flush_beside(base, now_ms)
+        self._flush.flush_on_worker(base, now_ms)
         return segment
 
     def _start_segment(self, base_offset: int, now_ms: int) -> Segment:
+        """Create the segment that is active from now on, with a jitter of its roll time."""
         segment = create_segment(
             self._files, self.directory, base_offset, self.config, now_ms=now_ms
         )

@@ -95,7 +95,7 @@ class LogFlush:
         self._snapshots.note_synced(snapshots)
         self._mark_flushed(end, now_ms)
 
-    def flush_beside(self, offset: int, now_ms: int) -> None:
+    def flush_on_worker(self, offset: int, now_ms: int) -> None:
         """Make all below `offset` durable on a worker thread, and the snapshots there are."""
         snapshots = self._snapshots.unsynced
         segments = self._segments_up_to(offset)
@@ -115,6 +115,7 @@ class LogFlush:
                 faults.append(fault)
 
         def done(failure: StorageError | None) -> None:
+            """Advance the recovery point after the syncs; a failure takes the directory offline."""
             for segment, _ in segments:
                 segment.give_back()
             flushed_offset = self._under_way.pop(number)

@@ -489,6 +489,10 @@ def marker_of(batch: BatchView) -> Marked:
 def _check_sequence(
     producer_id: int, producer: KnownProducer, epoch: int, base_sequence: int
 ) -> None:
+    """Raise OutOfOrderSequence unless a batch continues its producer's sequence.
+
+    A new epoch begins with 0; after SEQUENCE_MAX comes 0.
+    """
     if producer.epoch == NO_EPOCH:
         return
     last = producer.last_sequence

@@ -178,6 +178,7 @@ def _take(
 
 
 def _runs(batches: list[ReplicaBatch], segment_bytes: int) -> list[list[ReplicaBatch]]:
+    """Group batches so that no group exceeds a segment or the offsets that it can have."""
     runs: list[list[ReplicaBatch]] = []
     size = 0
     for batch in batches:
@@ -191,6 +192,7 @@ def _runs(batches: list[ReplicaBatch], segment_bytes: int) -> list[list[ReplicaB
 
 
 def _chunk(data: memoryview, run: list[ReplicaBatch], log_end_offset: int) -> ReplicaChunk:
+    """Return consecutive batches as one chunk to append, with their largest timestamp."""
     first, last = run[0], run[-1]
     first_offset = first.first_offset
     if first.magic < MAGIC:

@@ -82,7 +82,7 @@ class ConsumingRun:
         fetcher = self._fetcher_to(ends)
         while fetcher.partitions or fetcher.is_waiting:
             for consumed in fetcher.poll(_WAIT_MS):
-                read_count += self._take(fetcher, consumed, ends)[0]
+                read_count += self._count_before_end(fetcher, consumed, ends)[0]
             if self.error is not None:
                 break
         return read_count
@@ -94,14 +94,14 @@ class ConsumingRun:
         now_ns = self._now_ns()
         records = size_bytes = 0
         for consumed in arrived:
-            count, size = self._take(self._fetcher, consumed, self._ends)
+            count, size = self._count_before_end(self._fetcher, consumed, self._ends)
             records += count
             size_bytes += size
         if records:
             waited_us = (now_ns - began_ns) // _NS_PER_US
             self.measurement.count(records, size_bytes, now_ns, {waited_us: 1})
 
-    def _take(
+    def _count_before_end(
         self, fetcher: Fetcher, consumed: ConsumedRecords, ends: Mapping[TopicPartition, int]
     ) -> tuple[int, int]:
         """Return how many records came before the end, and their bytes."""

@@ -142,13 +142,17 @@ class LatencyRun:
         arrived = self._fetcher.poll(wait_ms)
         now_ns = self._now_ns()
         for consumed in arrived:
-            self._take(consumed, now_ns)
+            self._count_consumed(consumed, now_ns)
         waited_ms = self._producing.clock.monotonic_ms() - self._waiting_since_ms
         if self._sent_ns and waited_ms > self._producing.timeout_ms:
             what = f"{len(self._sent_ns)} records that were sent and did not arrive"
             self.error = TimedOut(what, self._producing.timeout_ms)
 
-    def _take(self, consumed: ConsumedRecords, now_ns: int) -> None:
+    def _count_consumed(self, consumed: ConsumedRecords, now_ns: int) -> None:
+        """Count the latency of each record of this run that was consumed, once.
+
+        Records of the warm-up arrive but do not count.
+        """
         if consumed.error is not None:
             self.error = self.error or consumed.error
             return

@@ -113,6 +113,7 @@ class Measurement:
             self._open_latencies.add(latency_us, count)
 
     def _close(self, end_ns: int) -> None:
+        """End the open interval at `end_ns`, and begin the next one there."""
         interval = Interval(
             self._seconds(self._open_ns),
             self._seconds(end_ns),

@@ -102,14 +102,14 @@ class ProducingRun:
         due = self._due(now_ns)
         if due > 0 and self._has_room:
             self._send(min(due, self._load.chunk_records), now_ns)
-            self._take(self._producer.poll(0))
+            self._count_results(self._producer.poll(0))
         elif self._sent >= self._record_count:
             # Nothing is added any more: the last batches need not wait for others.
-            self._take(self._producer.poll(_WAIT_MS))
+            self._count_results(self._producer.poll(_WAIT_MS))
         else:
             wait_ms = self._wait_ms(now_ns) if due <= 0 else _WAIT_MS
             began_ms = self._client.clock.monotonic_ms()
-            self._take(self._producer.poll(wait_ms))
+            self._count_results(self._producer.poll(wait_ms))
             if wait_ms and self._client.clock.monotonic_ms() == began_ms:
                 self._client.links.pause(1)
 
@@ -148,7 +148,8 @@ class ProducingRun:
             self._producer.add_fast(values, shifted)
         self._sent += count
 
-    def _take(self, results: Iterable[BatchResult]) -> None:
+    def _count_results(self, results: Iterable[BatchResult]) -> None:
+        """Count records, bytes and latencies of acknowledged batches; note failed ones."""
         now_ns = self._now_ns()
         for result in results:
             count = result.batch.record_count
@@ -162,6 +163,7 @@ class ProducingRun:
             self._forget(chunks)
 
     def _latencies_us(self, result: BatchResult, chunks: Counter[int], now_ns: int) -> Counter[int]:
+        """Return how many records had which latency, in µs."""
         if self._load.shape.rate_per_s is None:
             latencies: Counter[int] = Counter()
             for chunk, count in chunks.items():

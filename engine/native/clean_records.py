@@ -282,6 +282,7 @@ def is_keep_right(address: int) -> bool:
     compiled = CompiledCleaner(CleanerCode(address, address), memory)
 
     def kept(data: bytes, count: int, latest: int, horizon_ms: int | None) -> object:
+        """Run the compiled code over a sample; the bytes that it keeps are copied."""
         found = compiled.keep_records(
             data,
             count,

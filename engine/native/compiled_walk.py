@@ -60,6 +60,7 @@ def compiled_walk(address: int) -> RecordWalk:
     byte_in, by_reference = ctypes.c_char.from_buffer, ctypes.byref
 
     def walk(data: Buffer, position: int, count: int) -> Walked:
+        """Call the compiled code; small or read-only buffers are copied for it."""
         size = len(data) - position
         block: object
         if size < COPIED_FOR_A_CALL_BYTES_MAX:
@@ -94,11 +95,11 @@ class WalkTakeUp:
 
     def _check(self) -> None:
         path = kept_walk_path()
-        if path is None or self._take_up(path):
+        if path is None or self._use_kept(path):
             return
         self._after(WALK_COMPILE_DELAY_MS, self._compile)
 
-    def _take_up(self, path: str) -> bool:
+    def _use_kept(self, path: str) -> bool:
         """Use kept code; returns whether there is some, right or not."""
         walk = load_walk(path)
         if walk is not None:
@@ -116,7 +117,7 @@ class WalkTakeUp:
             path = kept_walk_path()
             # It ended at once if that of another broker is at it.
             self._looks_left -= 1
-            if path is None or self._take_up(path) or not self._looks_left:
+            if path is None or self._use_kept(path) or not self._looks_left:
                 return
         self._after(WALK_COMPILE_POLL_MS, self._poll)
 
@@ -129,6 +130,6 @@ def start_compiler() -> int | None:
     if find_spec("numba") is None:
         return None
     try:
-        return processes.start_beside(_COMPILER)
+        return processes.start_in_session(_COMPILER)
     except StorageError:
         return None

@@ -63,6 +63,7 @@ def load_flat(path: str) -> int | None:
 
 
 def _mapped(path: str, size: int) -> int | None:
+    """Map a file of machine code; return the address of the code, None if it cannot be mapped."""
     import ctypes
 
     try:

@@ -38,6 +38,7 @@ def md5_block(_typing: Context, state: types.Type, block: types.Type, _at: types
     def generate(
         context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]
     ) -> ir.Value:
+        """Emit the 64 steps over one block, and add their result to the state."""
         state_at, block_at, at = args
         words = builder.bitcast(builder.gep(block_at, [at]), _WORD.as_pointer())
         kept = builder.bitcast(state_at, _WORD.as_pointer())

@@ -70,6 +70,7 @@ def _key(
 
 
 def _read(files: RealFiles, path: str) -> tuple[bytes, str] | None:
+    """Return the object code and its symbol; None if the file is absent or damaged."""
     content = read_ours(files, path)
     if content is None:
         return None
@@ -83,6 +84,7 @@ def _read(files: RealFiles, path: str) -> tuple[bytes, str] | None:
 
 
 def _link(llvm: ModuleType, code: bytes, symbol: str) -> int | None:
+    """Link object code into this process; return the address of `symbol`."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     # What compilers call for copies; the loader does not look for them itself.

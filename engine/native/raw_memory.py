@@ -35,6 +35,7 @@ def load_eight(_typing: Context, source: types.Type, _index: types.Type) -> Intr
         _signature: Signature,
         args: Sequence[ir.Value],
     ) -> ir.Value:
+        """Emit a load of eight bytes at any alignment."""
         address, index = args
         pointer = builder.gep(address, [index])
         value = builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()))

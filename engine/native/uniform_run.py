@@ -86,7 +86,11 @@ def _prefix(column: bytes, allowed: bytes) -> int:
 
 
 def _with_times(data: Buffer, at: int, size: int, count: int, width: int) -> UniformRun | None:
-    """Return the run, as far as times take so many bytes; `at` is where the first one stands."""
+    """Return the run up to the first timestamp delta whose varint is not `width` (1, 2) bytes long.
+
+    `at` is the position of the first delta, `size` the distance to the next one. None if the first
+    one has another width.
+    """
     last = bytes(data[at + width - 1 : at + width - 1 + size * count : size])
     count = _prefix(last, _ENDS_HERE)
     if width == 1:

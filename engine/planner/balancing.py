@@ -84,6 +84,10 @@ def _bound(first: _Round, last: _Round, before: Sequence[int], end: PlacementSta
 
 
 def _balance_once(state: PlacementState, goals: Collection[LevelGoal], small: bool) -> _Round:
+    """Balance once, in order: counts, bytes, bytes in, leaders, bytes out; return what remains.
+
+    Later steps keep what earlier ones reached, as far as their goals are wanted.
+    """
     notes = PlanNotes("balance")
     constraints = state.constraints
     tolerance = constraints.bytes_tolerance

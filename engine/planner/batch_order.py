@@ -72,7 +72,7 @@ class ChangeQueue:
             while queue and len(passed) < far and self._is_free(self._inwards, target):
                 position = queue.popleft()
                 if self._may_start(position):
-                    self._take(position)
+                    self._start(position)
                     started.append(position)
                 else:
                     passed.append(position)
@@ -116,7 +116,7 @@ class ChangeQueue:
         capacity = self._capacity.get(broker)
         return capacity is None or self._held.get(broker, 0) + size <= capacity
 
-    def _take(self, position: int) -> None:
+    def _start(self, position: int) -> None:
         change = self._changes[position]
         self._count(self._outwards, change.old_leader, 1)
         for target in self._added[position]:

@@ -305,6 +305,7 @@ class ByteBalancing:
         )
 
     def _affords(self, exchange: ReplicaExchange) -> bool:
+        """Return whether an exchange stays within the plan's limits of moves and copied bytes."""
         state = self._state
         if self._max_moves is not None and state.moves + exchange.cost > self._max_moves:
             return False

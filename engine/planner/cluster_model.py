@@ -105,6 +105,7 @@ class ClusterModel(NamedTuple):
 
 
 def _check_partition(partition: PartitionModel, broker_ids: frozenset[int]) -> None:
+    """Raise BadClusterModel if a partition is inconsistent."""
     replicas = partition.replicas
     held = set(replicas)
     rule = ""

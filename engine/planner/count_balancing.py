@@ -46,6 +46,7 @@ def _between(
     takers: list[int],
     smallest_first: bool,
 ) -> None:
+    """Move replicas from brokers above their target count to those below it."""
     lacking = {b: targets[b] - state.counts[b] for b in takers if b in targets}
     lacking = {b: lack for b, lack in lacking.items() if lack > 0 and state.receives[b]}
     came: dict[int, list[int]] = {b: [] for b in lacking}
@@ -53,13 +54,13 @@ def _between(
         surplus = state.counts[giver] - targets.get(giver, state.counts[giver])
         if surplus <= 0 or not lacking:
             continue
-        went = _give(state, giver, surplus, lacking, came, smallest_first)
+        went = _move_surplus(state, giver, surplus, lacking, came, smallest_first)
         if went:
             state.settle([(giver, went)], ())
     state.settle((), came.items())
 
 
-def _give(
+def _move_surplus(
     state: PlacementState,
     giver: int,
     surplus: int,
@@ -160,6 +161,10 @@ def _is_on_path(best: Mapping[int, tuple[int, _Step | None]], broker: int, step:
 def _walk_back(
     best: Mapping[int, tuple[int, _Step | None]], giver: int, end: int
 ) -> list[_Step] | None:
+    """Return the steps of the cheapest path from `giver` to `end`.
+
+    None if the path does not begin at `giver`, or moves one partition twice.
+    """
     path: list[_Step] = []
     step = best[end][1]
     while step is not None:

@@ -102,6 +102,10 @@ def rack_alternated(racks: Mapping[int, str]) -> list[int]:
 def _across_racks(
     order: Sequence[int], racks: Mapping[int, str], first: int, shift: int, count: int
 ) -> tuple[int, ...]:
+    """Return one partition's replicas, each in a new rack until all racks have one.
+
+    Source: AdminUtils.assignReplicasToBrokersRackAware.
+    """
     rack_count = len(set(racks.values()))
     replicas = [order[first]]
     used_racks = {racks[order[first]]}

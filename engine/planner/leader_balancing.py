@@ -52,7 +52,7 @@ class LeaderBalancing:
             givers = [
                 b
                 for b, edges in enumerate(self._edges)
-                if edges and b not in stuck and self.leads[b] and self._gives(b)
+                if edges and b not in stuck and self.leads[b] and self._may_lose_leaders(b)
             ]
             if not givers:
                 return
@@ -63,7 +63,7 @@ class LeaderBalancing:
             else:
                 self._push(path)
 
-    def _gives(self, broker: int) -> bool:
+    def _may_lose_leaders(self, broker: int) -> bool:
         return broker in self._demoted or self._state.in_play[broker]
 
     def _height(self, broker: int) -> int:

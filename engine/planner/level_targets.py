@@ -47,6 +47,7 @@ def targets_within_racks(state: PlacementState, rule: TargetRule) -> dict[int, i
 def _broker_bounds(
     state: PlacementState, rule: TargetRule, before: Sequence[int] | None
 ) -> list[CountBounds]:
+    """Return the lowest and highest replica count that a rule allows for each broker."""
     fixed = _immovable_counts(state)
     bounds = []
     for broker in range(len(state.brokers)):

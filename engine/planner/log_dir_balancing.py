@@ -70,6 +70,10 @@ class _Directories:
         return self.held[path], path
 
     def _relieve(self, full: str, mean: float) -> bool:
+        """Move one replica from a directory to the emptiest that it fits; False if none helps.
+
+        `mean` is the mean of bytes per directory.
+        """
         for target in sorted(self.held, key=self._order):
             gap = self.held[full] - self.held[target]
             wanted = min(self.held[full] - mean, mean - self.held[target])
@@ -152,6 +156,7 @@ def batch_log_dir_moves(
 def _change(
     partition: PartitionModel, chosen: Mapping[int, _Directories]
 ) -> PartitionChange | None:
+    """Return the change of a partition's directories on chosen brokers, None if none."""
     name = (partition.topic, partition.partition)
     targets = tuple(
         chosen[broker_id].moved.get(name, path) if broker_id in chosen else path

@@ -69,6 +69,10 @@ class PlacementState:
         self._find_lagging()
 
     def _roles(self, leaving: Collection[int], only_receivers: Collection[int] | None) -> None:
+        """Set, for each broker, whether it may keep, give or receive replicas.
+
+        `only_receivers` None means that all brokers in play receive.
+        """
         excluded = self.constraints.excluded_brokers
         left = set(leaving)
         chosen = None if only_receivers is None else set(only_receivers)
@@ -96,6 +100,7 @@ class PlacementState:
             self.members[group].append(broker)
 
     def _fill(self) -> None:
+        """Fill in replicas, counts and bytes of all brokers from the model."""
         index_of = self.index_of
         count = len(self.brokers)
         self.original: list[tuple[int, ...]] = []

@@ -56,6 +56,7 @@ def build_plan(state: PlacementState, notes: PlanNotes) -> ReassignmentPlan:
 
 
 def _changes(state: PlacementState, notes: PlanNotes) -> list[PartitionChange]:
+    """Return the changes of the search by partition, elections of leaders included."""
     ids = [b.broker_id for b in state.brokers]
     found = []
     for number, (original, replicas) in enumerate(zip(state.original, state.replicas, strict=True)):
@@ -207,6 +208,10 @@ def _faults(state: PlacementState, replicas: Sequence[int]) -> int:
 def _broker_figures(
     state: PlacementState, changes: Sequence[PartitionChange], before: _Loads, after: _Loads
 ) -> list[BrokerFigures]:
+    """Return each broker's load before and after, and what moves to and from it.
+
+    A new replica is copied from the partition's old leader.
+    """
     count = len(state.brokers)
     bytes_in, bytes_out, moves_in, moves_out = ([0] * count for _ in range(4))
     for change in changes:

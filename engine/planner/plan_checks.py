@@ -59,6 +59,7 @@ def broken_rules(
 def _of_change(
     model: ClusterModel, partition: PartitionModel, change: PartitionChange
 ) -> Iterator[BrokenRule]:
+    """Yield the rules that one change breaks by itself: duplicate, stale, unknown, dead."""
     subject = str(change.name)
     replicas = change.new_replicas
     alive = {broker.broker_id: broker.is_alive for broker in model.brokers}
@@ -90,6 +91,7 @@ def _of_racks(
     constraints: PlanConstraints,
     leaving: Sequence[int],
 ) -> Iterator[BrokenRule]:
+    """Yield changes that put more replicas into a rack than it had beyond its limit."""
     if constraints.racks is not RackRule.STRICT:
         return
     group_of = dict(

@@ -200,6 +200,10 @@ def _broker_row(broker: BrokerFigures) -> dict[str, object]:
 
 
 def _target_row(row: PlanFields) -> TargetRow:
+    """Read one partition of Kafka's format; `log_dirs` of `any` alone count as none.
+
+    Raises BadPlanFile.
+    """
     topic = row.text("topic")
     if not topic:
         raise BadPlanFile(row.where("topic"), "is empty")
@@ -249,6 +253,10 @@ def _plan(rows: Sequence[TargetRow], ours: PlanFields) -> ReassignmentPlan:
 
 
 def _change(row: TargetRow, own: PlanFields) -> PartitionChange:
+    """Read one change from Kafka's row and ours.
+
+    Raises BadPlanFile if the leader is no replica, or lists have other lengths.
+    """
     old_replicas = own.broker_ids("old_replicas")
     change = PartitionChange(
         topic=row.topic,
@@ -274,6 +282,7 @@ def _change(row: TargetRow, own: PlanFields) -> PartitionChange:
 
 
 def _broker(row: PlanFields) -> BrokerFigures:
+    """Read the figures of one broker; the capacity may be absent."""
     return BrokerFigures(
         broker_id=row.broker_id("broker_id"),
         rack=row.text("rack") if row.has("rack") else None,
@@ -299,6 +308,7 @@ def _load(row: PlanFields) -> LoadFigures:
 
 
 def _level(row: PlanFields) -> LevelFigures:
+    """Read the figures of balance; those of rates are absent in older files, and 1.0 then."""
     return LevelFigures(
         count_spread_in_rack=row.whole("count_spread_in_rack"),
         count_spread=row.whole("count_spread"),

@@ -66,6 +66,8 @@ def spread(
 def _spread(
     model: ClusterModel, added: Collection[int], constraints: PlanConstraints, small: bool
 ) -> ReassignmentPlan:
+    """Plan moves from old brokers to added ones, then level bytes and leaders without copies."""
+
     def begin(at: ClusterModel) -> PlacementState:
         return PlacementState(at, constraints, only_receivers=added)
 
@@ -116,6 +118,7 @@ def replace(
         raise PlanRefused(f"broker {old}", "cannot be replaced by itself")
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
+        """Move all replicas of the old broker to the new one, others where it cannot take them."""
         state = PlacementState(model, c, leaving=(old,))
         notes = PlanNotes("replace")
         source, target = state.index_of[old], state.index_of[new]
@@ -173,6 +176,10 @@ def set_replication_factor(
         raise PlanRefused(f"topic {missing[0]}", "is not there")
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
+        """Add or remove replicas of the topics; leaders stay where they are.
+
+        Raises PlanRefused if a topic would need more replicas than there are brokers.
+        """
         state = PlacementState(model, c)
         brokers = sum(state.receives)
         for topic, factor in factors.items():

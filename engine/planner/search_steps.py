@@ -162,6 +162,7 @@ def _id(state: PlacementState, broker: int) -> int:
 
 
 def _why(state: PlacementState, item: Homeless) -> str:
+    """Return why no broker was found for a replica."""
     if not has_budget(state, item.partition):
         return "is beyond the moves or bytes that are allowed"
     partition = item.partition

@@ -49,7 +49,7 @@ def read_cluster(client: KafkaClient) -> ReadCluster:
         raise ReassignmentUnderWay(ongoing)
     dirs = describe_log_dirs(client, view.brokers)
     warnings = [
-        f"broker {broker_id} does not tell of its directories: {answer}"
+        f"broker {broker_id} does not return its log directories: {answer}"
         for broker_id, answer in dirs.items()
         if isinstance(answer, EngineError)
     ]
@@ -81,6 +81,7 @@ def _partition(
     partition: PartitionView,
     copies: dict[tuple[TopicPartition, int], _Copy],
 ) -> PartitionModel:
+    """Return the planner's model of a partition; replicas of unknown size count as the leader's."""
     there = [copies.get((key, broker_id)) for broker_id in partition.replicas]
     leader = copies.get((key, partition.leader))
     sizes = [copy.size_bytes for copy in there if copy is not None]
@@ -101,6 +102,10 @@ def _partition(
 def _brokers(
     view: ClusterView, told: dict[int, list[LogDirView]], holding: set[int]
 ) -> list[BrokerModel]:
+    """Return the planner's model of each broker that is alive or holds replicas.
+
+    The capacity is the sum of its directories, less bytes of other files; None unless all have one.
+    """
     brokers = []
     for broker_id in sorted({*view.brokers, *holding}):
         known = view.brokers.get(broker_id)

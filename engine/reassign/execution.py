@@ -242,7 +242,7 @@ class Execution:
         now = self._read()
         self._require_cluster(now)
         self._journal.cancelling()
-        still_moving = self._take_back(now)
+        still_moving = self._cancel_moves(now)
         while True:
             now = self._read()
             seen = self._now(now)
@@ -267,7 +267,7 @@ class Execution:
         targets = {change.name: change.new_replicas for change in self._changes}
         return {key for key, move in now.ongoing.items() if move.target == targets.get(key)}
 
-    def _take_back(self, now: ClusterNow) -> set[TopicPartition]:
+    def _cancel_moves(self, now: ClusterNow) -> set[TopicPartition]:
         """Ask for what is at work to be taken back; returns what that is refused of."""
         refused: dict[TopicPartition, ApiError] = {}
         at_work = sorted(self._under_way(now))
@@ -275,11 +275,11 @@ class Execution:
         for key, error in answers.items():
             if error is not None and error.code != NO_REASSIGNMENT_IN_PROGRESS:
                 refused[key] = error
-        refused |= self._take_back_directories(now)
+        refused |= self._cancel_directory_moves(now)
         self._refused |= refused
         return set(refused)
 
-    def _take_back_directories(self, now: ClusterNow) -> dict[TopicPartition, ApiError]:
+    def _cancel_directory_moves(self, now: ClusterNow) -> dict[TopicPartition, ApiError]:
         """Have replicas stay in their directories; returns why some may not."""
         refused: dict[TopicPartition, ApiError] = {}
         paths: dict[int, dict[TopicPartition, str]] = {}
@@ -291,7 +291,7 @@ class Execution:
                     paths.setdefault(broker_id, {})[change.name] = there.path
             unseen = unseen_brokers(change, replicas)
             if unseen and change.name in self._submitted and change.name in now.partitions:
-                reason = f"broker {unseen[0]} does not tell of its directories"
+                reason = f"broker {unseen[0]} does not return its log directories"
                 refused[change.name] = api_error(BROKER_NOT_AVAILABLE, reason)
         answers = self._cluster.move_log_dirs(paths) if paths else {}
         for (key, _), error in answers.items():
@@ -346,6 +346,7 @@ class Execution:
             self._cluster.pause(self._poll_ms)
 
     def _now(self, now: ClusterNow) -> ExecutionStatus:
+        """Return the phase and the copied bytes of each change, by one reading of the cluster."""
         changes = []
         for change in self._changes:
             key = change.name
@@ -460,6 +461,10 @@ class Execution:
             self._unanswered_since_ms = None
 
     def _begin(self, changes: Sequence[PartitionChange]) -> None:
+        """Submit changes to the controller, in the journal first; keep those that it refused.
+
+        Directories are requested before: a change whose directory was refused is not submitted.
+        """
         if not changes:
             return
         keys = [change.name for change in changes]
@@ -509,6 +514,10 @@ class Execution:
     # 3. to 5. The end
 
     def _elect(self, on_poll: Callable[[ExecutionStatus], None]) -> None:
+        """Elect the preferred leaders of finished changes that are to have another leader.
+
+        A failure is kept for the result; the moves are done nevertheless.
+        """
         seen = self._now(self._read())
         keys = [
             look.change.name
@@ -541,6 +550,7 @@ class Execution:
         left: Mapping[ThrottleSetting, EngineError],
         still_moving: Sequence[TopicPartition] = (),
     ) -> ExecutionEnd:
+        """Return the result; `left` are throttles that could not be restored."""
         for key in self._refused:
             self._ended.pop(key, None)
         return ExecutionEnd(

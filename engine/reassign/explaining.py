@@ -82,17 +82,18 @@ def _what(change: PartitionChange) -> str:
 
 
 def _copying(change: PartitionChange, both: tuple[int, ...]) -> list[MoveStep]:
+    """Return steps A1 to A3: the new replicas are added, copy and join the ISR."""
     old, leader, added = change.old_replicas, change.old_leader, change.added
     size = f"{change.size_bytes} bytes each" if change.size_bytes else "all there is"
     return [
         MoveStep(
             "A1",
-            f"the leader epoch rises; brokers {_set(both)} get their orders",
+            f"the leader epoch rises; brokers {_set(both)} get LeaderAndIsr",
             both,
             old,
             leader,
-            "FENCED_LEADER_EPOCH for who tells an older epoch: they ask for metadata",
-            "an order that is lost is sent again when its broker registers again",
+            "FENCED_LEADER_EPOCH for clients with an older epoch: they refresh metadata",
+            "a request that is lost is sent again when its broker registers again",
         ),
         MoveStep(
             "A2",
@@ -118,6 +119,7 @@ def _copying(change: PartitionChange, both: tuple[int, ...]) -> list[MoveStep]:
 def _shrinking(
     change: PartitionChange, both: tuple[int, ...], leader: int | None
 ) -> list[MoveStep]:
+    """Return steps B4 to B6: the old replicas leave the ISR and are deleted."""
     new, removed = change.new_replicas, change.removed
     return [
         MoveStep(
@@ -155,6 +157,7 @@ def _election(change: PartitionChange) -> MoveStep:
 
 
 def _log_dir_steps(change: PartitionChange) -> list[MoveStep]:
+    """Return a step for each replica that moves to another directory of its broker."""
     replicas, leader = change.new_replicas, change.old_leader
     return [
         MoveStep(

@@ -182,6 +182,7 @@ class MoveJournal:
         self._write("over", how=how)
 
     def _begin(self, begun: Begun) -> None:
+        """Write the first line: cluster, changes and settings of the execution."""
         self._write(
             "begin",
             version=VERSIONS[-1],

@@ -216,6 +216,10 @@ def _row(line: bytes) -> tuple[JsonObject | None, bool]:
 def _state(
     path: str, rows: list[tuple[int, JsonObject]], damage: list[JournalDamage]
 ) -> JournalState:
+    """Apply the lines in order; a line other than the first that is unusable counts as damage.
+
+    Raises UnreadableJournal if the first line is not a begin of a known version.
+    """
     if not rows or rows[0][1]["step"] != "begin":
         raise UnreadableJournal(path, "it has no begin")
     _, begin = rows[0]

@@ -145,6 +145,10 @@ class LiveCluster:
     def _replicas(
         self, view: ClusterView
     ) -> tuple[dict[TopicPartition, dict[int, ReplicaNow]], frozenset[int]]:
+        """Return size and directory of each replica by broker, and the brokers without response.
+
+        A future replica (KIP-113) is part of the replica that it will replace.
+        """
         replicas: dict[TopicPartition, dict[int, ReplicaNow]] = {key: {} for key in self._keys}
         futures: dict[tuple[TopicPartition, int], tuple[int, str]] = {}
         silent = set()
@@ -171,6 +175,10 @@ class LiveCluster:
         return replicas, frozenset(silent)
 
     def _under_min_isr(self, view: ClusterView) -> frozenset[TopicPartition]:
+        """Return the partitions with fewer in-sync replicas than `min.insync.replicas`.
+
+        A partition with fewer replicas than that needs all of them. Configs are read once.
+        """
         if self._min_isr is None:
             resources = [Resource(ConfigResourceType.TOPIC, name) for name in view.topics]
             described = describe_configs(self._client, resources, names=[_MIN_ISR])

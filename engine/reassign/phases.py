@@ -100,6 +100,7 @@ def _phase_under_way(
     ongoing: OngoingReassignment,
     replicas: Mapping[int, ReplicaNow],
 ) -> MovePhase:
+    """Return the phase of a change that the controller lists as ongoing."""
     if ongoing.target != change.new_replicas:
         return MovePhase.REPLACED
     missing = set(change.new_replicas) - set(partition.isr)
@@ -114,6 +115,7 @@ def _phase_under_way(
 
 
 def _phase_of_directories(change: PartitionChange, replicas: Mapping[int, ReplicaNow]) -> MovePhase:
+    """Return the phase of a change that moves replicas between directories only."""
     phase = MovePhase.DONE
     # A broker that is down, or does not answer, is where its replica is: neither moved nor not.
     if unseen_brokers(change, replicas):

@@ -4,7 +4,7 @@
 |---|---|
 | a replica for a broker that is not alive, or that nobody knows | it would never be in sync |
 | a directory that its broker does not have, or that is offline | the broker refuses it late |
-| a directory on a broker that does not tell of its directories | nobody knows |
+| a directory on a broker that does not return its log directories | nobody knows |
 | more bytes than are free, also once what leaves is deleted | the disk would be full |
 
 | warned of | |
@@ -156,6 +156,7 @@ def waiting_changes(
 
 
 def _target_faults(change: PartitionChange, ground: PlanGround) -> Iterator[PlanFault]:
+    """Yield the brokers and directories that cannot receive replicas of a change."""
     alive = ground.view.brokers
     for copy in _coming(change, ground):
         subject, broker_id = str(change.name), copy.broker_id
@@ -166,13 +167,14 @@ def _target_faults(change: PartitionChange, ground: PlanGround) -> Iterator[Plan
         dirs = ground.log_dirs.get(broker_id, [])
         if isinstance(dirs, EngineError):
             if copy.path is not None:
-                reason = f"broker {broker_id} does not tell of its directories: {dirs}"
+                reason = f"broker {broker_id} does not return its log directories: {dirs}"
                 yield PlanFault(subject, reason)
             continue
         yield from _directory_faults(subject, copy, dirs)
 
 
 def _directory_faults(subject: str, copy: _Copy, dirs: Sequence[LogDirView]) -> Iterator[PlanFault]:
+    """Yield why a directory cannot receive a replica: unknown, offline, or all are offline."""
     broker_id = copy.broker_id
     online = [log_dir.path for log_dir in dirs if log_dir.error is None]
     if copy.path is None:
@@ -231,6 +233,10 @@ def _path(name: str | None) -> str | None:
 def _rooms(
     changes: Sequence[PartitionChange], batches: Sequence[Sequence[int]], ground: PlanGround
 ) -> Iterator[DiskRoom]:
+    """Yield the free space that each disk needs while the batches are executed.
+
+    Replicas without a named directory may go to any: the broker's disks count together.
+    """
     coming = [[c for n in batch for c in _coming(changes[n], ground)] for batch in batches]
     leaving = [[c for n in batch for c in _leaving(changes[n], ground)] for batch in batches]
     for broker_id in sorted({copy.broker_id for batch in coming for copy in batch}):
@@ -289,6 +295,10 @@ def _room(
     coming: Sequence[Sequence[_Copy]],
     leaving: Sequence[Sequence[_Copy]],
 ) -> DiskRoom:
+    """Return how many bytes a disk lacks, at worst and at the end of a batch.
+
+    During a batch the new copies and the old ones are there together.
+    """
     free = free_bytes
     short = lasting = 0
     for come, leave in zip(coming, leaving, strict=True):

@@ -150,6 +150,7 @@ def least_useful_rate(
 def _taking_part(
     changes: Iterable[PartitionChange],
 ) -> tuple[list[str], list[int], list[int]]:
+    """Return topics and brokers between which replicas move, and brokers that move directories."""
     topics: dict[str, None] = {}
     brokers: set[int] = set()
     dir_brokers: set[int] = set()

@@ -351,6 +351,10 @@ def _assemble(
     record_count: int,
     payload: Buffer,
 ) -> bytearray:
+    """Return a whole batch: header, payload and CRC-32C.
+
+    Raises BatchRefused if a number does not fit into its field.
+    """
     batch = bytearray(HEADER_BYTES)
     batch += payload
     try:

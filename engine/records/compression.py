@@ -198,6 +198,7 @@ def _source(
     keep_prefix: bool,
     arena: memoryview | None,
 ) -> Iterator[Buffer]:
+    """Return the decompressed pieces of the data; the decompressor is loaded at first use."""
     if codec is Codec.GZIP:
         from engine.records import gzip
 

@@ -152,6 +152,7 @@ def _by_delta_size(first_delta: int, count: int) -> Iterator[tuple[slice, int, l
 def _with_one_key(
     values: Sequence[bytes], key: bytes, heads: _BySize[bytes], deltas: list[bytes]
 ) -> list[bytes]:
+    """Return the pieces of records that share a key: four for each record."""
     lengths = list(map(len, values))
     pieces = [b""] * (4 * len(values))
     key_size = len(key)
@@ -166,6 +167,7 @@ def _with_one_key(
 def _with_keys(
     values: Sequence[bytes], keys: Sequence[bytes], heads: _BySize[bytes], deltas: list[bytes]
 ) -> list[bytes]:
+    """Return the pieces of records with keys of their own: six for each record."""
     value_lengths = list(map(len, values))
     key_lengths = list(map(len, keys))
     pieces = [b""] * (6 * len(values))

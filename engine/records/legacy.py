@@ -355,6 +355,10 @@ class LegacyBatch(LegacyMessage):
             yield message
 
     def _unwrap(self, limit_bytes: int) -> list[LegacyMessage]:
+        """Decompress a wrapper's value; return its whole inner messages.
+
+        Raises CorruptRecord if there is none. A message that is cut off at the end is left out.
+        """
         value = self.value
         if value is None:
             raise CorruptRecord("compressed messages", "a null value", position=self._place)

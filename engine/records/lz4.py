@@ -71,6 +71,7 @@ def compress(payload: Buffer, level: int | None, *, wrong_checksum: bool) -> byt
 
 
 def _quick_blocks(payload: Buffer) -> list[bytes]:
+    """Compress block by block; one that does not get smaller is stored as it is."""
     from cramjam import lz4
 
     parts: list[bytes] = []
@@ -171,6 +172,10 @@ def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
 
 
 def _read_header(data: memoryview, *, ignore_header_checksum: bool) -> _Frame:
+    """Read the frame's descriptor; raises CompressedDataCorrupt.
+
+    Kafka's messages of magic 0 have a wrong header checksum: it can be ignored.
+    """
     if len(data) < _HEADER_BYTES_MIN or data[:4] != _MAGIC:
         raise CompressedDataCorrupt("an lz4 frame", bytes(data[:7]).hex() or "nothing", position=0)
     flags, descriptor = data[4], data[5]

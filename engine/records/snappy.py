@@ -114,6 +114,10 @@ def _check_joined_header(data: memoryview, position: int) -> None:
 def _block(
     block: memoryview, position: int, limit_bytes: int, arena: memoryview | None
 ) -> memoryview:
+    """Decompress one raw block, whose declared size is checked first.
+
+    Raises CompressedDataCorrupt, or DecompressedTooLarge beyond `limit_bytes`.
+    """
     from cramjam import DecompressionError, snappy
 
     try:

@@ -123,6 +123,7 @@ def size_bound(data: memoryview) -> int:
 
 
 def _frame_bound(data: memoryview, position: int) -> tuple[int, int]:
+    """Return the most bytes that a frame can decompress to, and the position behind it."""
     descriptor = data[position]
     single_segment = descriptor >> 5 & 1
     content_size_bytes = _CONTENT_SIZE_BYTES[descriptor >> 6] or single_segment

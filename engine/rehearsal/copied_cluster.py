@@ -96,6 +96,7 @@ def copy_of(
 def _topics(
     model: ClusterModel, configs: Mapping[str, Mapping[str, str]], ids: Mapping[int, int]
 ) -> Iterable[NewTopic]:
+    """Yield the topics to create: replicas and configs as they are, without those of throttles."""
     by_topic: dict[str, dict[int, tuple[int, ...]]] = {}
     for partition in model.partitions:
         # Who leads comes first: a new topic is led by the first replica.

@@ -179,6 +179,10 @@ class Rehearsal:
         on_step: Callable[[SeenStep], None],
         notify: Callable[[str], None],
     ) -> RehearsalEnd:
+        """Fill the copy with data, execute the plan on it and count what clients noticed.
+
+        A broker may be killed on the way. Records that were acknowledged and are gone are counted.
+        """
         copied = tuple(self._copy.change(change) for change in changes)
         notify(f"making {len(self._copy.topics)} topics as they are")
         self._make_topics(client)
@@ -186,7 +190,7 @@ class Rehearsal:
         acknowledged = self._fill(client)
         self._await_whole(client, acknowledged)
         for broker_id in self._copy.dead:
-            self._ask(Action.STOP, broker_id)
+            self._request(Action.STOP, broker_id)
         notify("executing the plan")
         originals = dict(zip((c.name for c in copied), changes, strict=True))
         settings = settings._replace(rates=self._rates(copied))
@@ -212,7 +216,7 @@ class Rehearsal:
         if self._killed is not None and self._died_ms is None:
             self._warnings.append("everything was over before a broker could be killed")
         elif self._killed is not None and not self._is_back:
-            self._ask(Action.RESTART, self._killed)
+            self._request(Action.RESTART, self._killed)
         took_ms = self._ports.clock.monotonic_ms() - self._began_ms
         lost = self._lost(client, acknowledged)
         return RehearsalEnd(end, took_ms, self._leader_changes, lost, self._warnings)
@@ -304,6 +308,7 @@ class Rehearsal:
         originals: Mapping[TopicPartition, PartitionChange],
         on_step: Callable[[SeenStep], None],
     ) -> None:
+        """Report changes of a partition's phase, ISR or leader, with the ids of the original."""
         for change_now in now.changes:
             key = change_now.change.name
             isr = tuple(self._copy.original(id_) for id_ in change_now.isr)
@@ -328,10 +333,10 @@ class Rehearsal:
                 kill_broker(self._data, self._plan, self._killed, self._ports.pause)
                 self._died_ms = now.now_ms
         elif now.now_ms - self._died_ms >= _DEAD_MS:
-            self._ask(Action.RESTART, self._killed)
+            self._request(Action.RESTART, self._killed)
             self._is_back = True
 
-    def _ask(self, action: Action, broker_id: int) -> None:
+    def _request(self, action: Action, broker_id: int) -> None:
         ports = self._ports
         with self._turn():
             ask(self._data, action, broker_id, ports.clock, _TIMEOUT_S, ports.pause)

@@ -66,6 +66,7 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         return not self._required
 
     def _check(self, topic_partition: TopicPartition) -> None:
+        """Settle a partition that has reached its offset, or whose replica is gone."""
         result = self._results[topic_partition]
         settled: A | None
         try:

@@ -96,6 +96,7 @@ class DirectoryMove:
         return 0
 
     def _next(self) -> MoveStep:
+        """Decide the next step from both logs: copy, truncate, restart or replace."""
         log, future = _ends(self.partition.log), _ends(self.future)
         parted = None
         if log.log_start_offset <= future.log_end_offset:

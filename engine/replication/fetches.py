@@ -108,6 +108,7 @@ class Fetches:
         results: FetchResults,
         park: Park | None,
     ) -> DelayedFetch | ParkedFetch:
+        """Return the operation that waits in purgatory until a response is due."""
         deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
         if park is not None:
             return park(deadline_ms, params, [key for key, _ in specs], self._leader_side)

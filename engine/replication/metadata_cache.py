@@ -212,14 +212,14 @@ class StagedUpdate:
                 for index in known:
                     topic_partition = TopicPartition(topic, index)
                     if topic_partition not in partitions:
-                        self._take(topic_partition, None)
+                        self._stage(topic_partition, None)
                     yield
         for topic_partition, partition in partitions.items():
             if partition is None or not self._is_late(topic_partition, partition):
-                self._take(topic_partition, partition)
+                self._stage(topic_partition, partition)
             yield
 
-    def _take(self, topic_partition: TopicPartition, partition: PartitionMetadata | None) -> None:
+    def _stage(self, topic_partition: TopicPartition, partition: PartitionMetadata | None) -> None:
         topic, index = topic_partition
         staged = self.topics.get(topic)
         if staged is None:

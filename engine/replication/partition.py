@@ -199,7 +199,7 @@ class Partition:
         is_repeated = not is_new_epoch and state.partition_epoch == self.partition_epoch
         if not (is_repeated and self._is_awaited):
             self.in_sync, self._is_awaited = InSyncSet(state.isr), False
-        self._take(state)
+        self._set_leadership(state)
         # The set may be down to this replica alone.
         effects += self._maybe_move_high_watermark()
         return RoleChange(True, is_new_epoch, tuple(effects))
@@ -214,7 +214,7 @@ class Partition:
         self.followers = {}
         self.in_sync, self._is_awaited = InSyncSet(()), False
         self.epoch_start_offset = None
-        self._take(state)
+        self._set_leadership(state)
         effects: list[Effect] = []
         if is_new_epoch or was_leader:
             effects.append(RoleChanged(self.topic_partition, state.leader_epoch))
@@ -229,7 +229,7 @@ class Partition:
             state.partition_epoch < self.partition_epoch or state.leader_epoch < self.leader_epoch
         )
 
-    def _take(self, state: PartitionState) -> None:
+    def _set_leadership(self, state: PartitionState) -> None:
         self.leader_id, self.leader_epoch = state.leader_id, state.leader_epoch
         self.partition_epoch = state.partition_epoch
         self.assigned_replicas = state.assigned_replicas

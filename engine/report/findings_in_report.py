@@ -140,6 +140,7 @@ def _of_imbalances(imbalances: Iterable[Imbalance]) -> Iterator[ReportFinding]:
 
 
 def _of_settings(differences: Iterable[SettingDifference]) -> Iterator[ReportFinding]:
+    """Yield a notice for each config whose values differ between brokers."""
     for one in differences:
         by_value: dict[str | None, list[int]] = {}
         for broker_id, value in one.values:

@@ -117,6 +117,7 @@ def _topics(
     rates: Mapping[TopicPartition, PartitionRate],
     configs: Mapping[str, Sequence[ConfigEntry] | EngineError],
 ) -> list[ReportedTopic]:
+    """Return the report's row of each topic; sizes are those of the leaders."""
     sizes = leader_sizes(last.sample)
     states = []
     for name, topic in sorted(last.sample.view.topics.items()):

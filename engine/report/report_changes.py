@@ -66,6 +66,10 @@ def _of_cluster(before: SavedReport, after: SavedReport) -> Iterator[ReportChang
 
 
 def _of_partitions(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+    """Yield topics with more partitions, and partitions with other replicas.
+
+    A topic that was created again is skipped: it has another id.
+    """
     old, new = before.snapshot.view, after.snapshot.view
     for name in sorted(old.topics.keys() & new.topics.keys()):
         if old.topics[name].topic_id != new.topics[name].topic_id:

@@ -64,6 +64,7 @@ def topic_retentions(
 def _of_topic(
     name: str, forecasts: list[RetentionForecast], bounds: RetentionBounds
 ) -> TopicRetention:
+    """Return a topic's retention; growth and final size are None unless all partitions have one."""
     upcoming = [later for forecast in forecasts for later in forecast.later]
     first = min(upcoming, key=lambda later: later.when_ms, default=None)
     rates = [forecast.bytes_per_s for forecast in forecasts]

@@ -91,6 +91,7 @@ def read_report(raw: bytes, path: str) -> SavedReport:
 
 
 def _saved(document: dict[str, Any]) -> SavedReport:
+    """Read a report from JSON; raises ValueError for another format or a wrong type."""
     if document.get("format") != _FORMAT:
         raise ValueError(f"its format is {document.get('format')!r}, and {_FORMAT} is read")
     topics = [_topic(row) for row in _rows(document, "topics")]
@@ -148,6 +149,7 @@ def _controller(document: dict[str, Any]) -> int | None:
 
 
 def _topic(row: dict[str, Any]) -> ReportedTopic:
+    """Read one topic; rates are not compared."""
     partitions = tuple(
         ReportedPartition(
             _field(one, "partition", int),

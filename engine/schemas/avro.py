@@ -54,6 +54,7 @@ def avro_reader(schema: Schema, what: str) -> Callable[[bytes], object]:
     parsed, _ = parsed_avro(schema, what)
 
     def read(content: bytes) -> object:
+        """Decode one value; raises ValueError if bytes do not fit the schema or are left over."""
         stream = BytesIO(content)
         try:
             value = fastavro.schemaless_reader(stream, parsed, None)

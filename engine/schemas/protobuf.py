@@ -79,6 +79,7 @@ def _message_at(messages: list[Descriptor], indexes: tuple[int, ...]) -> Any:
 
 
 def _read(descriptor: Descriptor, content: bytes, with_defaults: bool) -> object:
+    """Decode a message to plain values; raises ValueError, also for one that JSON cannot show."""
     from google.protobuf import json_format, message_factory
     from google.protobuf.message import DecodeError
 

@@ -69,6 +69,7 @@ def merged(shapes: Iterable[Shape]) -> Shape:
 
 
 def _merge(left: Shape, right: Shape) -> Shape:
+    """Return a shape that holds values of both: of long and double a double, else JSON."""
     if left == right:
         return left
     kinds = {left.kind, right.kind}

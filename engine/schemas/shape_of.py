@@ -50,6 +50,10 @@ def shape_of(schema: Schema, what: str, *, is_enveloped: bool) -> Shape:
 
 
 def _avro(schema: Any, named: Mapping[str, Any], within: frozenset[str]) -> Shape:
+    """Return the shape of an Avro schema; `within` are the records around it.
+
+    A record within itself is JSON. A union of null and one type is that type.
+    """
     if isinstance(schema, list):
         kinds = [kind for kind in schema if kind not in ("null", {"type": "null"})]
         return _avro(kinds[0], named, within) if len(kinds) == 1 else JSON
@@ -123,6 +127,7 @@ def _document(schema: Schema, what: str) -> Any:
 
 
 def _json_schema(schema: Any) -> Shape:
+    """Return the shape of a JSON schema; JSON where several types are possible."""
     if not isinstance(schema, dict) or "$ref" in schema:
         return JSON
     for word in ("oneOf", "anyOf"):

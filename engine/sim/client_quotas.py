@@ -125,6 +125,10 @@ class QuotaRules:
                 self._check(node, client, now_ms)
 
     def _check(self, node: SimulatedBroker, client: str, now_ms: int) -> None:
+        """Check Q2: the bytes accepted from a client since its quota was set, at the quota's rate.
+
+        The measurement starts again when the quota changes or the broker restarts.
+        """
         key = (client, node.name)
         limits = None if node.broker is None else node.broker.quotas.limits
         limit = None if limits is None else limits.limit_of(QuotaKind.PRODUCE, _USER, client)

@@ -206,6 +206,7 @@ class ClusterLinks:
         return promise
 
     def _send(self, address: Address, call: Call) -> Promise[Response]:
+        """Send a call on the connection to `address`, opened on first use; note it for quotas."""
         connection = self._connections.get(address)
         if connection is None:
             connection = self._connections[address] = LoopConnection(
@@ -229,6 +230,7 @@ class ClusterLinks:
     def _responded(
         self, address: Address, call: Call, sent_ms: int, promise: Promise[Response]
     ) -> None:
+        """Note a response, and until when it throttles further calls to its broker."""
         self._quotas.ended(self.name, address, call, is_lost=promise.error is not None)
         if promise.error is not None or not call.has_response:
             return
@@ -259,12 +261,13 @@ class ClusterLinks:
 
         def take() -> None:
             if response.error is None:
-                self._take_metadata(response.result().message)
+                self._apply_metadata(response.result().message)
             done()
 
         response.watch(take)
 
-    def _take_metadata(self, response: messages.MetadataResponse) -> None:
+    def _apply_metadata(self, response: messages.MetadataResponse) -> None:
+        """Keep the address of the controller and of each partition's leader."""
         addresses = {node.node_id: Address(node.host, node.port) for node in response.brokers}
         self.controller = addresses.get(response.controller_id)
         for topic in response.topics:
@@ -342,7 +345,7 @@ class SimulatedProducer:
     def start(self) -> None:
         """Begin to send."""
         if self.kind.is_idempotent:
-            self._ask_for_id()
+            self._request_producer_id()
         else:
             self._due()
 
@@ -365,7 +368,7 @@ class SimulatedProducer:
         """Return where something that was to be sent is not answered."""
         return [partition for partition, lane in self._lanes.items() if lane.queue]
 
-    def _ask_for_id(
+    def _request_producer_id(
         self, lane: _Lane | None = None, done: Callable[[], None] | None = None
     ) -> None:
         """Get an id, for all partitions or for one; then go on, with `done` if it is given."""
@@ -377,9 +380,10 @@ class SimulatedProducer:
         )
 
         def take() -> None:
+            """Use the new producer id for all partitions or for `lane`; ask again on error."""
             message = None if response.error is not None else response.result().message
             if message is None or message.error_code != NONE:
-                self._links.after(BACKOFF_MS, lambda: self._ask_for_id(lane, done))
+                self._links.after(BACKOFF_MS, lambda: self._request_producer_id(lane, done))
                 return
             sender = self._sender._replace(
                 producer_id=message.producer_id, producer_epoch=message.producer_epoch
@@ -395,6 +399,7 @@ class SimulatedProducer:
         response.watch(take)
 
     def _due(self) -> None:
+        """Append a batch to the queue of a random partition, send it, and schedule the next one."""
         if self._is_finishing:
             return
         partition = self._random.choice(self._partitions)
@@ -423,6 +428,7 @@ class SimulatedProducer:
             self._send_one(leader, batch)
 
     def _send_one(self, leader: Address, batch: SentBatch) -> None:
+        """Send one batch in a Produce request; with acks=0 it counts as accepted at once."""
         request = messages.ProduceRequest
         now_ms = self._links.timers.clock.wall_ms()
         sender = self._lanes[batch.partition].sender or self._sender
@@ -440,9 +446,13 @@ class SimulatedProducer:
             response.watch(lambda: self._answered(batch, leader, response))
         else:
             batch.is_accepted = batch.is_answered = True
-            self._links.after(1, lambda: self._round_over(batch.partition))
+            self._links.after(1, lambda: self._all_answered(batch.partition))
 
     def _answered(self, batch: SentBatch, leader: Address, response: Promise[Response]) -> None:
+        """Apply the response to a batch; continue when all batches in flight have one.
+
+        With another response outstanding the queue stays as it is, so that order is kept.
+        """
         batch.is_answered = True
         if batch.partition not in self._lanes:
             return
@@ -453,9 +463,13 @@ class SimulatedProducer:
             (row,) = topic.partition_responses
             self._decided(batch, leader, row)
         if all(each.is_answered for each in self._lanes[batch.partition].sent):
-            self._round_over(batch.partition)
+            self._all_answered(batch.partition)
 
     def _decided(self, batch: SentBatch, leader: Address, row: Message) -> None:
+        """Judge the error code of a response: accepted, excused, retried, or a violation of T5.
+
+        OUT_OF_ORDER_SEQUENCE_NUMBER is excused where a fault of the run explains it.
+        """
         code = row.error_code
         if code in (NONE, DUPLICATE_SEQUENCE_NUMBER):
             if not batch.is_accepted:
@@ -511,7 +525,11 @@ class SimulatedProducer:
     def _failed(self, batch: SentBatch, error: EngineError) -> None:
         self._events.record(self.name, f"{batch.partition} {batch.first_number}: {error}")
 
-    def _round_over(self, partition: TopicPartition) -> None:
+    def _all_answered(self, partition: TopicPartition) -> None:
+        """Drop accepted batches from the front of the queue, then send the next or retry.
+
+        Without acks=all a batch with any response is dropped: it is sent only once.
+        """
         lane = self._lanes.get(partition)
         if lane is None:
             return
@@ -543,7 +561,7 @@ class SimulatedProducer:
             if partition in self._lanes:
                 self._later(partition)
 
-        self._ask_for_id(lane, go_on)
+        self._request_producer_id(lane, go_on)
 
     def _later(self, partition: TopicPartition) -> None:
         """Find out who leads, and send again after a pause."""

@@ -75,6 +75,7 @@ class SimulatedConsumer:
         )
 
     def _fetch(self, partition: TopicPartition) -> None:
+        """Fetch from a partition's position at its leader; up to the LSO if read_committed."""
         leader = self._links.leaders.get(partition)
         if leader is None:
             self._find_leader(partition)
@@ -104,6 +105,11 @@ class SimulatedConsumer:
     def _fetched(
         self, partition: TopicPartition, leader: Address, promise: Promise[Response]
     ) -> None:
+        """Check a Fetch response and advance the position, or find the leader again.
+
+        OFFSET_OUT_OF_RANGE violates R14 unless records were deleted or lost by a known fault, or a
+        follower responded.
+        """
         if promise.error is not None:
             self._find_leader(partition)
             return

@@ -109,6 +109,7 @@ class CoordinatedClients:
             _begin(links, copier)
 
     def _start_reader(self, partitions: Sequence[TopicPartition]) -> None:
+        """Start a read_committed consumer that reports what it reads to the transaction rules."""
         links = self._world.client("committed")
         reader = SimulatedConsumer(
             links,

@@ -68,9 +68,14 @@ class GroupFold:
             for record in batch.records():
                 pair = GroupRecord(bytes(record.key or b""), _bytes(record.value))
                 producer_id = batch.producer_id if batch.is_transactional else None
-                self._take_record(record.offset, pair, producer_id)
+                self._apply_record(record.offset, pair, producer_id)
 
-    def _take_record(self, log_offset: int, record: GroupRecord, producer_id: int | None) -> None:
+    def _apply_record(self, log_offset: int, record: GroupRecord, producer_id: int | None) -> None:
+        """Apply one record of `__consumer_offsets`: an offset or a group's metadata.
+
+        Offsets of a transaction wait for its marker. Those after the start of the leader's epoch
+        are collected as alternatives, since each of them may be in effect.
+        """
         decoded = decode_group_record(record)
         if is_offset(decoded):
             key = decoded.key.group, TopicPartition(decoded.key.topic, decoded.key.partition)
@@ -85,9 +90,9 @@ class GroupFold:
                 pending = self._open.setdefault(producer_id, [])
                 pending.append((key, _Offset(offset, log_offset)))
         elif is_group(decoded):
-            self._take_group(decoded.key.group, decoded.value)
+            self._apply_group(decoded.key.group, decoded.value)
 
-    def _take_group(self, group_id: str, value: object) -> None:
+    def _apply_group(self, group_id: str, value: object) -> None:
         if isinstance(value, messages.GroupMetadataValue):
             if not self._has_leader:
                 self.generations[group_id] = value.generation

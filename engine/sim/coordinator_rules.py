@@ -107,6 +107,7 @@ class CoordinatorRules:
     def _compare(
         self, broker: Broker, key: TopicPartition, fold: GroupFold | TransactionFold
     ) -> None:
+        """Report groups or transactions of a coordinator that differ from its log (G3)."""
         faults = (
             _group_faults(broker, key, fold)
             if isinstance(fold, GroupFold)

@@ -204,6 +204,10 @@ class Copier:
     async def _fetch_places(
         self, assigned: Sequence[TopicPartition]
     ) -> dict[TopicPartition, _Place] | None:
+        """Fetch the group's committed offsets to resume at, 0 where there is none.
+
+        Returns None if the request failed or a transaction with offsets is pending.
+        """
         topic = messages.OffsetFetchRequest.OffsetFetchRequestTopic
         indexes: dict[str, list[int]] = {}
         for partition in assigned:
@@ -348,6 +352,7 @@ class Copier:
     async def _fetch_from(
         self, leader: Address, partition: TopicPartition, place: _Place
     ) -> messages.FetchResponse.PartitionData | None:
+        """Fetch one partition with read_committed; None if the request failed."""
         request = messages.FetchRequest
         row = request.FetchPartition(
             partition=partition.partition,

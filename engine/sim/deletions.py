@@ -85,6 +85,11 @@ class DeletionRules:
         *,
         has_risen: bool,
     ) -> None:
+        """Check L6 for a replica whose log starts later than that of any other replica before.
+
+        If its start has risen, there must be a reason for the deletion. Then its start becomes the
+        earliest offset that replicas must have.
+        """
         latest_epoch = log.epochs.latest_epoch
         own_end = history.own_end(latest_epoch)
         start = log.log_start_offset if own_end is None else min(log.log_start_offset, own_end)

@@ -20,7 +20,7 @@ from engine.sim.node import SimulatedBroker
 Broke = Callable[[str, str, TopicPartition | None], None]
 
 
-class _Heard:
+class _ReceivedEpochs:
     """What one life of a broker has heard of partitions."""
 
     def __init__(self, broker: Broker) -> None:
@@ -49,7 +49,7 @@ class EpochRules:
         self._starts: dict[tuple[TopicPartition, str | None, int], int] = {}
         #: Since which epoch each leader leads, without an epoch that it missed.
         self._first_epochs: dict[tuple[int, TopicPartition], int] = {}
-        self._heard: dict[int, _Heard] = {}
+        self._heard: dict[int, _ReceivedEpochs] = {}
         #: The epochs in which each broker was the controller, by its name, rising.
         self._controllers: dict[str, list[int]] = {}
 
@@ -125,7 +125,7 @@ class EpochRules:
         cache = broker.metadata_cache
         heard = self._heard.get(broker.broker_id)
         if heard is None or heard.broker is not broker:
-            heard = self._heard[broker.broker_id] = _Heard(broker)
+            heard = self._heard[broker.broker_id] = _ReceivedEpochs(broker)
         if heard.version == cache.version:
             return
         heard.version = cache.version
@@ -141,7 +141,7 @@ class EpochRules:
                     self._broke("C2", f"{who} knew epoch {before} of {key}, hears {partition}", key)
                 heard.epochs[key, topic_id] = partition.leader_epoch
 
-    def _heard_from(self, heard: _Heard, name: str) -> None:
+    def _heard_from(self, heard: _ReceivedEpochs, name: str) -> None:
         """Check that a controller is not one of before that which was heard last."""
         epochs = self._controllers.get(name, [])
         possible = [epoch for epoch in epochs if epoch >= heard.controller_epoch]

@@ -87,7 +87,7 @@ class Injector:
     def heal_all(self) -> None:
         """Take back every fault that lasts."""
         for number in list(self._running):
-            self._take_back(number)
+            self._end_fault(number)
         self._watch_directories()
         # Orders to throttle that were held up arrive with the healing of links.
         for take_back in (self._operator.unthrottle, self._operator.unlimit_clients):
@@ -99,7 +99,7 @@ class Injector:
             node.restart_if_directory_is_offline()
         self._loop.at(self._loop.now_ms + _CARE_MS, self._watch_directories)
 
-    def _take_back(self, number: int) -> None:
+    def _end_fault(self, number: int) -> None:
         undo = self._running.pop(number, None)
         if undo is not None:
             undo()
@@ -114,7 +114,7 @@ class Injector:
             undo()
 
         self._running[number] = end
-        self._loop.at(self._loop.now_ms + fault.duration_ms, lambda: self._take_back(number))
+        self._loop.at(self._loop.now_ms + fault.duration_ms, lambda: self._end_fault(number))
 
     def perform(self, fault: Fault) -> None:
         """Let one fault begin."""
@@ -126,7 +126,7 @@ class Injector:
             elif fault.kind is FaultKind.LIMIT_CLIENTS:
                 self._until(fault, lambda: self._operator.unlimit_clients(is_repeated=False))
             return
-        node = self._whom(fault)
+        node = self._target(fault)
         self._trace.add("FAULT", f"{fault} on {node.name}")
         kind = fault.kind
         match kind:
@@ -135,7 +135,7 @@ class Injector:
             case FaultKind.PAUSE:
                 self._pause(fault, node)
             case FaultKind.ISOLATE | FaultKind.CUT | FaultKind.CUT_STORE:
-                self._cut(fault, node)
+                self._block_links(fault, node)
             case FaultKind.RESET | FaultKind.SLOW | FaultKind.LOOKUP_FAILS | FaultKind.LOOKUP_SLOW:
                 self._disturb_connections(fault, node)
             case (
@@ -166,7 +166,7 @@ class Injector:
 
     # Who
 
-    def _whom(self, fault: Fault) -> SimulatedBroker:
+    def _target(self, fault: Fault) -> SimulatedBroker:
         ids = sorted(self._nodes)
         if fault.whom.isdigit():
             return self._nodes[int(fault.whom)]
@@ -178,6 +178,10 @@ class Injector:
         return self._nodes[ids[fault.other % len(ids)] if found is None else found]
 
     def _by_role(self, fault: Fault) -> int | None:
+        """Return the leader, or an in-sync follower, of a partition that the fault selects.
+
+        Returns None if no partition has a leader, or the leader is alone in sync.
+        """
         states = [
             history.state
             for _, history in sorted(self._invariants.histories.items())
@@ -198,6 +202,10 @@ class Injector:
     # Processes
 
     def _end_process(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Stop, kill or restart a broker's process, or cut its power, until the fault is over.
+
+        A power cut is skipped if acknowledged records could be lost with it.
+        """
         process = node.process
         if fault.kind is FaultKind.POWER_CUT and not self._may_lose_power(node):
             self._trace.add("", "spared: nobody else in sync has kept all, or its disk is broken")
@@ -253,6 +261,7 @@ class Injector:
         return not is_hollow and self._invariants.losses.may_lose_writes(process.broker_ids)
 
     def _pause(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Pause the machines of a process until the fault is over, unless they restart before."""
         paused = node.process.pause()
         if not paused:
             return
@@ -280,7 +289,8 @@ class Injector:
 
     # Wires
 
-    def _cut(self, fault: Fault, node: SimulatedBroker) -> None:
+    def _block_links(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Block links between a broker and others or the store, in one direction or both."""
         others = [other.name for other in self._nodes.values() if other is not node]
         if fault.kind is FaultKind.CUT:
             others = [self._peer(fault, node).name]
@@ -320,6 +330,7 @@ class Injector:
             self._disturb_lookups(fault, node)
 
     def _slow_down(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Add latency to both directions between a broker and another one."""
         peer = self._peer(fault, node).name
         pairs = ((node.name, peer), (peer, node.name))
         for source, target in pairs:
@@ -351,6 +362,7 @@ class Injector:
     # The store
 
     def _disturb_store(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Perform a fault of the store or of a session: restart, set back, expiry, lost watch."""
         client, machine = node.client, node.machine
         if fault.kind is FaultKind.STORE_RESTART:
             if self._server.machine.is_running:
@@ -421,6 +433,7 @@ class Injector:
     # Disks
 
     def _disturb_disk(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Perform a fault of a disk: failing sync or read, stop between changes, bit rot, full."""
         if fault.kind is FaultKind.SYNC_ERROR:
             node.disk.fail_sync(cuts_power=bool(fault.other % 2))
         elif fault.kind is FaultKind.READ_ERROR:

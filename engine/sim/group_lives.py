@@ -42,9 +42,9 @@ class GroupLives:
             value = None if record.value is None else bytes(record.value)
             decoded = decode_group_record(GroupRecord(bytes(record.key or b""), value))
             if is_group(decoded):
-                self._take_group(decoded.key.group, decoded.value)
+                self._apply_group(decoded.key.group, decoded.value)
 
-    def _take_group(self, group_id: str, value: object) -> None:
+    def _apply_group(self, group_id: str, value: object) -> None:
         if not isinstance(value, messages.GroupMetadataValue):
             self._ended_counts[group_id] += 1
             return

@@ -280,6 +280,7 @@ class Invariants:
     def _replica_changed(
         self, node: SimulatedBroker, partition: Partition, before: _Seen | None, now: _Seen
     ) -> None:
+        """Check L1, L4, L6, R2 and R5 of a replica whose log or role has changed."""
         key, who = partition.topic_partition, f"broker {node.broker_id}"
         if not now.log_start_offset <= now.high_watermark <= now.log_end_offset:
             self.broke("L1", f"{who} {key}: {now}")
@@ -316,6 +317,10 @@ class Invariants:
     def _leader_changed(
         self, broker_id: int, partition: Partition, before: _Seen | None, now: _Seen
     ) -> None:
+        """Check R2, R5, R6, R9 and L6 of a leader, and record what it has newly committed.
+
+        A leader of an epoch before a loss does not commit for the history any more.
+        """
         key = partition.topic_partition
         history = self.history(key)
         is_new_epoch = now.leader_epoch not in history.leaders
@@ -500,6 +505,10 @@ class Invariants:
     def _set_back_partition(
         self, key: TopicPartition, topics: StoredTopics, topics_now: StoredTopics
     ) -> None:
+        """Replace a partition's history by the state of a store that was set back.
+
+        For a topic that is not the same one any more, all records count as lost.
+        """
         before, state = self.histories.get(key), topics.states.get(key)
         if before is None or not topics.is_same(key, topics_now):
             # Another topic, one that was deleted meanwhile, or one that is not there any more.
@@ -524,6 +533,7 @@ class Invariants:
         self.deletions.configured(name, config)
 
     def _removed(self, path: str) -> None:
+        """Apply the deletion of a znode: partition state, topic, marker of its deletion, broker."""
         if match := STATE_PATH.fullmatch(path):
             history = self.histories.get(TopicPartition(match[1], int(match[2])))
             if history is not None:
@@ -538,6 +548,7 @@ class Invariants:
             self.losses.broker_left(int(match[1]))
 
     def _written(self, path: str, node: Node, writer: str) -> None:
+        """Apply a written znode, and check C1 for the controller's epoch."""
         if path == CONTROLLER_EPOCH:
             epoch = decode_controller_epoch(node.data, path)
             if epoch <= self.controller_epoch and self.controller_epoch:
@@ -560,6 +571,7 @@ class Invariants:
             self._configured(match[1], config)
 
     def _state_written(self, key: TopicPartition, state: PartitionStateNode, writer: str) -> None:
+        """Check C1, R5 and R13 for a new partition state; replicas that join must have all (R3)."""
         history = self.history(key)
         before, history.state = history.state, state
         history.decided_ends.setdefault(state.leader_epoch, history.committed_end)

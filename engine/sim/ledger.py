@@ -371,6 +371,11 @@ class Ledger:
         self.transactions.check_end(of_leaders)
 
     def _check_same(self, partition: TopicPartition, contents: Mapping[int, bytes]) -> None:
+        """Check that the replicas' records are equal, apart from deleted ones at the start (R1).
+
+        `contents` are the batches by broker. In a compacted topic each must have the last record of
+        each key (L7).
+        """
         history = self._invariants.history(partition)
         for broker_id, content in contents.items():
             whole, damaged_offset = whole_part(content)
@@ -405,6 +410,7 @@ class Ledger:
                 self._invariants.broke("L7", f"{partition}: {broker_id} {fault}", partition)
 
     def _check_records(self, partition: TopicPartition, content: bytes) -> None:
+        """Check that each accepted record is in the log, in order, once if idempotent (R2, T6)."""
         found: dict[str, list[tuple[int, int]]] = {}
         history = self._invariants.history(partition)
         keys, start = history.keys, self.start_of(partition)
@@ -478,6 +484,7 @@ def _behind_forks(history: History, content: bytes) -> bytes:
 
 
 def _all(log: LocalLog) -> Iterable[bytes]:
+    """Yield the batches of a log from its start to its end."""
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         found = log.read(offset, 1 << 30)

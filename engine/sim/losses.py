@@ -138,6 +138,10 @@ class LossRules:
             self._lost(node.broker_id, rot.partition)
 
     def _lost(self, broker_id: int, key: TopicPartition) -> None:
+        """Note that a broker may have lost its unsynced records of a partition.
+
+        Records from the lowest offset on that was synced, or that is damaged, may be gone.
+        """
         history, end = self._histories[key], self._end_of(broker_id, key)
         end_before = history.committed_end if end is None else end.log_end_offset
         known_to = self._controller_epoch if self._is_known(broker_id) else _NO_CONTROLLER

@@ -129,6 +129,7 @@ class SimulatedMember:
         return True
 
     async def _commit(self, partition: TopicPartition) -> int | None:
+        """Commit the next number as offset; return the error code, None without a response."""
         membership = self._membership
         commit = self._events.commits(
             membership.group_id, partition, membership.generation_id, membership.member_id
@@ -181,6 +182,7 @@ class GroupReader:
         return group.group_state in _EMPTY_STATES
 
     async def _fetch(self) -> Mapping[TopicPartition, int] | None:
+        """Fetch all committed offsets of the group; None, after a back-off, on any error."""
         request = messages.OffsetFetchRequest(
             group_id=self._links.group_id, topics=None, require_stable=True
         )

@@ -165,6 +165,7 @@ class Membership:
         return await self._sync(joined)
 
     async def _sync(self, joined: Message) -> list[TopicPartition] | None:
+        """Send SyncGroup, with assignments if this member is the leader; return its partitions."""
         row = messages.SyncGroupRequest.SyncGroupRequestAssignment
         rows = []
         if joined.leader == self.member_id:

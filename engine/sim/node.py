@@ -178,6 +178,7 @@ class SimulatedBroker:
         timers.call_soon(run)
 
     def _host(self, timers: MachineTimers) -> BrokerHost:
+        """Build the broker's ports: simulated clock, files, network, timers and randomness."""
         files = self.disk.files
         machine = self.machine
 
@@ -199,6 +200,10 @@ class SimulatedBroker:
         )
 
     def _opened(self, opening: Promise[Broker]) -> None:
+        """Note that the broker is up; if it failed to start, end the process to start it again.
+
+        A log that was found in two directories is removed from one, as an operator would.
+        """
         if opening.error is not None:
             self._events.record(self.name, f"does not start: {opening.error}")
             if isinstance(opening.error, DuplicateLog):

@@ -100,7 +100,7 @@ class Operator:
 
     # Talking to the cluster
 
-    def _ask(
+    def _send_request(
         self, name: str, request: Message, done: Callable[[Message], None] | None = None
     ) -> None:
         """Ask the controller once; `done` is given the response, None if there was none."""
@@ -136,7 +136,7 @@ class Operator:
 
         if not all(name in self._topics.by_name for name in topics):
             request = messages.CreateTopicsRequest(topics=rows, timeout_ms=_TIMEOUT_MS)
-            self._ask("CreateTopics", request, done)
+            self._send_request("CreateTopics", request, done)
 
     # Orders
 
@@ -156,7 +156,7 @@ class Operator:
         request = messages.ElectLeadersRequest(
             election_type=kind, topic_partitions=rows, timeout_ms=_TIMEOUT_MS
         )
-        self._ask("ElectLeaders", request)
+        self._send_request("ElectLeaders", request)
 
     def _reassign(
         self,
@@ -164,12 +164,13 @@ class Operator:
         replicas: list[int] | None,
         done: Callable[[Message], None] | None = None,
     ) -> None:
+        """Request a reassignment to `replicas`; None cancels the one in progress."""
         what = "its replicas of before" if replicas is None else replicas
         self._trace.add("operator", f"{partition} is to have {what}")
         request = messages.AlterPartitionReassignmentsRequest
         row = request.ReassignablePartition(partition_index=partition.partition, replicas=replicas)
         topic = request.ReassignableTopic(name=partition.topic, partitions=[row])
-        self._ask(
+        self._send_request(
             "AlterPartitionReassignments",
             request(timeout_ms=_TIMEOUT_MS, topics=[topic]),
             done,
@@ -214,9 +215,10 @@ class Operator:
             num_partitions=draw.choice((1, 2)),
             replication_factor=draw.choice((2, 3)),
         )
-        self._ask("CreateTopics", request(topics=[row], timeout_ms=_TIMEOUT_MS))
+        self._send_request("CreateTopics", request(topics=[row], timeout_ms=_TIMEOUT_MS))
 
     def _delete_one(self, draw: Random) -> None:
+        """Delete one of the topics named `x…` that are not being deleted yet."""
         names = sorted(
             name
             for name in self._topics.by_name
@@ -226,7 +228,7 @@ class Operator:
             name = draw.choice(names)
             row = messages.DeleteTopicsRequest.DeleteTopicState(name=name)
             request = messages.DeleteTopicsRequest(topics=[row], timeout_ms=_TIMEOUT_MS)
-            self._ask("DeleteTopics", request)
+            self._send_request("DeleteTopics", request)
 
     def _names(self) -> list[str]:
         """Return the topics of clients: those of coordinators stay as they are."""
@@ -243,14 +245,14 @@ class Operator:
         name = draw.choice(names)
         count = len(self._topics.by_name[name].partitions) + 1
         if count <= _PARTITIONS_MAX:
-            self._ask_to_grow(name, count)
+            self._add_partitions(name, count)
 
-    def _ask_to_grow(
+    def _add_partitions(
         self, name: str, count: int, done: Callable[[Message], None] | None = None
     ) -> None:
         request = messages.CreatePartitionsRequest
         row = request.CreatePartitionsTopic(name=name, count=count, assignments=None)
-        self._ask("CreatePartitions", request(topics=[row], timeout_ms=_TIMEOUT_MS), done)
+        self._send_request("CreatePartitions", request(topics=[row], timeout_ms=_TIMEOUT_MS), done)
 
     def grow_again(self, name: str, count: int) -> None:
         """Have a topic grow to so many partitions, again until it has, or is to be deleted."""
@@ -258,9 +260,10 @@ class Operator:
         if topic is None or self._topics.is_doomed(name) or len(topic.partitions) >= count:
             return
         again = partial(self.grow_again, name, count)
-        self._ask_to_grow(name, count, lambda _: self._links.after(_AGAIN_MS, again))
+        self._add_partitions(name, count, lambda _: self._links.after(_AGAIN_MS, again))
 
     def _configure_one(self, draw: Random) -> None:
+        """Set one random topic config by IncrementalAlterConfigs."""
         names = self._names()
         if not names:
             return
@@ -294,6 +297,7 @@ class Operator:
         message = request(topics=[topic], timeout_ms=_TIMEOUT_MS)
 
         def ask() -> None:
+            """Send DeleteRecords to the leader, if there is one, and trace the outcome."""
             leader = links.leaders.get(partition)
             if leader is None:
                 return
@@ -400,7 +404,7 @@ class Operator:
                 for key in (_PRODUCED, _CONSUMED)
             ],
         )
-        self._ask("AlterClientQuotas", request(entries=[entry], validate_only=False), done)
+        self._send_request("AlterClientQuotas", request(entries=[entry], validate_only=False), done)
 
     def _alter_configs(
         self,
@@ -421,7 +425,7 @@ class Operator:
             )
             for resource_type, name, changes in resources
         ]
-        self._ask("IncrementalAlterConfigs", request(resources=rows), done)
+        self._send_request("IncrementalAlterConfigs", request(resources=rows), done)
 
 
 def _outcome(message: Message) -> str:

@@ -341,6 +341,7 @@ def _kinds(draw: Random, *, is_unclean_allowed: bool) -> list[FaultKind]:
 
 
 def _faults(draw: Random, duration_ms: int, chosen: list[FaultKind]) -> tuple[Fault, ...]:
+    """Draw faults of the chosen kinds at exponentially distributed intervals."""
     mean_ms = draw.choice((700, 1_500, 3_000, 5_000, 8_000))
     whoms = draw.choice(
         (

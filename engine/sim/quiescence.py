@@ -63,6 +63,7 @@ def unrest(
 def _partition_unrest(
     key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
 ) -> list[str]:
+    """Return why a partition is not quiescent: no leader, ISR incomplete, ends or HWs differ."""
     history = invariants.histories.get(key)
     if history is None or history.state is None:
         return [f"{key} has no state"]

@@ -140,6 +140,7 @@ class Simulation:
         return machine
 
     def _add_node(self, broker_id: int, process: BrokerProcess) -> SimulatedBroker:
+        """Add a broker on a machine of its own, with the settings of the plan."""
         machine = self._machine(f"b{broker_id}")
         settings = {
             **dict(self.plan.settings),
@@ -247,6 +248,10 @@ class Simulation:
             self._client_timers.call_soon(lambda: self._topic_changed(name))
 
     def _topic_changed(self, name: str) -> None:
+        """Start or stop clients for a topic that was created, grown, or is being deleted.
+
+        All clients use partitions of topics `t…`; each other topic has one producer per topic id.
+        """
         topics = self.invariants.topics
         topic = topics.by_name.get(name)
         partitions = [key for key in topics.rows if key.topic == name]
@@ -271,6 +276,7 @@ class Simulation:
     def _produce_to(
         self, name: str, topic_id: str | None, partitions: list[TopicPartition]
     ) -> None:
+        """Produce to a topic that may be deleted, by the producer of its topic id."""
         producer = self._passing.get((name, topic_id))
         if producer is not None:
             for partition in partitions:
@@ -296,7 +302,7 @@ class Simulation:
     def run(self) -> RunResult:
         """Run to the end, or to the first violation."""
         with logging_into(self.trace):
-            if self._boot() and self._load() and self._rest():
+            if self._boot() and self._load() and self._heal():
                 self.ledger.check_end(self.nodes, list(self.invariants.topics.rows))
                 self.coordinated.check_end()
         violation = self.invariants.violation
@@ -347,6 +353,7 @@ class Simulation:
         return unrest(self.nodes, self.invariants, wanted, is_last_check=is_last_check)
 
     def _load(self) -> bool:
+        """Run clients and faults for the plan's duration; False after a violation."""
         start_ms = self.loop.now_ms
         for number, kind in enumerate(self.plan.producers):
             name = f"p{number}"
@@ -373,7 +380,11 @@ class Simulation:
             self.loop.at(start_ms + fault.at_ms, _performing(self.injector, fault))
         return self._until(start_ms + self.plan.duration_ms, lambda: False) or not self._is_broken()
 
-    def _rest(self) -> bool:
+    def _heal(self) -> bool:
+        """Take back all faults, and run until the cluster is quiescent.
+
+        Violates LIVE if that takes longer than the bound. Returns False after a violation.
+        """
         self.trace.add("", "every fault is taken back")
         self.injector.heal_all()
         self._is_healing = True
@@ -389,6 +400,7 @@ class Simulation:
         return True
 
     def _unanswered(self) -> list[str]:
+        """Return what clients wait for: responses, ends of transactions, committed records."""
         producers = (*self.producers, *self._passing.values())
         waiting = [
             f"{producer.name} has records of {partition} unanswered"

@@ -128,6 +128,8 @@ class SimulatedZnodeClient:
             machine.enter(life, lambda: self._closed(connection))
 
         def at_server() -> None:
+            """Attach the session at the server; respond with its id, None if it has expired."""
+
             def run() -> None:
                 try:
                     given = server.run(
@@ -144,6 +146,10 @@ class SimulatedZnodeClient:
         connection.to_server.send(at_server)
 
     def _attached(self, connection: StoreConnection, session_id: int | None) -> None:
+        """Use the new connection: start pings, and restore watches if the session existed.
+
+        None as id means that the session has expired.
+        """
         if connection is not self._attaching or self._connection is not None:
             return
         self._cancel()
@@ -181,7 +187,7 @@ class SimulatedZnodeClient:
             self._disconnected()
             return
         session_id = self._session_id
-        self._ask(lambda store: store.heartbeat(session_id))
+        self._request(lambda store: store.heartbeat(session_id))
         self._ping_later()
 
     def _closed(self, connection: StoreConnection) -> None:
@@ -212,6 +218,7 @@ class SimulatedZnodeClient:
         self.on_session(SessionEvent.SUSPENDED)
 
     def _expired(self) -> None:
+        """End the session: fail its requests with SessionExpired, drop watches, notify."""
         self._has_session = False
         self._drop_connection()
         self._cancel()
@@ -251,7 +258,8 @@ class SimulatedZnodeClient:
 
     # -- requests ------------------------------------------------------------------------------
 
-    def _ask(self, work: Callable[[ZnodeStore], Any]) -> Promise[Any]:
+    def _request(self, work: Callable[[ZnodeStore], Any]) -> Promise[Any]:
+        """Run `work` at the store in this session; unsent until a connection is attached."""
         promise: Promise[Any] = Promise()
         if not self._has_session:
             return Promise.failed(SessionExpired(self._session_id))
@@ -268,6 +276,10 @@ class SimulatedZnodeClient:
         return promise
 
     def _send(self, work: Callable[[ZnodeStore], Any], promise: Promise[Any]) -> None:
+        """Send a request over the current connection; its response completes the promise.
+
+        The server ignores it if the session has moved to another connection by then.
+        """
         connection = self._connection
         assert connection is not None
         self._number += 1
@@ -282,6 +294,7 @@ class SimulatedZnodeClient:
             )
 
         def run() -> None:
+            """Run the request at the server and respond, unless the session has moved."""
             # A request over a connection that its session has left is not done.
             if session_id in server.store.session_ids() and not server.is_current(
                 session_id, connection
@@ -297,6 +310,7 @@ class SimulatedZnodeClient:
         connection.to_server.send(lambda: server.machine.enter(server_life, run))
 
     def _settle(self, number: int, value: Any, error: EngineError | None) -> None:
+        """Complete the promise of a request, unless the connection was lost before."""
         promise = self._pending.pop(number, None)
         if promise is None:
             return
@@ -319,7 +333,7 @@ class SimulatedZnodeClient:
         """Create a node and return its path, with its ten digits if sequential."""
         operation = Create(path, data, ephemeral, sequential)
         session_id = self._session_id
-        return str(await self._ask(lambda store: store.apply(session_id, operation)))
+        return str(await self._request(lambda store: store.apply(session_id, operation)))
 
     async def get(self, path: str) -> tuple[bytes | None, Stat]:
         """Return a node's data and stat; raises NoNode."""
@@ -330,14 +344,14 @@ class SimulatedZnodeClient:
     async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Stat:
         """Replace a node's data if it has the version; raises NoNode, BadVersion."""
         session_id, operation = self._session_id, SetData(path, data, version)
-        stat = await self._ask(lambda store: store.apply(session_id, operation))
+        stat = await self._request(lambda store: store.apply(session_id, operation))
         assert isinstance(stat, Stat)
         return stat
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
         """Remove a node without children if it has the version."""
         session_id, operation = self._session_id, Delete(path, version)
-        await self._ask(lambda store: store.apply(session_id, operation))
+        await self._request(lambda store: store.apply(session_id, operation))
 
     async def exists(self, path: str) -> Stat | None:
         """Return a node's stat, or None if it is not there."""
@@ -354,11 +368,11 @@ class SimulatedZnodeClient:
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
         """Do all operations or none; the error has the `operation_index` of the failed one."""
         session_id, wanted = self._session_id, tuple(operations)
-        results = await self._ask(lambda store: store.multi(session_id, wanted))
+        results = await self._request(lambda store: store.multi(session_id, wanted))
         return list(results)
 
     async def _read(self, work: Callable[[ZnodeStore], Any]) -> Any:
-        return await self._watches.read(lambda: self._ask(work))
+        return await self._watches.read(lambda: self._request(work))
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
         """Set a one-shot watch; for children the node must be there (NoNode)."""
@@ -367,6 +381,11 @@ class SimulatedZnodeClient:
     async def _arm(
         self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]
     ) -> int | None:
+        """Register a watch at the server; return the zxid of the state that it watches from.
+
+        Events over a connection that the session has left are lost, as the injected fault
+        `loses_watch_of` provokes.
+        """
         session_id, server, machine = self._session_id, self._server, self._machine
         life = self._timers.life
 
@@ -380,7 +399,7 @@ class SimulatedZnodeClient:
             if connection is not None:
                 connection.to_client.send(lambda: machine.enter(life, arrive))
 
-        request = self._ask(lambda _: server.watch(session_id, path, kind, on_event, to_client))
+        request = self._request(lambda _: server.watch(session_id, path, kind, on_event, to_client))
         if path == self.loses_watch_of and self._connection is not None:
             self.loses_watch_of = None
             self._connection.to_server.send(lambda: server.delete_before_watch_of(session_id))

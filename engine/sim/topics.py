@@ -185,6 +185,7 @@ class Topics:
     # Moves
 
     def _write_row(self, key: TopicPartition, row: PartitionAssignment) -> None:
+        """Keep a partition's new assignment, and check C6: ISR within replicas, move legal."""
         before = self.rows.get(key)
         if before == row:
             return
@@ -203,6 +204,7 @@ class Topics:
     def _check_move(
         self, key: TopicPartition, before: PartitionAssignment, row: PartitionAssignment
     ) -> None:
+        """Check C6: only a reassignment changes replicas; it ends in its target or is cancelled."""
         move = self._moves.get(key)
         if _is_moving(row):
             if _original(row) != _original(before):

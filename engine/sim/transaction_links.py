@@ -207,6 +207,7 @@ class TransactionLinks:
         )
 
     def _build(self, ids: Ids, numbers: range, sequence: int) -> bytes:
+        """Build a transactional batch with one record, `name:number`, for each number."""
         builder = BatchBuilder(
             BatchSettings(
                 producer_id=ids.producer_id,
@@ -319,6 +320,7 @@ class TransactionLinks:
             await self.pause(BACKOFF_MS)
 
     async def _find_coordinator(self) -> Address | None:
+        """Find the transaction coordinator and remember it; None on any error."""
         request = messages.FindCoordinatorRequest(
             key=self.transactional_id, key_type=_TRANSACTION_KEY_TYPE
         )

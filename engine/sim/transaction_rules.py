@@ -53,9 +53,10 @@ class MarkedLog:
         self._epochs: dict[int, int] = {}
         for batch in batches(content):
             if batch.is_transactional:
-                self._take(batch)
+                self._apply_batch(batch)
 
-    def _take(self, batch: BatchView) -> None:
+    def _apply_batch(self, batch: BatchView) -> None:
+        """Apply one batch: check its producer epoch (T4) and duplicates (T5); a marker ends one."""
         producer_id, epoch = batch.producer_id, batch.producer_epoch
         if epoch < self._epochs.get(producer_id, epoch):
             text = f"epoch {epoch} of {producer_id} follows {self._epochs[producer_id]}"
@@ -145,6 +146,7 @@ class TransactionRules:
             self._check_transaction(transaction)
 
     def _check_log(self, partition: TopicPartition, log: MarkedLog) -> None:
+        """Check that a log has no open transaction (T3) and what its reader got (T1)."""
         for rule, text in log.faults:
             self._broke(rule, f"{partition}: {text}", partition)
         for producer_id, left in log.open.items():
@@ -182,6 +184,10 @@ class TransactionRules:
         return {n: ended[producer, n] for n in numbers if (producer, n) in ended}
 
     def _check_transaction(self, transaction: SentTransaction) -> None:
+        """Check that a transaction ended alike everywhere (T1), as EndTxn was answered (T2).
+
+        Accepted records must be in the log (R2), unless old records were deleted.
+        """
         ends: set[bool] = set()
         for partition in transaction.sent:
             if partition not in self._logs:

@@ -105,6 +105,10 @@ class Transactor:
         self._has_ended = True
 
     async def _transact(self, ids: Ids) -> None:
+        """Run one transaction: some batches, then commit or abort; it may pause or crash anywhere.
+
+        Raises InstanceEnds if the instance crashed or was fenced.
+        """
         transaction = SentTransaction(f"{self.name}@{self._next_number}", *ids)
         self._events.began(transaction)
         try:

@@ -86,6 +86,11 @@ class WatermarkRules:
     def _lagging(
         self, fetcher: ReplicaFetcher, followed: Mapping[TopicPartition, Partition]
     ) -> Iterable[tuple[TopicPartition, Lag]]:
+        """Yield the followers of a fetcher whose high watermark is below what they could have.
+
+        That is the lower of their own log end and the leader's high watermark. Partitions that are
+        backed off, and so left out of the next fetch, are skipped.
+        """
         leader = self._nodes[fetcher.leader_id].broker
         if leader is None:
             return
@@ -114,6 +119,10 @@ class WatermarkRules:
                 )
 
     def _judge(self, broker_id: int, own: Partition, lag: Lag) -> Lag:
+        """Check HW-10 for a follower that lagged before: two fetches must have caught it up.
+
+        Returns the observation to compare with next time.
+        """
         before = self._lags.get((broker_id, own.topic_partition))
         if before is None or not lag.is_behind(before):
             return lag

@@ -222,13 +222,13 @@ class TransactionMarkers:
         else:
             self._unreached.pop(broker_id, None)
             for (ending, marker), codes in zip(entries, answered.result(), strict=True):
-                self._take(ending, marker, codes)
+                self._apply_response(ending, marker, codes)
         if broker_id in self._queues:
             # In a separate turn: a leader in this process answers within the call.
             self._timers.call_soon(partial(self._send_next, broker_id))
 
     # 3
-    def _take(self, ending: _Ending, marker: Marker, codes: MarkerCodes) -> None:
+    def _apply_response(self, ending: _Ending, marker: Marker, codes: MarkerCodes) -> None:
         """Remove the partitions that have the marker; retry failed ones; complete the ending."""
         if not self._is_current(ending):
             return

@@ -59,7 +59,7 @@ class ProducerIds:
         self._block = ProducerIdBlock(0, 0)
         self._next_id = 0
         self._next_block: ProducerIdBlock | None = None
-        self._is_asking = False
+        self._is_requesting = False
         self._retry_at_ms: int | None = None
 
     def generate(self) -> int:
@@ -79,17 +79,17 @@ class ProducerIds:
 
     def prefetch(self) -> None:
         """Request the next block, unless it is there, requested, or was refused just now."""
-        if self._next_block is not None or self._is_asking:
+        if self._next_block is not None or self._is_requesting:
             return
         if self._retry_at_ms is not None and self._clock.monotonic_ms() < self._retry_at_ms:
             return
-        self._is_asking = True
+        self._is_requesting = True
         self._retry_at_ms = None
         requested = self._allocate()
-        requested.watch(lambda: self._take(requested))
+        requested.watch(lambda: self._on_block(requested))
 
-    def _take(self, requested: Promise[ProducerIdBlock | None]) -> None:
-        self._is_asking = False
+    def _on_block(self, requested: Promise[ProducerIdBlock | None]) -> None:
+        self._is_requesting = False
         block = None if requested.error is not None else requested.result()
         if block is None or not self._is_usable(block):
             self._retry_at_ms = self._clock.monotonic_ms() + PRODUCER_ID_RETRY_MS

@@ -161,7 +161,7 @@ class TransactionRegistry:
             loaded: dict[str, Transaction] = {}
             try:
                 await self._turns.each(
-                    self._records(partition, leader_epoch), partial(_take, loaded)
+                    self._records(partition, leader_epoch), partial(_apply_record, loaded)
                 )
             except EngineError as error:
                 _log.error(
@@ -173,6 +173,7 @@ class TransactionRegistry:
         return None
 
     async def _load(self, partition: int, leader_epoch: int) -> None:
+        """Load a partition's transactions and complete those that were decided, unless resigned."""
         # 1
         loaded = await self._read(partition, leader_epoch)
         # 2
@@ -205,7 +206,8 @@ class TransactionRegistry:
             yield entry
 
 
-def _take(loaded: dict[str, Transaction], entry: tuple[int, TransactionRecord]) -> None:
+def _apply_record(loaded: dict[str, Transaction], entry: tuple[int, TransactionRecord]) -> None:
+    """Apply one record of the log; a tombstone removes its transactional id."""
     log_offset, record = entry
     try:
         transactional_id, transaction = decode_transaction_record(record)

@@ -207,6 +207,7 @@ class Transaction:
         return self.producer_epoch + (not self.has_failed_epoch_fence)
 
     def _like(self, state: TransactionState, now_ms: int) -> Transition:
+        """Return a transition to `state` that leaves all else as it is."""
         return Transition(
             state,
             self.producer_id,

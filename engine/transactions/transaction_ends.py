@@ -121,6 +121,7 @@ class TransactionEnds:
     async def _decide(
         self, coordinator_epoch: int, transaction: Transaction, decision: Transition
     ) -> int:
+        """Write the decision to the log, then send the markers; return the error code."""
         # 1
         transactional_id = transaction.transactional_id
         code = await self._store.write(transactional_id, coordinator_epoch, decision)

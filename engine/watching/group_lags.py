@@ -79,6 +79,7 @@ def group_lags(samples: Sequence[TimedSample]) -> list[GroupLag]:
 
 
 def _group_lag(group: GroupSample, history: _History, last: TimedSample) -> GroupLag:
+    """Return a group's lag over all partitions, with the verdict of the worst."""
     description = group.description
     partitions = tuple(_partition_lags(group, history, last))
     worst = max(partitions, key=_badness, default=None)
@@ -103,6 +104,10 @@ def _badness(one: PartitionLag) -> tuple[int, int]:
 def _partition_lags(
     group: GroupSample, history: _History, last: TimedSample
 ) -> Iterator[PartitionLag]:
+    """Yield the lag of each partition that is committed or assigned.
+
+    Some verdicts are withheld until members have been observed for two commit intervals.
+    """
     owners: dict[TopicPartition, MemberView] = {}
     if group.description is not None:
         for member in group.description.members:

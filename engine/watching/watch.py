@@ -112,6 +112,7 @@ class Watch:
     # -- rows
 
     def _rates_now(self) -> dict[TopicPartition, PartitionRate]:
+        """Return rates between the last sample and the first one within the window."""
         last = self._samples[-1]
         earlier = [
             timed
@@ -130,6 +131,7 @@ class Watch:
         return SILENT if broker_id in sample.silent else UP
 
     def _broker_rows(self) -> Iterator[WatchedBroker]:
+        """Yield a row for each broker that was seen, also for one that is gone."""
         shares = {s.broker_id: s for s in broker_shares(self._samples[-1].sample, self._rates)}
         for broker_id, broker in sorted(self._brokers.items()):
             state, share = self._state(broker_id), shares.get(broker_id)
@@ -142,6 +144,7 @@ class Watch:
             yield WatchedBroker(state=state, **fields)
 
     def _partitions(self) -> Iterator[WatchedPartition]:
+        """Yield a row for each partition of the last sample."""
         sample = self._samples[-1].sample
         sizes = leader_sizes(sample)
         for name, topic in sorted(sample.view.topics.items()):
@@ -172,6 +175,7 @@ class Watch:
         return trouble
 
     def _topics(self, partitions: tuple[WatchedPartition, ...]) -> Iterator[WatchedTopic]:
+        """Yield a row for each topic, summed over its partitions."""
         by_topic: dict[str, list[WatchedPartition]] = {}
         for row in partitions:
             by_topic.setdefault(row.topic, []).append(row)
@@ -187,6 +191,7 @@ class Watch:
             )
 
     def _group(self, lag: GroupLag) -> WatchedGroup:
+        """Return the row of a group; its lag in seconds is that of the slowest partition."""
         waits = [self._lag(one).lag_s for one in lag.partitions]
         return WatchedGroup(
             lag.group,
@@ -200,6 +205,7 @@ class Watch:
         )
 
     def _lag(self, one: PartitionLag) -> WatchedLag:
+        """Return the row of one partition of a group."""
         key, now_ms = TopicPartition(one.topic, one.partition), self._samples[-1].wall_ms
         committed = one.committed_offset
         lag_s = None if committed is None else self._history.lag_s(key, committed, now_ms)
@@ -227,6 +233,7 @@ class Watch:
                 yield WatchedMove(*key, *ids, *amounts, figures.bytes_per_s, figures.left_s)
 
     def _replica(self, key: TopicPartition, row: PartitionView, broker_id: int) -> WatchedReplica:
+        """Return the row of one replica; size and lag are None if its broker did not give them."""
         role = "leader" if broker_id == row.leader else "follower"
         found = next(
             (

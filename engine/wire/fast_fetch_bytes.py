@@ -70,6 +70,7 @@ def read_fetch_request(body: memoryview, version: int) -> FetchRequest:
 
 
 def _one_requested_11(body: memoryview) -> FetchRequest | None:
+    """Read a version 11 request for one partition by topic name; None for any other request."""
     try:
         (
             replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics,
@@ -97,6 +98,7 @@ def _one_requested_11(body: memoryview) -> FetchRequest | None:
 
 
 def _nothing_requested_15(body: memoryview) -> FetchRequest | None:
+    """Read a version 15 to 17 request that names no partition; None for any other request."""
     max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, *counts = (
         _NOTHING_REQUESTED_15.unpack(body)
     )
@@ -110,6 +112,7 @@ def _nothing_requested_15(body: memoryview) -> FetchRequest | None:
 
 
 def _one_requested_15(body: memoryview) -> FetchRequest | None:
+    """Read a version 15 to 17 request for one partition by id; None for any other request."""
     (
         max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics, topic, count,
         index, leader_epoch, offset, fetched_epoch, log_start, partition_max_bytes, *behind,

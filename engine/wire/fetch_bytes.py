@@ -163,6 +163,7 @@ def decode_fetch_request(body: memoryview, version: int) -> FetchRequest:
 
 
 def _read_flexible(body: bytes, version: int) -> FetchRequest:
+    """Read a request of version 12 or later; raises Refused if the table codec must decide."""
     end = len(body)
     if version >= FIRST_WITH_REPLICA_STATE:
         replica_id = -1
@@ -234,6 +235,7 @@ def _replica_state(body: bytes, at: int, version: int) -> tuple[int, int, int]:
 
 
 def _read_classic(body: bytes, version: int) -> FetchRequest:
+    """Read a request before version 12; raises Refused if the table codec must decide."""
     head = _HEAD_OLD[0 if version < 3 else 3 if version < 4 else 4 if version < 7 else 7]
     values = head.unpack_from(body, 0)
     values = (*values, *_OLD_DEFAULTS[len(values) :])
@@ -267,6 +269,7 @@ def _read_classic(body: bytes, version: int) -> FetchRequest:
 
 
 def _classic_requested(values: tuple[int, ...]) -> RequestedPartition:
+    """Return a partition from its numbers, of which earlier versions have fewer."""
     if len(values) == 3:
         partition, offset, max_bytes = values
         return RequestedPartition(partition, -1, offset, -1, -1, max_bytes)
@@ -295,6 +298,7 @@ def _classic_string(body: bytes, at: int) -> tuple[str, int]:
 
 
 def _from_message(message: messages.FetchRequest, version: int) -> FetchRequest:
+    """Convert a request that the table codec has read."""
     has_ids = version >= FIRST_WITH_TOPIC_IDS
     topics: list[RequestedTopic] = [
         (
@@ -438,6 +442,7 @@ class _Writer:
         self.out += raw
 
     def _partition(self, fetched: FetchedPartition) -> None:
+        """Write one partition of the response."""
         version, out = self.version, self.out
         (
             index, code, watermark, stable, log_start, records, aborted, diverging, leader,
@@ -489,6 +494,7 @@ class _Writer:
             self.out += _CURRENT_LEADER(1, _LEADER_BYTES, *leader, 0)
 
     def _endpoints(self, endpoints: Sequence[NodeEndpoint]) -> None:
+        """Write the tag with the addresses of leaders (version 16 on)."""
         if not endpoints:
             self.out.append(0)
             return

@@ -209,6 +209,7 @@ def _read_flexible(body: memoryview) -> ProduceRequest:
 
 
 def _read_classic(body: memoryview, version: int) -> ProduceRequest:
+    """Read a request before version 9; raises Refused if the table codec must decide."""
     transactional_id, at = None, 0
     if version >= _FIRST_TRANSACTIONAL:
         (size,) = _INT16(body, 0)
@@ -308,7 +309,12 @@ def encode_produce_response(
 
 
 def _encode_fast(version: int, topics: list[AnsweredTopic]) -> bytes:
-    """Encode a response without throttle time and endpoints; raise Refused for rare fields."""
+    """Encode a response with throttle time 0 and no endpoints of leaders.
+
+    Raises Refused for a topic name that is too long, and from version 8 on for a partition with
+    record errors, a message or a current leader; struct.error, OverflowError or ValueError for a
+    value that its field cannot hold. Before version 8 responses have none of the rare fields.
+    """
     is_flexible = version >= FIRST_FLEXIBLE
     form = _FORM_OF_VERSION[version]
     pack = _PARTITION_FORMS[form].pack

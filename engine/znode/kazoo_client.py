@@ -182,10 +182,10 @@ class KazooZnodeClient:
         try:
             await connecting
             if self._address.chroot:
-                await self._ask(lambda k: k.ensure_path_async(self._address.chroot), "/")
+                await self._request(lambda k: k.ensure_path_async(self._address.chroot), "/")
                 kazoo.chroot = self._address.chroot
         except (ZnodeConnectionLost, SessionExpired):
-            self._let_go()
+            self._begin_close()
             raise
         finally:
             cancel()
@@ -209,7 +209,7 @@ class KazooZnodeClient:
             self.on_session(SessionEvent.SUSPENDED)
         elif self._connecting is None:
             _log.warning("session 0x%x has expired", self._session_id)
-            self._let_go()
+            self._begin_close()
             self._watches.end()
             self.on_session(SessionEvent.EXPIRED)
 
@@ -225,12 +225,12 @@ class KazooZnodeClient:
 
     async def close(self) -> None:
         """End the session, its ephemeral nodes and watches; closing twice is allowed."""
-        self._let_go()
+        self._begin_close()
         self._watches.end()
         for closing in list(self._closing):
             await closing
 
-    def _let_go(self) -> None:
+    def _begin_close(self) -> None:
         """Begin to close kazoo's client, on a thread: it waits for the server's response."""
         kazoo, self._kazoo = self._kazoo, None
         if kazoo is None:
@@ -262,7 +262,7 @@ class KazooZnodeClient:
     ) -> str:
         """Create a node and return its path, with its ten digits if sequential."""
         _check(Create(path, data, ephemeral, sequential))
-        created = await self._ask(
+        created = await self._request(
             lambda k: k.create_async(path, data, ephemeral=ephemeral, sequence=sequential), path
         )
         return str(created)
@@ -276,13 +276,13 @@ class KazooZnodeClient:
     async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Stat:
         """Replace a node's data if it has the version; raises NoNode, BadVersion."""
         _check(SetData(path, data, version))
-        stat = await self._ask(lambda k: k.set_async(path, data, version), path, version)
+        stat = await self._request(lambda k: k.set_async(path, data, version), path, version)
         return stat_of(stat)
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
         """Remove a node without children if it has the version."""
         check_path(path)
-        await self._ask(lambda k: k.delete_async(path, version), path, version)
+        await self._request(lambda k: k.delete_async(path, version), path, version)
 
     async def exists(self, path: str) -> Stat | None:
         """Return a node's stat, or None if it is not there."""
@@ -306,7 +306,7 @@ class KazooZnodeClient:
                 transaction.operations.append(_message(kazoo.chroot or "", operation))
             return transaction.commit_async()
 
-        results = await self._ask(commit, operations[0].path if operations else "/")
+        results = await self._request(commit, operations[0].path if operations else "/")
         error = refusal_of_multi(results, operations)
         if error is not None:
             raise error
@@ -317,9 +317,9 @@ class KazooZnodeClient:
 
     async def _read(self, send: Callable[[KazooClient], IAsyncResult], path: str) -> Any:
         """Read in order with the events of watches, also after a lost connection."""
-        return await self._watches.read(lambda: self._ask(send, path))
+        return await self._watches.read(lambda: self._request(send, path))
 
-    async def _ask(
+    async def _request(
         self, send: Callable[[KazooClient], IAsyncResult], path: str, version: int = ANY_VERSION
     ) -> Any:
         """Send a request by kazoo and wait for it on the loop; raise the engine's error."""
@@ -360,9 +360,9 @@ class KazooZnodeClient:
                 self._soon(partial(on_event, event_type))
 
         if kind is WatchKind.DATA:
-            stat = await self._ask(lambda k: k.exists_async(path, watch=on_kazoo_event), path)
+            stat = await self._request(lambda k: k.exists_async(path, watch=on_kazoo_event), path)
             return None if stat is None else int(stat.mzxid)
-        _, stat = await self._ask(
+        _, stat = await self._request(
             lambda k: k.get_children_async(path, watch=on_kazoo_event, include_data=True), path
         )
         return int(stat.pzxid)

@@ -130,7 +130,7 @@ class ZnodeReader:
     def _connect(self) -> None:
         self._kazoo.start_async().wait(self._left_s())
         if not self._kazoo.connected:
-            self._let_go(0)
+            self._begin_close(0)
             raise ZookeeperUnreachable(str(self._address), self._timeout_s)
 
     def begin(self) -> None:
@@ -147,9 +147,9 @@ class ZnodeReader:
         trace: TracebackType | None,
     ) -> None:
         """Close the session; a server that does not answer to that is left."""
-        self._let_go(min(self._left_s(), _CLOSE_S) if kind is None else 0)
+        self._begin_close(min(self._left_s(), _CLOSE_S) if kind is None else 0)
 
-    def _let_go(self, wait_s: float) -> None:
+    def _begin_close(self, wait_s: float) -> None:
         """Begin to close kazoo's client, on a thread: it waits for a server that may hang."""
 
         def stop() -> None:
@@ -189,6 +189,7 @@ class ZnodeReader:
         yield from self._below(TreeNode(path, 0, self.stat(path)), depth_max)
 
     def _below(self, node: TreeNode, depth_max: int | None) -> Iterator[TreeNode]:
+        """Yield a node and all below it, depth first; those deleted meanwhile are left out."""
         yield node
         if not node.stat.child_count or node.depth == depth_max:
             return

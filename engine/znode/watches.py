@@ -47,10 +47,10 @@ class WatchTable:
         """Remove the watches that an event fires; return their watchers in order."""
         path = event.path
         if event.type is EventType.CHILDREN_CHANGED:
-            return [watcher for _, watcher in self._take(WatchKind.CHILDREN, path)]
-        taken = self._take(WatchKind.DATA, path)
+            return [watcher for _, watcher in self._remove_watchers(WatchKind.CHILDREN, path)]
+        taken = self._remove_watchers(WatchKind.DATA, path)
         if event.type is EventType.DELETED:
-            taken.update(self._take(WatchKind.CHILDREN, path))
+            taken.update(self._remove_watchers(WatchKind.CHILDREN, path))
         return [watcher for _, watcher in taken]
 
     def drop_session(self, session_id: int) -> None:
@@ -64,7 +64,7 @@ class WatchTable:
             if not watchers:
                 del self._watchers[key]
 
-    def _take(self, kind: WatchKind, path: str) -> dict[tuple[int, Watcher], None]:
+    def _remove_watchers(self, kind: WatchKind, path: str) -> dict[tuple[int, Watcher], None]:
         key = (kind, path)
         taken = self._watchers.pop(key, {})
         for session_id, _ in taken:

@@ -161,7 +161,7 @@ class _Peer:
     def start(self) -> None:
         """Serve the frames of the connection."""
         self._server.connected(self)
-        self._connection.on_frame = self._take
+        self._connection.on_frame = self._serve_frame
         self._connection.on_close = self._closed
 
     def close(self, reason: str) -> None:
@@ -169,7 +169,7 @@ class _Peer:
         self._is_ending = True
         self._connection.close(reason)
 
-    def _take(self, frame: memoryview) -> None:
+    def _serve_frame(self, frame: memoryview) -> None:
         """Serve one frame: a connect request first, then requests; close on invalid bytes."""
         if self._is_ending:
             return

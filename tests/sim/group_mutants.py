@@ -38,13 +38,13 @@ def sessions_last_for_ever(patch: pytest.MonkeyPatch) -> None:
 
 def committed_offsets_are_not_loaded(patch: pytest.MonkeyPatch) -> None:
     """Forget offsets as a group moves to another coordinator."""
-    take = registry._take
+    apply = registry._apply
 
     def groups_alone(loaded: Any, entry: Any) -> None:
         if not is_offset(decode_group_record(entry.record)):
-            take(loaded, entry)
+            apply(loaded, entry)
 
-    patch.setattr(registry, "_take", groups_alone)
+    patch.setattr(registry, "_apply", groups_alone)
 
 
 def commits_count_once_appended(patch: pytest.MonkeyPatch) -> None:
@@ -90,10 +90,10 @@ def aborted_offsets_count(patch: pytest.MonkeyPatch) -> None:
 
 def open_commits_are_not_loaded(patch: pytest.MonkeyPatch) -> None:
     """Forget the offsets of an open transaction as a group moves to another coordinator."""
-    take = registry._take
+    apply = registry._apply
 
     def decided_alone(loaded: Any, entry: Any) -> None:
         if entry.open_producer_id < 0:
-            take(loaded, entry)
+            apply(loaded, entry)
 
-    patch.setattr(registry, "_take", decided_alone)
+    patch.setattr(registry, "_apply", decided_alone)

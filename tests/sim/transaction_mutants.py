@@ -111,11 +111,11 @@ def fenced_instances_add_partitions(patch: pytest.MonkeyPatch) -> None:
 
 def first_states_are_loaded(patch: pytest.MonkeyPatch) -> None:
     """Take the first record of a transactional id in place of the last, as another loads it."""
-    take = registry._take
+    apply_record = registry._apply_record
 
     def first_alone(loaded: dict[str, Any], entry: Any) -> None:
         before = dict(loaded)
-        take(loaded, entry)
+        apply_record(loaded, entry)
         loaded.update(before)
 
-    patch.setattr(registry, "_take", first_alone)
+    patch.setattr(registry, "_apply_record", first_alone)

@@ -110,19 +110,19 @@ class ProcessWork:
 
     def _steps(self, request: CleaningFacts | SegmentGroup) -> WorkSteps:
         """Have the process do one part of the work; yield the bytes done of each step."""
-        answer = self._ask(request)
+        answer = self._exchange(request)
         while isinstance(answer, Progress):
             try:
                 yield answer.done_bytes
             except GeneratorExit:
                 with suppress(SideProcessGone):
-                    self._ask(Word.STOP)
+                    self._exchange(Word.STOP)
                 raise
-            answer = self._ask(Word.GO_ON)
+            answer = self._exchange(Word.GO_ON)
         if isinstance(answer, Failed):
             raise answer.error()
         self.counts, self.latest_offset = answer
 
-    def _ask(self, request: Request) -> Answer:
+    def _exchange(self, request: Request) -> Answer:
         answer: Answer = pickle.loads(self.process.ask(pickle.dumps(request)))
         return answer

@@ -161,6 +161,7 @@ class LogManager:
         )
 
     def _take_over(self, directory: LogDirectory, loaded: LoadedDirectory) -> None:
+        """Add the logs of a loaded directory; raises DuplicateLog if a partition has one."""
         for logs, taken in ((loaded.logs, self._logs), (loaded.futures, self._futures)):
             for key, log in logs.items():
                 if key in taken:

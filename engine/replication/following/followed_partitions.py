@@ -216,7 +216,7 @@ class FollowedPartitions:
         for topic_partition, state in self._due(FetchPhase.ASKING_EPOCH).items():
             gap = self._logs.epoch_gap(topic_partition, state.leader_epoch)
             if gap is None:
-                self._take(topic_partition, GoOn())
+                self._perform(topic_partition, GoOn())
             else:
                 questions[topic_partition] = EpochQuestion(state.leader_epoch, gap)
         return questions
@@ -256,7 +256,7 @@ class FollowedPartitions:
         is_all_known = True
         for topic_partition, answer in answers:
             if self.awaits(topic_partition):
-                self._take(topic_partition, after_answer(answer), answer)
+                self._perform(topic_partition, after_answer(answer), answer)
                 is_all_known &= answer.diverging_epoch is None
             else:
                 is_followed = topic_partition in self._states
@@ -316,10 +316,10 @@ class FollowedPartitions:
             found = ends.get(topic_partition)
             own = self._logs.local_replica_log(topic_partition, leader_epoch)
             if found is None:
-                self._rest(topic_partition)
+                self._back_off(topic_partition)
             elif found.error_code != NONE or own is None:
                 answer = LeaderAnswer(found.error_code)
-                self._take(topic_partition, Drop() if own is None else after_error(answer))
+                self._perform(topic_partition, Drop() if own is None else after_error(answer))
             else:
                 _log.warning(
                     "%s ends at %d, out of its leader's range %d to %d",
@@ -328,7 +328,7 @@ class FollowedPartitions:
                     found.start_offset,
                     found.end_offset,
                 )
-                self._take(
+                self._perform(
                     topic_partition, after_leader_ends(own, found.start_offset, found.end_offset)
                 )
 
@@ -349,20 +349,20 @@ class FollowedPartitions:
                 continue
             answer = answers.get(topic_partition)
             if answer is None:
-                self._rest(topic_partition)
+                self._back_off(topic_partition)
             elif answer.error_code != NONE:
-                self._take(topic_partition, after_error(LeaderAnswer(answer.error_code)))
+                self._perform(topic_partition, after_error(LeaderAnswer(answer.error_code)))
             else:
                 end_before = EpochEnd(answer.leader_epoch, answer.end_offset)
-                self._take(topic_partition, CloseGap(gap, end_before))
+                self._perform(topic_partition, CloseGap(gap, end_before))
 
     def unreached(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Back off from partitions whose leader did not respond."""
         for topic_partition in topic_partitions:
             if topic_partition in self._states:
-                self._rest(topic_partition)
+                self._back_off(topic_partition)
 
-    def _take(
+    def _perform(
         self, topic_partition: TopicPartition, step: FetchStep, answer: LeaderAnswer | None = None
     ) -> None:
         """Perform one step of a partition: truncation, back-off, removal, or a log change."""
@@ -377,7 +377,7 @@ class FollowedPartitions:
                     topic_partition,
                     kafka_error(error_code).name,
                 )
-                self._rest(topic_partition)
+                self._back_off(topic_partition)
             case Drop():
                 _log.info(
                     "%s is fetched no more in epoch %d: there is a newer one",
@@ -437,9 +437,9 @@ class FollowedPartitions:
             return
         _log.error("what was fetched of %s is refused: %s", topic_partition, error)
         if topic_partition in self._states:
-            self._rest(topic_partition)
+            self._back_off(topic_partition)
 
-    def _rest(self, topic_partition: TopicPartition) -> None:
+    def _back_off(self, topic_partition: TopicPartition) -> None:
         until_ms = self._clock.monotonic_ms() + self._backoff_ms
         self.is_as_requested = False
         self._put(topic_partition, self._states[topic_partition].delayed(until_ms))

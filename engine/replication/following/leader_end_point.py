@@ -117,7 +117,7 @@ class LeaderEndPoint:
         self._fast.begin()
         topic_ids = self._topic_ids(specs)
         call = self.session.call(specs, self._followed.moved, topic_ids, give, self._fast)
-        return self._ask(call)
+        return self._send(call)
 
     def _topic_ids(
         self, specs: Mapping[TopicPartition, FetchSpec]
@@ -137,21 +137,21 @@ class LeaderEndPoint:
         self, requested: Mapping[TopicPartition, int]
     ) -> Promise[messages.ListOffsetsResponse]:
         """Request the log end offsets of partitions, given with their leader epochs."""
-        return self._ask(_list_offsets(self._ports.broker_id, requested, LATEST))
+        return self._send(_list_offsets(self._ports.broker_id, requested, LATEST))
 
     def log_starts(
         self, requested: Mapping[TopicPartition, int]
     ) -> Promise[messages.ListOffsetsResponse]:
         """Request the log start offsets of partitions, given with their leader epochs."""
-        return self._ask(_list_offsets(self._ports.broker_id, requested, EARLIEST))
+        return self._send(_list_offsets(self._ports.broker_id, requested, EARLIEST))
 
     def epoch_ends(
         self, requested: Mapping[TopicPartition, EpochQuestion]
     ) -> Promise[messages.OffsetForLeaderEpochResponse]:
         """Request the ends of the epochs before gaps."""
-        return self._ask(_epoch_ends(self._ports.broker_id, requested))
+        return self._send(_epoch_ends(self._ports.broker_id, requested))
 
-    def _ask(self, call: Call) -> Promise[Message]:
+    def _send(self, call: Call) -> Promise[Message]:
         assert self._link is not None
         return self._link.ask(call)
 

@@ -81,16 +81,16 @@ class ReplicaFetcher:
     def close(self) -> None:
         """Fetch nothing more; an answer that is on its way is dropped."""
         self._is_closed = True
-        self._rest_no_more()
+        self._cancel_back_off()
         self._leader.let_go()
 
     def _next_soon(self) -> None:
         if not self._is_busy:
             self._is_busy = True
-            self._rest_no_more()
+            self._cancel_back_off()
             self._timers.call_soon(self._next)
 
-    def _rest_no_more(self) -> None:
+    def _cancel_back_off(self) -> None:
         cancel, self._cancel = self._cancel, None
         if cancel is not None:
             cancel()
@@ -107,35 +107,37 @@ class ReplicaFetcher:
         specs = {} if requested_ends or requested_epoch_ends else followed.requested()
         requested = requested_ends or requested_epoch_ends or specs
         if not requested and not leader.session.holds_partitions:
-            self._rest()
+            self._await_back_off()
         elif not leader.reach():
             self._unreached(requested, "it is not known how to reach it")
         elif requested_ends:
             end = leader.log_ends(requested_ends)
-            self._when_there(end, lambda: self._end_is_there(end, requested_ends))
+            self._on_response(end, lambda: self._on_end_offsets(end, requested_ends))
         elif requested_epoch_ends:
             epochs = leader.epoch_ends(requested_epoch_ends)
-            self._when_there(epochs, lambda: self._epochs_are_there(epochs, requested_epoch_ends))
+            self._on_response(epochs, lambda: self._on_epoch_ends(epochs, requested_epoch_ends))
         else:
-            response = leader.fetch(specs, self._give)
-            self._when_there(response, lambda: self._fetched(response, specs))
+            response = leader.fetch(specs, self._apply_local_response)
+            self._on_response(response, lambda: self._fetched(response, specs))
 
-    def _rest(self) -> None:
+    def _await_back_off(self) -> None:
         self._is_busy = False
         due_ms = self.followed.next_due_ms()
         if due_ms is not None:
             self._cancel = self._timers.call_at(due_ms, self._next_soon)
 
-    def _when_there(self, promise: Promise[Any], take: Callable[[], None]) -> None:
+    def _on_response(self, promise: Promise[Any], action: Callable[[], None]) -> None:
+        """Run `action` in a turn of its own once the promise is kept, unless closed by then."""
+
         def on_its_turn() -> None:
             if not self._is_closed:
-                take()
+                action()
 
         promise.watch(lambda: self._timers.call_soon(on_its_turn))
 
     # Answers
 
-    def _give(
+    def _apply_local_response(
         self,
         leader: LocalEncoder,
         topic_partition: TopicPartition,
@@ -189,11 +191,12 @@ class ReplicaFetcher:
             session.reset()
         self._next()
 
-    def _end_is_there(
+    def _on_end_offsets(
         self,
         promise: Promise[messages.ListOffsetsResponse],
         requested: Mapping[TopicPartition, int],
     ) -> None:
+        """Keep the leader's end offsets, and request its log starts next."""
         if promise.error is not None:
             self._lost(requested, promise.error)
             return
@@ -202,9 +205,9 @@ class ReplicaFetcher:
             for key, error_code, offset in offsets_of(promise.result())
         }
         start = self._leader.log_starts(requested)
-        self._when_there(start, lambda: self._start_is_there(start, requested, ends))
+        self._on_response(start, lambda: self._on_log_starts(start, requested, ends))
 
-    def _start_is_there(
+    def _on_log_starts(
         self,
         promise: Promise[messages.ListOffsetsResponse],
         requested: Mapping[TopicPartition, int],
@@ -224,11 +227,12 @@ class ReplicaFetcher:
         self.followed.ends_taken(requested, ends)
         self._next()
 
-    def _epochs_are_there(
+    def _on_epoch_ends(
         self,
         promise: Promise[messages.OffsetForLeaderEpochResponse],
         requested: Mapping[TopicPartition, EpochQuestion],
     ) -> None:
+        """Truncate by the leader's epoch ends, and start the next fetch cycle."""
         if promise.error is not None:
             self._lost(requested, promise.error)
             return

@@ -126,7 +126,7 @@ def move(
 
 
 def is_placed(wanted: MoveReplicas, topic: ClusterTopic | None) -> bool:
-    """Return True if a topic has the wanted replicas."""
+    """Return True if a topic has the wanted replicas; partitions beyond the placement are free."""
     if topic is None:
         return False
     if wanted.placement:

@@ -81,7 +81,7 @@ def test_who_is_out_of_the_set_and_why(changes: dict[str, Any], cause: str) -> N
 def test_a_replica_whose_broker_does_not_report_it() -> None:
     refused = api_error(KAFKA_STORAGE_ERROR)
     found = findings_of(facts(isr=(1, 2), ends={(T0, 1): 10, (T0, 3): refused}))
-    assert f"broker 3 does not tell of its replica: {refused}" in found[0].cause
+    assert f"broker 3 does not return the end of its replica: {refused}" in found[0].cause
 
 
 def test_too_few_in_sync_are_critical_and_just_enough_a_warning() -> None:

@@ -15,8 +15,8 @@ from engine.host.processes import (
     is_running,
     kill,
     python_command,
-    start_beside,
     start_detached,
+    start_in_session,
 )
 
 _READY = "from engine.host.processes import report_ready; report_ready('here'); "
@@ -102,6 +102,6 @@ def test_modules_are_not_imported_from_the_working_directory(
 
 
 def test_a_module_runs_beside_until_it_has_ended() -> None:
-    pid = start_beside("this")
+    pid = start_in_session("this")
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     assert not is_running(pid)

@@ -103,7 +103,7 @@ def test_a_plan_that_can_be_executed_has_no_fault_and_shows_its_room() -> None:
             (1, 3),
             ("any", "/a"),
             TimedOut("DescribeLogDirs to h:3", 1000),
-            "t-0: broker 3 does not tell of its directories: DescribeLogDirs",
+            "t-0: broker 3 does not return its log directories: DescribeLogDirs",
         ),
         (
             (1, 3),
