@@ -214,7 +214,13 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "compat kafka-e2e-latency": _CHANGE,
     "compat kafka-replica-verification": _READ,
     "compat kafka-storage": _LOCAL,
-    "compat zookeeper-shell": Effect(CHANGES, unless=("ls", "get", "stat")),
+    "compat zookeeper-shell": Effect(
+        CHANGES,
+        unless=(
+            *("ls", "get", "stat", "getAcl", "getAllChildrenNumber", "getEphemerals", "sync"),
+            *("version", "history", "printwatches", "quit"),
+        ),
+    ),
     "compat install": _LOCAL,
     "completions": _LOCAL,
 }

@@ -82,8 +82,10 @@ def perform(
         return exits.FAILED
     width = max([_WIDTH_MIN, *(len(group.group_id) for group in groups)])
     rows = [(g.group_id, (g.group_type or "Unknown").capitalize(), g.protocol_type) for g in groups]
-    for group_id, group_type, protocol in (("GROUP", "TYPE", "PROTOCOL"), *rows):
-        out.write(f"{group_id:<{width}} {group_type:<20} {protocol:<20}\n")
+    out.write(f"{'GROUP':<{width}} {'TYPE':<20} {'PROTOCOL':<20}\n")
+    for group_id, group_type, protocol in rows:
+        # Java's rows end with a blank, its heading does not.
+        out.write(f"{group_id:<{width}} {group_type:<20} {protocol:<20} \n")
     return exits.OK
 
 

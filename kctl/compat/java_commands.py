@@ -134,6 +134,11 @@ def read_arguments(command: Command, words: Sequence[str]) -> GivenOptions:
     return GivenOptions(reader.values)
 
 
+def refuse(command: Command, message: str) -> NoReturn:
+    """Raise CommandRefused, with the usage of a tool without commands."""
+    _Reader(command.name, command, command.name).refuse(message)
+
+
 class _Reader:
     """Reads the options of one command, or those before it."""
 

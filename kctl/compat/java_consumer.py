@@ -33,6 +33,7 @@ from engine.kafka_errors import OFFSET_OUT_OF_RANGE, kafka_error
 from engine.model import TopicPartition
 from kctl.arguments import UnreadableArgument
 from kctl.commands.consume.settings import commit_interval_ms, fetch_options, group_settings
+from kctl.compat.java_admin import ILLEGAL_ARGUMENT
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_producer import CONFIG_EXCEPTION, config_refused
 
@@ -70,7 +71,7 @@ def consumer_settings(group_id: str, properties: Mapping[str, str]) -> ConsumerS
     if properties.get("group.protocol", CLASSIC).lower() == CLASSIC:
         named.setdefault("partition.assignment.strategy", "range")
     try:
-        return ConsumerSettings(
+        settings = ConsumerSettings(
             _RESETS[reset],
             fetch_options(named, read_committed=None),
             group_settings(group_id, named),
@@ -79,6 +80,19 @@ def consumer_settings(group_id: str, properties: Mapping[str, str]) -> ConsumerS
         )
     except (UnreadableArgument, SettingOfOtherProtocol) as error:
         raise ToolFailure(CONFIG_EXCEPTION, str(error)) from error
+    _check_heartbeat(settings.member)
+    return settings
+
+
+def _check_heartbeat(member: MemberSettings) -> None:
+    """Refuse a session that is over before its next heartbeat; raises ToolFailure."""
+    has_coordinator = bool(member.group_id) and member.group_protocol == CLASSIC
+    if has_coordinator and member.heartbeat_interval_ms >= member.session_timeout_ms:
+        raise ToolFailure(
+            "org.apache.kafka.common.KafkaException",
+            "Failed to construct kafka consumer",
+            f"{ILLEGAL_ARGUMENT}: Heartbeat must be set lower than the session timeout",
+        )
 
 
 class Source(Protocol):

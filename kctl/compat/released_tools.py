@@ -115,4 +115,9 @@ def _run_arguments(module: ModuleType, call: ToolCall) -> int:
             return exits.FAILED
         call.out.write(str(error.help))
         return exits.OK
-    return int(module.run_arguments(call, given))
+    try:
+        return int(module.run_arguments(call, given))
+    except CommandRefused as error:
+        # A file of properties that cannot be read is a wrong argument, too.
+        call.err.write(f"{error}\n")
+        return exits.FAILED

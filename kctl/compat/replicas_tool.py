@@ -43,6 +43,7 @@ from kctl.compat.java_options import (
     require,
     usage_text,
 )
+from kctl.compat.java_order import in_java_order
 from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
 from kctl.exits import Terminated
@@ -285,7 +286,8 @@ class _Verification:
         return True
 
     def _report(self, lags: Mapping[TopicPartition, int]) -> None:
-        worst = max(lags, key=lambda partition: lags[partition])
+        # The first of several, in the order of Java's map.
+        worst = max(in_java_order(lags), key=lambda partition: lags[partition])
         self._print(
             f"max lag is {lags[worst]} for partition {worst} at offset "
             f"{self._offsets[worst]} among {len(lags)} partitions"

@@ -11,19 +11,21 @@ from typing import Final
 from engine.client.blocking import KafkaClient
 from engine.client.errors import TimedOut, Unreachable
 from engine.client.fetching import ConsumedRecords
-from engine.client.group_protocol import CLASSIC
+from engine.client.group_protocol import CLASSIC, CONSUMER
 from engine.errors import EngineError
 from engine.java_text import java_utf8
 from engine.model import TopicPartition
 from engine.wire.json_form import JsonNode
 from kctl import exits
+from kctl.compat.java_admin import ILLEGAL_ARGUMENT
 from kctl.compat.java_commands import Command, CommandOption, Takes
 from kctl.compat.java_consumer import GroupSource, consumer_settings
-from kctl.compat.java_failures import as_java
+from kctl.compat.java_failures import ToolFailure, as_java
+from kctl.compat.java_log import log_line
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
-from kctl.compat.verifiable_producer import print_event
+from kctl.compat.verifiable_producer import print_event, properties_of_file
 from kctl.exits import Terminated
 
 SUMMARY = "Consumes in a group, and tells of each event in JSON."
@@ -52,6 +54,8 @@ _FOUR: Final = (CommandOption("command-config", "", "As --consumer.config."),)
 _SERVERS: Final = ("bootstrap-server", "broker-list")
 _RANGE: Final = "org.apache.kafka.clients.consumer.RangeAssignor"
 _WAIT_MS: Final = 1_000
+_LOGGER: Final = "org.apache.kafka.tools.VerifiableConsumer"
+_FAILED: Final = "Error during processing, terminating consumer process: "
 
 
 def arguments(release: Release) -> Command:
@@ -82,9 +86,10 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
 
 def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
     """Return the consumer's properties; options of the tool override those of the file."""
-    found = call.properties(given.text("command-config") or given.text("consumer.config"))
-    protocol = given.text("group-protocol") or CLASSIC
-    if protocol.lower() == CLASSIC:
+    path = given.text("command-config") or given.text("consumer.config")
+    found = properties_of_file(arguments(call.release), call, path)
+    protocol = _protocol(call, given)
+    if protocol == CLASSIC:
         found |= {
             "session.timeout.ms": str(given.number("session-timeout", 30_000)),
             "partition.assignment.strategy": given.text("assignment-strategy") or _RANGE,
@@ -100,6 +105,20 @@ def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
         found["group.instance.id"] = given.needed("group-instance-id")
     found.setdefault("client.id", f"consumer-{given.needed('group-id')}-1")
     return found
+
+
+def _protocol(call: ToolCall, given: GivenOptions) -> str:
+    """Return the protocol of groups: with 3.9.1 classic for every word but `consumer`."""
+    text = given.text("group-protocol") or CLASSIC
+    protocol = text.lower()
+    if protocol in (CLASSIC, CONSUMER):
+        return protocol
+    if call.is_four:
+        raise ToolFailure(
+            ILLEGAL_ARGUMENT,
+            f"No enum constant org.apache.kafka.clients.consumer.GroupProtocol.{text.upper()}",
+        )
+    return CLASSIC
 
 
 class _Events:
@@ -135,8 +154,9 @@ class _Events:
             code = exits.TERMINATED if isinstance(interrupt, Terminated) else exits.INTERRUPTED
             self._print_of_request()
         except EngineError as error:
-            self._call.err.write(as_java(error).trace())
-            code = exits.FAILED
+            # As in Java's, the consumer ends as if it had been closed.
+            head = f"{_FAILED}\n{as_java(error).trace()}"
+            log_line(self._call.err, "ERROR", head.rstrip(), _LOGGER)
         self.on_assigned(())
         source.close()
         self._print("shutdown_complete", {})

@@ -12,8 +12,8 @@ from engine.client.producing import OutgoingRecord
 from engine.errors import EngineError
 from engine.wire.json_form import JsonNode, json_text
 from kctl import exits
-from kctl.compat.java_commands import Command, CommandOption
-from kctl.compat.java_failures import as_java
+from kctl.compat.java_commands import Command, CommandOption, refuse
+from kctl.compat.java_failures import ToolFailure, as_java
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_producer import JavaProducer, java_producer_options, producer_times
 from kctl.compat.perf_numbers import Throttle
@@ -54,8 +54,9 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
             "version. Use --command-config instead.\n"
         )
     servers = given.text("bootstrap-server") or given.needed("broker-list")
+    path = given.text("command-config") or given.text("producer.config")
     properties = {
-        **call.properties(given.text("command-config") or given.text("producer.config")),
+        **properties_of_file(arguments(call.release), call, path),
         "acks": str(given.number("acks", -1)),
     }
     properties.setdefault("client.id", "verifiable-producer")
@@ -166,6 +167,14 @@ class _Sending:
 def _shown(record: OutgoingRecord) -> dict[str, JsonNode]:
     key = None if record.key is None else record.key.decode()
     return {"key": key, "value": (record.value or b"").decode()}
+
+
+def properties_of_file(command: Command, call: ToolCall, path: str | None) -> dict[str, str]:
+    """Return the properties of a file; raises CommandRefused, with the usage, for a lost one."""
+    try:
+        return call.properties(path)
+    except ToolFailure as failure:
+        refuse(command, str(failure))
 
 
 def print_event(call: ToolCall, client: KafkaClient, name: str, event: dict[str, JsonNode]) -> None:

@@ -2,38 +2,45 @@
 
 | command | does |
 |---|---|
-| `ls [-s] [-R] PATH` | children, with the stat of the node, with all below |
-| `get [-s] PATH`, `stat PATH` | data, stat |
-| `create [-s] PATH [DATA]`, `set [-s] [-v VERSION] PATH DATA` | changes |
-| `delete [-v VERSION] PATH`, `deleteall PATH` | removals |
-| `quit` | ends |
+| `ls`, `get`, `stat`, `getAcl`, `getAllChildrenNumber`, `getEphemerals`, `sync` | read |
+| `create`, `set`, `setAcl`, `delete`, `deleteall` | change nodes |
+| `addauth`, `connect`, `close` | of the session |
+| `history`, `redo`, `printwatches`, `version`, `quit` | of the shell |
+
+With `-w` a watch is set, whose event is printed.
+The session is opened when a command needs it: a wrong call does not connect.
 
 Source: ZooKeeperMain of ZooKeeper 3.8, as Kafka 3.9.1 starts it.
-Differs: every other command is refused; so are ephemeral nodes, which end with the shell.
+Differs: the session and its ephemeral nodes end with the shell, where Java's lets them expire.
 """
 
 from __future__ import annotations
 
-import shlex
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EngineError
 from engine.host.real import RealClock
 from engine.znode.errors import (
     BadVersion,
-    InvalidZnodePath,
+    NoChildrenForEphemerals,
     NodeExists,
     NoNode,
     NotEmpty,
+    ZnodeConnectionLost,
 )
-from engine.znode.model import ANY_VERSION, Stat
+from engine.znode.model import EventType
+from engine.znode.zookeeper_wire import RequestRefused
 from kctl import exits
-from kctl.compat.tool_call import ToolCall
+from kctl.compat.java_log import log_line
+from kctl.compat.tool_call import ToolCall, ToolEnded
+from kctl.compat.zookeeper_arguments import ShellAbort, ShellRefusal, java_int, words_of_line
+from kctl.compat.zookeeper_commands import INVALID_ACL, SYNTAXES, NodeCommands
 
 if TYPE_CHECKING:
-    from engine.znode.kazoo_editor import ZnodeEditor
+    from engine.znode.kazoo_shell import ZnodeShellSession
 
 SUMMARY = "Shows and changes nodes of a ZooKeeper."
 _USAGE: Final = (
@@ -41,206 +48,249 @@ _USAGE: Final = (
 )
 _UNKNOWN_COMMAND_CODE: Final = 127
 _TIMEOUT_S: Final = 30.0
-_USAGES: Final = {
-    "ls": "ls [-s] [-w] [-R] path",
-    "get": "get [-s] [-w] path",
-    "stat": "stat [-w] path",
-    "create": "create [-s] [-e] [-c] [-t ttl] path [data] [acl]",
-    "set": "set [-s] [-v version] path data",
-    "delete": "delete [-v version] path",
-    "deleteall": "deleteall path [-b batch size]",
+_HISTORY_LINES: Final = 10
+_OF_THE_SHELL: Final = {
+    "close": "",
+    "connect": "host:port",
+    "history": "",
+    "printwatches": "on|off",
+    "quit": "",
+    "redo": "cmdno",
 }
-
-
-class _Refused(EngineError):
-    """A command's words do not fit, or are not served."""
+#: What ZooKeeper's shell prints before the path of a refused operation.
+_FAILURES: Final[dict[type[EngineError], str]] = {
+    NoNode: "Node does not exist: ",
+    NodeExists: "Node already exists: ",
+    NotEmpty: "Node not empty: ",
+    BadVersion: "version No is not valid : ",
+    NoChildrenForEphemerals: "Ephemerals cannot have children: ",
+}
+_CODES: Final = {-102: "Insufficient permission : ", INVALID_ACL: "Acl is not valid : "}
+_EVENTS: Final = {
+    EventType.CREATED: "NodeCreated",
+    EventType.DELETED: "NodeDeleted",
+    EventType.DATA_CHANGED: "NodeDataChanged",
+    EventType.CHILDREN_CHANGED: "NodeChildrenChanged",
+}
 
 
 def run_words(call: ToolCall) -> int:
     """Run a command, or those of standard input; returns the exit code."""
     if not call.words or call.words[0] in ("--help", "-h"):
-        call.err.write(f"{_USAGE}\n")
+        call.out.write(f"{_USAGE}\n")
         return exits.FAILED
     if call.words[0] == "--version":
         call.out.write(f"{call.release.value}\n")
         return exits.OK
-    address, words = call.words[0], list(call.words[1:])
-    if words[:1] == ["-zk-tls-config-file"]:
+    if "-zk-tls-config-file" in call.words:
         call.err.write("-zk-tls-config-file is not served here\n")
         return exits.FAILED
+    address, words = call.words[0], _command_of(call, call.words[1:])
     paths = [word for word in words[1:] if word.startswith("/")]
     call.admit_store(words[0] if words else "", address, paths[0] if paths else "/", _TIMEOUT_S)
-    # It imports kazoo, which takes longer than a usage text.
-    from engine.znode.kazoo_editor import ZnodeEditor
+    shell = _Shell(call, address)
+    try:
+        return _run(call, shell, words)
+    except ShellAbort as error:
+        call.flush()
+        call.err.write(f'Exception in thread "main" {error}\n')
+        return exits.FAILED
+    finally:
+        shell.end()
 
-    call.out.write(f"Connecting to {address}\n")
+
+def _command_of(call: ToolCall, words: Sequence[str]) -> list[str]:
+    """Return the command after the options of the shell, which change nothing here."""
+    left = list(words)
+    while left and left[0].startswith("-"):
+        option = left.pop(0)
+        if option in ("-server", "-timeout"):
+            if not left:
+                call.err.write(f"Error: no argument found for option {option}\n")
+                return []
+            left.pop(0)
+    return left
+
+
+def _run(call: ToolCall, shell: _Shell, words: list[str]) -> int:
+    """Run one command, else those of standard input; returns the exit code."""
+    call.out.write(f"Connecting to {shell.address}\n")
     call.flush()
-    with ZnodeEditor(address, _TIMEOUT_S, RealClock()) as editor:
-        if not words:
+    try:
+        if words:
+            shell.run(words)
+        else:
             call.out.write("Welcome to ZooKeeper!\nJLine support is disabled\n")
-        call.out.write("\nWATCHER::\n\nWatchedEvent state:SyncConnected type:None path:null\n")
-        shell = _Shell(call, editor)
-        if words:
-            return shell.run(words)
-        return _run_lines(call, shell)
-
-
-def _run_lines(call: ToolCall, shell: _Shell) -> int:
-    code = exits.OK
-    for line in call.stdin:
-        words = shlex.split(line.decode("utf-8", "replace"))
-        if words[:1] == ["quit"]:
-            return code
-        if words:
-            code = shell.run(words)
-    return code
+            call.flush()
+            for line in call.stdin:
+                shell.run_line(line.decode("utf-8", "replace").rstrip("\r\n"))
+    except ToolEnded:
+        # By `quit`: with the code of the command before it.
+        pass
+    if shell.exit_code:
+        call.flush()
+        logger = "org.apache.zookeeper.util.ServiceUtils"
+        log_line(call.err, "ERROR", f"Exiting JVM with code {shell.exit_code}", logger)
+    return shell.exit_code
 
 
 class _Shell:
-    """Runs commands on the nodes of a store."""
+    """Runs commands; `exit_code` is that of the last one."""
 
-    def __init__(self, call: ToolCall, editor: ZnodeEditor) -> None:
+    def __init__(self, call: ToolCall, address: str) -> None:
+        self.address = address
+        self.exit_code: int = exits.OK
         self._call = call
-        self._editor = editor
-        self._commands: dict[str, Callable[[Sequence[str]], None]] = {
-            "ls": self._ls,
-            "get": self._get,
-            "stat": self._stat,
-            "create": self._create,
-            "set": self._set,
-            "delete": self._delete,
-            "deleteall": self._delete_all,
-        }
+        self._nodes = NodeCommands(self._connected, call.out, call.err)
+        self._session: ZnodeShellSession | None = None
+        self._is_closed = False
+        self._prints_events = True
+        self._printing = Lock()
+        self._history: list[str] = []
 
-    def run(self, words: Sequence[str]) -> int:
-        """Run a command; returns its exit code."""
-        command = self._commands.get(words[0])
-        if words[0] == "quit":
-            return exits.OK
-        if command is None:
-            known = "".join(f"\t{usage}\n" for usage in _USAGES.values())
-            self._call.err.write(f"Command not found: {words[0]}\n{known}")
-            return _UNKNOWN_COMMAND_CODE
-        self._editor.begin()
+    def run_line(self, line: str) -> None:
+        """Run the command of a line, which the history keeps."""
+        if not line.strip():
+            return
+        self._history.append(line)
+        self.run(words_of_line(line))
+
+    def run(self, words: list[str]) -> None:
+        """Run a command and keep its exit code; raises ToolEnded to quit, and ShellAbort."""
         try:
-            command(words[1:])
-        except NoNode as error:
-            return self._fail(f"Node does not exist: {error.path}")
-        except NodeExists as error:
-            return self._fail(f"Node already exists: {error.path}")
-        except NotEmpty as error:
-            return self._fail(f"Node not empty: {error.path}")
-        except BadVersion as error:
-            return self._fail(f"version No is not valid : {error.path}")
-        except InvalidZnodePath as error:
-            return self._fail(str(error))
-        except _Refused as error:
-            return self._fail(str(error))
+            self._run_command(words)
+            self.exit_code = exits.OK
+        except _UnknownCommand as error:
+            self._print_usage()
+            self._fail(str(error), _UNKNOWN_COMMAND_CODE)
+        except (ToolEnded, ShellAbort):
+            raise
+        except EngineError as error:
+            path = next((word for word in words[1:] if word.startswith("/")), "/")
+            self._fail(_failure_text(error, path), exits.FAILED)
         finally:
+            if self._session is not None:
+                self._session.settle()
             self._call.flush()
-        return exits.OK
 
-    def _fail(self, message: str) -> int:
+    def _fail(self, message: str, code: int) -> None:
         self._call.flush()
         self._call.err.write(f"{message}\n")
-        return exits.FAILED
+        self.exit_code = code
+
+    def _print_usage(self) -> None:
+        usages = {name: syntax.usage for name, syntax in SYNTAXES.items()} | _OF_THE_SHELL
+        lines = "".join(f"\t{name} {usages[name]}\n" for name in sorted(usages))
+        self._call.err.write(f"ZooKeeper -server host:port cmd args\n{lines}")
+
+    def _run_command(self, words: list[str]) -> None:
+        name, *rest = words
+        if name in SYNTAXES:
+            if self._is_closed:
+                self._print("Not connected")
+                return
+            self._nodes.run(words)
+        elif name == "quit":
+            with suppress(ZnodeConnectionLost):
+                self._close()
+            raise ToolEnded(self.exit_code)
+        elif name == "redo":
+            self._redo(rest)
+        elif name == "history":
+            self._print_history()
+        elif name == "printwatches":
+            self._print_watches(rest)
+        elif name == "close":
+            self._close()
+            self._is_closed = True
+        elif name == "connect":
+            self._close()
+            self._is_closed = False
+            self.address = rest[0] if rest else self.address
+            self._connected()
+        else:
+            raise _UnknownCommand(f"Command not found: Command not found {name}")
 
     def _print(self, text: str) -> None:
-        self._call.out.write(f"{text}\n")
+        with self._printing:
+            self._call.out.write(f"{text}\n")
 
-    # -- commands
+    # -- commands of the shell
 
-    def _ls(self, words: Sequence[str]) -> None:
-        flags, (path,) = _parsed("ls", words, "sR", 1)
-        if "R" in flags:
-            for node in self._editor.tree(path, None):
-                self._print(node.path)
+    def _redo(self, rest: Sequence[str]) -> None:
+        if not rest:
             return
-        names = [child.path.rsplit("/", 1)[1] for child in self._editor.children(path)]
-        self._print(f"[{', '.join(sorted(names))}]")
-        if "s" in flags:
-            self._print(stat_text(self._editor.stat(path)))
+        number = java_int(rest[0])
+        if not 0 <= number < len(self._history) - 1:
+            raise ShellRefusal("Command index out of range")
+        words = words_of_line(self._history[number])
+        if words[0] == "redo":
+            raise ShellRefusal("No redoing redos")
+        self._history[-1] = self._history[number]
+        self.run(words)
 
-    def _get(self, words: Sequence[str]) -> None:
-        flags, (path,) = _parsed("get", words, "s", 1)
-        data, stat = self._editor.get(path)
-        self._print("null" if data is None else data.decode("utf-8", "replace"))
-        if "s" in flags:
-            self._print(stat_text(stat))
+    def _print_history(self) -> None:
+        last = max(len(self._history) - 1, 0)
+        for number in range(max(last - _HISTORY_LINES, 0), last + 1):
+            line = self._history[number] if self._history else "null"
+            self._print(f"{number} - {line}")
 
-    def _stat(self, words: Sequence[str]) -> None:
-        _, (path,) = _parsed("stat", words, "", 1)
-        self._print(stat_text(self._editor.stat(path)))
-
-    def _create(self, words: Sequence[str]) -> None:
-        flags, rest = _parsed("create", words, "s", 1, 2)
-        data = rest[1].encode() if len(rest) > 1 else b""
-        made = self._editor.create(rest[0], data, sequential="s" in flags)
-        self._call.err.write(f"Created {made}\n")
-
-    def _set(self, words: Sequence[str]) -> None:
-        flags, (path, text) = _parsed("set", words, "sv", 2)
-        stat = self._editor.set(path, text.encode(), _version(flags))
-        if "s" in flags:
-            self._print(stat_text(stat))
-
-    def _delete(self, words: Sequence[str]) -> None:
-        flags, (path,) = _parsed("delete", words, "v", 1)
-        self._editor.delete(path, _version(flags))
-
-    def _delete_all(self, words: Sequence[str]) -> None:
-        _, (path,) = _parsed("deleteall", words, "", 1)
-        self._editor.delete_tree(path)
-
-
-def _parsed(
-    command: str, words: Sequence[str], known: str, least: int, most: int | None = None
-) -> tuple[dict[str, str], list[str]]:
-    """Return flags and the other words; `v` has a value. Raises _Refused."""
-    flags: dict[str, str] = {}
-    rest: list[str] = []
-    left = list(reversed(words))
-    while left:
-        word = left.pop()
-        if not word.startswith("-") or word == "-":
-            rest.append(word)
-        elif word[1:] not in known or len(word) != 2:
-            raise _Refused(f"{word} is not served here: {_USAGES[command]}")
+    def _print_watches(self, rest: Sequence[str]) -> None:
+        if rest:
+            self._prints_events = rest[0] == "on"
         else:
-            flags[word[1]] = left.pop() if word == "-v" and left else ""
-    if not least <= len(rest) <= (most or least):
-        raise _Refused(_USAGES[command])
-    if not rest[0].startswith("/"):
-        raise _Refused("Path must start with / character")
-    return flags, rest
+            self._print(f"printwatches is {'on' if self._prints_events else 'off'}")
+
+    # -- the session
+
+    def _connected(self) -> ZnodeShellSession:
+        """Return the session, opened at the first call, with all its time ahead."""
+        # It imports kazoo, which takes longer than a usage text.
+        from engine.znode.kazoo_reader import ZookeeperUnreachable
+        from engine.znode.kazoo_shell import ZnodeShellSession
+
+        if self._session is None:
+            session = ZnodeShellSession(self.address, _TIMEOUT_S, RealClock(), self._on_change)
+            try:
+                self._session = session.__enter__()
+            except ZookeeperUnreachable as error:
+                raise ZnodeConnectionLost(str(error)) from error
+            self._print_event("SyncConnected", "None", "null")
+        self._session.begin()
+        return self._session
+
+    def _close(self) -> None:
+        """Close the session that Java's shell would have opened at its start."""
+        if not self._is_closed:
+            self._connected()
+            self.end()
+            self._print_event("Closed", "None", "null")
+
+    def end(self) -> None:
+        """End the session, if there is one."""
+        if self._session is not None:
+            self._session.__exit__(None, None, None)
+            self._session = None
+            self._nodes.ephemerals.clear()
+
+    def _on_change(self, event: EventType, path: str) -> None:
+        self._print_event("SyncConnected", _EVENTS[event], path)
+
+    def _print_event(self, state: str, event: str, path: str) -> None:
+        if self._prints_events:
+            self._print(f"\nWATCHER::\n\nWatchedEvent state:{state} type:{event} path:{path}")
+            self._call.flush()
 
 
-def _version(flags: dict[str, str]) -> int:
-    text = flags.get("v")
-    if text is None:
-        return ANY_VERSION
-    if not text.lstrip("-").isdecimal():
-        raise _Refused(f'For input string: "{text}"')
-    return int(text)
+class _UnknownCommand(EngineError):
+    """There is no such command."""
 
 
-def stat_text(stat: Stat) -> str:
-    """Return a stat as ZooKeeper's shell prints it."""
-    rows = (
-        ("cZxid", f"0x{stat.czxid:x}"),
-        ("ctime", _date_text(stat.ctime_ms)),
-        ("mZxid", f"0x{stat.mzxid:x}"),
-        ("mtime", _date_text(stat.mtime_ms)),
-        ("pZxid", f"0x{stat.pzxid:x}"),
-        ("cversion", stat.cversion),
-        ("dataVersion", stat.version),
-        ("aclVersion", 0),
-        ("ephemeralOwner", f"0x{stat.ephemeral_owner:x}"),
-        ("dataLength", stat.data_length_bytes),
-        ("numChildren", stat.child_count),
-    )
-    return "\n".join(f"{name} = {value}" for name, value in rows)
-
-
-def _date_text(time_ms: int) -> str:
-    return time.strftime("%a %b %d %H:%M:%S %Z %Y", time.localtime(time_ms / 1000))
+def _failure_text(error: EngineError, path: str) -> str:
+    """Return how ZooKeeper's shell words an error of a store about a path."""
+    if isinstance(error, ZnodeConnectionLost):
+        return f"KeeperErrorCode = ConnectionLoss for {path}"
+    if isinstance(error, RequestRefused) and error.code in _CODES:
+        return f"{_CODES[error.code]}{path}"
+    words = _FAILURES.get(type(error))
+    return str(error) if words is None else f"{words}{getattr(error, 'path', path)}"

@@ -12,7 +12,6 @@ import pytest
 from engine.errors import EngineError
 from engine.records.record import Record, TimestampType
 from engine.security.acls import AclOperation
-from engine.znode.model import Stat
 from kctl.compat.acl_rules import rules_of_resources, rules_to_add
 from kctl.compat.acls_tool import options as acl_options
 from kctl.compat.console_producer import java_lines
@@ -29,7 +28,6 @@ from kctl.compat.line_reader import LineReader, line_format
 from kctl.compat.perf_numbers import LatencyStats, Throttle, percentiles_of
 from kctl.compat.record_formatters import PrintedRecord
 from kctl.compat.releases import Release, split_release
-from kctl.compat.zookeeper_shell import stat_text
 
 V3, V4 = Release.V3_9, Release.V4_3
 
@@ -365,9 +363,3 @@ def test_a_date_has_javas_pattern() -> None:
     assert "1970T007 " == text[:9]
     with pytest.raises(EngineError, match="EEE"):
         DateFormat("EEE")
-
-
-def test_a_stat_is_printed_as_zookeepers_shell_does() -> None:
-    lines = stat_text(Stat(8, 255, 0, 0, 2, 3, 0, 4, 5, 16)).split("\n")
-    assert ["cZxid = 0x8", "mZxid = 0xff"] == [lines[0], lines[2]]
-    assert ["dataLength = 4", "numChildren = 5"] == lines[-2:]

@@ -1,0 +1,154 @@
+"""The session of a ZooKeeper shell: nodes with their ACLs, ephemeral nodes and watches.
+
+A shell that cannot connect reports it after one attempt at each server, as ZooKeeper's own does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from kazoo.client import KazooClient
+from kazoo.protocol.states import Callback, WatchedEvent, ZnodeStat
+from kazoo.security import ACL, Id
+
+from engine.host.ports import Clock
+from engine.limits import ZOOKEEPER_TOOL_SESSION_MS
+from engine.znode.errors import NoNode
+from engine.znode.kazoo_client import stat_of
+from engine.znode.kazoo_editor import ZnodeEditor
+from engine.znode.kazoo_reader import ZookeeperUnreachable
+from engine.znode.model import ANY_VERSION, EventType
+from engine.znode.node_acl import AclEntry, ShellStat
+
+OnEvent = Callable[[EventType, str], None]
+_EVENT_TYPES: Final = {
+    "CREATED": EventType.CREATED,
+    "DELETED": EventType.DELETED,
+    "CHANGED": EventType.DATA_CHANGED,
+    "CHILD": EventType.CHILDREN_CHANGED,
+}
+_CONNECT_POLL_S: Final = 0.01
+
+
+class ZnodeShellSession(ZnodeEditor):
+    """A session with everything that ZooKeeper's shell does to nodes.
+
+    `on_event` is called for the events of watches, on a thread of kazoo's.
+    """
+
+    def __init__(self, connect: str, timeout_s: float, clock: Clock, on_event: OnEvent) -> None:
+        """Parse `host:port,…/chroot`; raises ConfigError."""
+        super().__init__(connect, timeout_s, clock)
+        self._on_event = on_event
+        self._kazoo = KazooClient(
+            self._address.servers,
+            timeout=ZOOKEEPER_TOOL_SESSION_MS / 1000,
+            handler=self._kazoo.handler,
+            logger=self._kazoo.logger,
+            connection_retry={"max_tries": 0},
+        )
+
+    def __enter__(self) -> ZnodeShellSession:
+        """Connect; raises ZookeeperUnreachable when no server accepts."""
+        super().__enter__()
+        return self
+
+    def _connect(self) -> None:
+        connected = self._kazoo.start_async()
+        given_up = self._kazoo._connection.connection_stopped
+        while not connected.wait(_CONNECT_POLL_S):
+            if given_up.is_set() or not self._left_s():
+                break
+        if not self._kazoo.connected:
+            self._let_go(0)
+            raise ZookeeperUnreachable(str(self._address), self._timeout_s)
+
+    @property
+    def chroot(self) -> str:
+        """Return the path of the address, below which all paths are; empty without one."""
+        return self._address.chroot.rstrip("/")
+
+    def settle(self) -> None:
+        """Wait until the events that came before the last response have been reported."""
+        done = threading.Event()
+        self._kazoo.handler.dispatch_callback(Callback("settle", done.set, ()))
+        done.wait(self._left_s())
+
+    # -- reading
+
+    def node_data(self, path: str, *, watches: bool) -> tuple[bytes | None, ShellStat]:
+        """Return a node's data and stat; raises NoNode."""
+        data, stat = self._wait(self._kazoo.get_async(path, self._watcher(watches)), path)
+        return data, _stat_of(stat)
+
+    def node_stat(self, path: str, *, watches: bool) -> ShellStat:
+        """Return a node's stat; raises NoNode."""
+        stat = self._wait(self._kazoo.exists_async(path, self._watcher(watches)), path)
+        if stat is None:
+            raise NoNode(path)
+        return _stat_of(stat)
+
+    def child_names(self, path: str, *, watches: bool) -> tuple[list[str], ShellStat]:
+        """Return the sorted names of a node's children, and its stat; raises NoNode."""
+        request = self._kazoo.get_children_async(path, self._watcher(watches), include_data=True)
+        names, stat = self._wait(request, path)
+        return sorted(names), _stat_of(stat)
+
+    def acl(self, path: str) -> tuple[list[AclEntry], ShellStat]:
+        """Return who may do what with a node, and its stat; raises NoNode."""
+        entries, stat = self._wait(self._kazoo.get_acls_async(path), path)
+        acl = [AclEntry(entry.perms, entry.id.scheme, entry.id.id) for entry in entries]
+        return acl, _stat_of(stat)
+
+    def sync(self, path: str) -> None:
+        """Wait until the server has applied what its leader has committed."""
+        self._wait(self._kazoo.sync_async(path), path)
+
+    def _watcher(self, watches: bool) -> Callable[[WatchedEvent], None] | None:
+        return self._report if watches else None
+
+    def _report(self, event: WatchedEvent) -> None:
+        # Lost connections are events too; the shell reports its own.
+        if event.type in _EVENT_TYPES:
+            self._on_event(_EVENT_TYPES[event.type], event.path)
+
+    # -- changing
+
+    def create_node(
+        self,
+        path: str,
+        data: bytes | None,
+        acl: Sequence[AclEntry] | None,
+        *,
+        ephemeral: bool,
+        sequential: bool,
+    ) -> str:
+        """Create a node and return its path; without an `acl` everybody may do everything."""
+        entries = None if acl is None else _entries(acl)
+        request = self._kazoo.create_async(
+            path, data, entries, ephemeral=ephemeral, sequence=sequential
+        )
+        return str(self._wait(request, path))
+
+    def set_data(self, path: str, data: bytes, version: int = ANY_VERSION) -> ShellStat:
+        """Replace a node's data if it has the version; raises NoNode, BadVersion."""
+        return _stat_of(self._wait(self._kazoo.set_async(path, data, version), path, version))
+
+    def set_acl(self, path: str, acl: Sequence[AclEntry], version: int) -> ShellStat:
+        """Replace a node's ACL if that has the version; raises NoNode, BadVersion."""
+        request = self._kazoo.set_acls_async(path, _entries(acl), version)
+        return _stat_of(self._wait(request, path, version))
+
+    def add_auth(self, scheme: str, credential: str) -> None:
+        """Log in by a scheme; a server that refuses closes the session."""
+        self._kazoo.add_auth_async(scheme, credential)
+
+
+def _entries(acl: Sequence[AclEntry]) -> list[ACL]:
+    return [ACL(entry.permissions, Id(entry.scheme, entry.id)) for entry in acl]
+
+
+def _stat_of(stat: ZnodeStat | Any) -> ShellStat:
+    return ShellStat(stat_of(stat), stat.aversion)

@@ -1,0 +1,175 @@
+"""The words of a ZooKeeper shell's commands: lines, options, paths and ACLs.
+
+Source: CliCommand, AclParser, PathUtils and ZooKeeperMain.MyCommandOptions of ZooKeeper 3.8.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TextIO
+
+from engine.errors import EngineError
+from engine.znode.node_acl import AclEntry
+
+_WORD: Final = re.compile(r"\s*([^\"']\S*|\"[^\"]*\"|'[^']*')\s*", re.ASCII)
+_QUOTED: Final = re.compile(r"(['\"])(.*)\1", re.DOTALL)
+_OPTION_ERRORS: Final = "org.apache.commons.cli"
+_INT_MAX: Final = (1 << 31) - 1
+_SEPARATOR: Final = "/"
+#: ZooKeeper's bits of permissions, in the order in which the shell prints them.
+PERMISSIONS: Final = {"c": 4, "d": 8, "r": 1, "w": 2, "a": 16}
+
+
+class ShellRefusal(EngineError):
+    """A command fails with a message and exit code 1."""
+
+
+class ShellAbort(EngineError):
+    """A number is none: Java's shell ends with the trace of its exception."""
+
+
+class CommandSyntax(NamedTuple):
+    """How a command is called: its usage, the flags and those of them with a value."""
+
+    usage: str
+    flags: str = ""
+    valued: str = ""
+    #: The least number of words besides the options.
+    least: int = 1
+
+
+class Words(NamedTuple):
+    """The words of one command: its flags with their values, and the others."""
+
+    flags: dict[str, str]
+    rest: list[str]
+
+    def has(self, flag: str) -> bool:
+        """Return whether a flag is given."""
+        return flag in self.flags
+
+
+def words_of_line(line: str) -> list[str]:
+    """Return the words of a line; quotes around a word are removed."""
+    words = []
+    for found in _WORD.finditer(line):
+        quoted = _QUOTED.fullmatch(found[1])
+        words.append(quoted[2] if quoted else found[1])
+    return words
+
+
+def read_words(syntax: CommandSyntax, words: Sequence[str]) -> Words:
+    """Return the flags and the other words of a command; raises ShellRefusal."""
+    flags: dict[str, str] = {}
+    rest: list[str] = []
+    left = list(reversed(words))
+    while left:
+        word = left.pop()
+        if word == "--":
+            rest += reversed(left)
+            break
+        if not word.startswith("-") or word == "-":
+            rest.append(word)
+            continue
+        _read_flags(syntax, word, left, flags)
+    return Words(flags, rest)
+
+
+def _read_flags(syntax: CommandSyntax, word: str, left: list[str], flags: dict[str, str]) -> None:
+    """Read one word of flags, as `-sR`, `-v 3`, `-v3` or `-v=3`; `left` is what follows it."""
+    name = word[1:].removeprefix("-")
+    if name[:1] in syntax.valued and name:
+        value = name[1:].removeprefix("=")
+        if not value:
+            if not left or (left[-1].startswith("-") and not _is_number(left[-1])):
+                raise ShellRefusal(
+                    f"{_OPTION_ERRORS}.MissingArgumentException: "
+                    f"Missing argument for option: {name[0]}"
+                )
+            value = left.pop()
+        flags[name[0]] = value
+    elif name and all(letter in syntax.flags for letter in name):
+        flags.update(dict.fromkeys(name, ""))
+    else:
+        raise ShellRefusal(
+            f"{_OPTION_ERRORS}.UnrecognizedOptionException: Unrecognized option: {word}"
+        )
+
+
+def _is_number(word: str) -> bool:
+    return re.fullmatch(r"-\d+(\.\d+)?", word, re.ASCII) is not None
+
+
+def java_int(text: str) -> int:
+    """Return a number as Java's parseInt reads it; raises ShellAbort."""
+    if re.fullmatch(r"[+-]?[0-9]+", text) and -_INT_MAX - 1 <= int(text) <= _INT_MAX:
+        return int(text)
+    raise ShellAbort(f'java.lang.NumberFormatException: For input string: "{text}"')
+
+
+def check_shell_path(path: str, *, is_sequential: bool = False) -> None:
+    """Refuse a path that ZooKeeper does not take; raises ShellRefusal in its client's words."""
+    checked = f"{path}1" if is_sequential else path
+    if not checked:
+        raise ShellRefusal("Path length must be > 0")
+    if not checked.startswith(_SEPARATOR):
+        raise ShellRefusal("Path must start with / character")
+    if checked == _SEPARATOR:
+        return
+    if checked.endswith(_SEPARATOR):
+        raise ShellRefusal("Path must not end with / character")
+    reason = _path_fault(checked)
+    if reason is not None:
+        raise ShellRefusal(f'Invalid path string "{checked}" caused by {reason}')
+
+
+def _path_fault(path: str) -> str | None:
+    """Return what is wrong with the first name that is not allowed, with its position."""
+    at = 1
+    for name in path[1:].split(_SEPARATOR):
+        if not name:
+            return f"empty node name specified @{at}"
+        for position, letter in enumerate(name, at):
+            if letter == "\0":
+                return f"null character not allowed @{position}"
+            if _is_forbidden(ord(letter)):
+                return f"invalid character @{position}"
+        at += len(name)
+        if name in (".", ".."):
+            return f"relative paths not allowed @{at - 1}"
+        at += 1
+    return None
+
+
+def _is_forbidden(code: int) -> bool:
+    """Return whether a letter may not be in a name: controls, private use, specials."""
+    return (
+        0 < code <= 0x1F
+        or 0x7F <= code <= 0x9F
+        or 0xD800 <= code <= 0xF8FF
+        or 0xFFF0 <= code <= 0xFFFF
+    )
+
+
+def acl_of(text: str, err: TextIO) -> list[AclEntry]:
+    """Return the entries of `scheme:id:permissions,…`; what is none of them is reported."""
+    entries = []
+    for word in text.split(","):
+        scheme, first, rest = word.partition(":")
+        name, last, permissions = rest.rpartition(":")
+        if not first or not last:
+            err.write(f"{word} does not have the form scheme:id:perm\n")
+            continue
+        bits = 0
+        for letter in permissions:
+            if letter not in PERMISSIONS:
+                err.write(f"Unknown perm type: {letter}\n")
+            bits |= PERMISSIONS.get(letter, 0)
+        entries.append(AclEntry(bits, scheme, name))
+    return entries
+
+
+def permissions_text(bits: int) -> str:
+    """Return the letters of permissions."""
+    return "".join(letter for letter, bit in PERMISSIONS.items() if bits & bit)

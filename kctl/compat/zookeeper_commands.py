@@ -1,0 +1,295 @@
+"""The commands of a ZooKeeper shell that act on nodes.
+
+Source: org.apache.zookeeper.cli of ZooKeeper 3.8.
+Differs: no quotas, no reconfiguration, no container nodes and none with a time to live.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final, TextIO
+
+from engine.java_text import java_utf8
+from engine.znode.model import ANY_VERSION
+from engine.znode.names import ROOT
+from engine.znode.node_acl import AclEntry, ShellStat
+from engine.znode.zookeeper_wire import RequestRefused
+from kctl.compat.zookeeper_arguments import (
+    CommandSyntax,
+    ShellRefusal,
+    Words,
+    acl_of,
+    check_shell_path,
+    java_int,
+    permissions_text,
+    read_words,
+)
+
+if TYPE_CHECKING:
+    from engine.znode.kazoo_shell import ZnodeShellSession
+
+SYNTAXES: Final = {
+    "addauth": CommandSyntax("scheme auth"),
+    "create": CommandSyntax("[-s] [-e] [-c] [-t ttl] path [data] [acl]", "sec", "t"),
+    "delete": CommandSyntax("[-v version] path", valued="v"),
+    "deleteall": CommandSyntax("path [-b batch size]", valued="b"),
+    "get": CommandSyntax("[-s] [-w] path", "sw"),
+    "getAcl": CommandSyntax("[-s] path", "s"),
+    "getAllChildrenNumber": CommandSyntax("path"),
+    "getEphemerals": CommandSyntax("path", least=0),
+    "ls": CommandSyntax("[-s] [-w] [-R] path", "swR?"),
+    "set": CommandSyntax("[-s] [-v version] path data", "s", "v", least=2),
+    "setAcl": CommandSyntax("[-s] [-v version] [-R] path acl", "sR", "v", least=2),
+    "stat": CommandSyntax("[-w] path", "w"),
+    "sync": CommandSyntax("path"),
+    "version": CommandSyntax("", least=0),
+}
+_VERSION: Final = (
+    "ZooKeeper CLI version: 3.8.4-9316c2a7a97e1666d8f4593f34dd6fc36ecc436c, "
+    "built on 2024-02-12 22:16 UTC"
+)
+#: Commands with an older form, `ls path watch`, and how their words are named in the warning.
+_WITH_WATCH: Final = {"ls": "ls [-w] path", "get": "get [-s] [-w] path", "stat": "stat [-w] path"}
+
+
+#: ZooKeeper's code of an ACL that it does not take.
+INVALID_ACL: Final = -114
+
+
+class EmptyAcl(ShellRefusal):
+    """No entry of an ACL could be read."""
+
+    def __init__(self) -> None:
+        super().__init__("Acl is not valid : null")
+
+
+class NodeCommands:
+    """Runs commands on the nodes of a session, which is opened when a command needs it."""
+
+    def __init__(self, session: Callable[[], ZnodeShellSession], out: TextIO, err: TextIO) -> None:
+        self._session = session
+        self._out = out
+        self._err = err
+        #: Paths of the ephemeral nodes that this session created.
+        self.ephemerals: set[str] = set()
+        self._runs: dict[str, Callable[[Words], None]] = {
+            "addauth": self._add_auth,
+            "create": self._create,
+            "delete": self._delete,
+            "deleteall": self._delete_all,
+            "get": self._get,
+            "getAcl": self._get_acl,
+            "getAllChildrenNumber": self._count_below,
+            "getEphemerals": self._get_ephemerals,
+            "ls": self._ls,
+            "set": self._set,
+            "setAcl": self._set_acl,
+            "stat": self._stat,
+            "sync": self._sync,
+            "version": lambda _: self._print(_VERSION),
+        }
+
+    def run(self, words: list[str]) -> str:
+        """Run a command; returns the path that it named. Raises ShellRefusal, a store's errors."""
+        syntax = SYNTAXES[words[0]]
+        read = read_words(syntax, words[1:])
+        least = syntax.least
+        if words[0] in _WITH_WATCH and len(read.rest) > 1:
+            self._err.write(
+                f"'{words[0]} path [watch]' has been deprecated. "
+                f"Please use '{_WITH_WATCH[words[0]]}' instead.\n"
+            )
+            read = read_words(syntax, [words[1], "-w", *words[3:]])
+        if len(read.rest) < least:
+            raise ShellRefusal(f"{words[0]} {syntax.usage}")
+        self._runs[words[0]](read)
+        return read.rest[0] if read.rest else ROOT
+
+    def _print(self, text: str) -> None:
+        self._out.write(f"{text}\n")
+
+    # -- reading
+
+    def _ls(self, words: Words) -> None:
+        path = words.rest[0]
+        check_shell_path(path)
+        if words.has("R"):
+            for found in self._below(path, watches=words.has("w")):
+                self._print(found)
+            return
+        names, stat = self._session().child_names(path, watches=words.has("w"))
+        self._print(f"[{', '.join(names)}]")
+        if words.has("s"):
+            self._print(stat_text(stat))
+
+    def _below(self, path: str, *, watches: bool = False) -> Iterator[str]:
+        """Yield a path and all below it: the children of a node before their own."""
+        names, _ = self._session().child_names(path, watches=watches)
+        yield path
+        yield from self._children_below(path, names, watches)
+
+    def _children_below(self, path: str, names: list[str], watches: bool) -> Iterator[str]:
+        paths = [f"{path.rstrip('/')}/{name}" for name in names]
+        yield from paths
+        for child in paths:
+            below, _ = self._session().child_names(child, watches=watches)
+            yield from self._children_below(child, below, watches)
+
+    def _get(self, words: Words) -> None:
+        path = words.rest[0]
+        check_shell_path(path)
+        data, stat = self._session().node_data(path, watches=words.has("w"))
+        self._print("null" if data is None else java_utf8(data))
+        if words.has("s"):
+            self._print(stat_text(stat))
+
+    def _stat(self, words: Words) -> None:
+        path = words.rest[0]
+        check_shell_path(path)
+        self._print(stat_text(self._session().node_stat(path, watches=words.has("w"))))
+
+    def _get_acl(self, words: Words) -> None:
+        path = words.rest[0]
+        check_shell_path(path)
+        acl, stat = self._session().acl(path)
+        for entry in acl:
+            self._print(f"'{entry.scheme},'{entry.id}\n: {permissions_text(entry.permissions)}")
+        if words.has("s"):
+            self._print(stat_text(stat))
+
+    def _count_below(self, words: Words) -> None:
+        check_shell_path(words.rest[0])
+        self._print(str(sum(1 for _ in self._below(words.rest[0])) - 1))
+
+    def _get_ephemerals(self, words: Words) -> None:
+        prefix = words.rest[0] if words.rest else ROOT
+        check_shell_path(prefix)
+        # As the server has them, below the chroot of the address; the prefix is not.
+        chroot = self._session().chroot
+        paths = sorted(f"{chroot}{path}" for path in self.ephemerals)
+        found = [path for path in paths if path.startswith(prefix)]
+        self._print(f"[{', '.join(found)}]")
+
+    def _sync(self, words: Words) -> None:
+        check_shell_path(words.rest[0])
+        self._session().sync(words.rest[0])
+        self._print("Sync is OK")
+
+    # -- changing
+
+    def _create(self, words: Words) -> None:
+        _check_modes(words)
+        path, *rest = words.rest
+        acl = acl_of(rest[1], self._err) if len(rest) > 1 else None
+        check_shell_path(path, is_sequential=words.has("s"))
+        created = self._created(path, rest[0].encode() if rest else None, acl, words)
+        if words.has("e"):
+            self.ephemerals.add(created)
+        self._err.write(f"Created {created}\n")
+
+    def _created(
+        self, path: str, data: bytes | None, acl: list[AclEntry] | None, words: Words
+    ) -> str:
+        """Create a node and return its path; a refused ACL is reported twice, as in Java's."""
+        try:
+            if acl == []:
+                raise EmptyAcl
+            return self._session().create_node(
+                path, data, acl, ephemeral=words.has("e"), sequential=words.has("s")
+            )
+        except EmptyAcl:
+            self._err.write("KeeperErrorCode = InvalidACL\n")
+            raise
+        except RequestRefused as error:
+            if error.code == INVALID_ACL:
+                self._err.write(f"KeeperErrorCode = InvalidACL for {path}\n")
+            raise
+
+    def _set(self, words: Words) -> None:
+        path, text = words.rest[:2]
+        version = _version(words)
+        check_shell_path(path)
+        stat = self._session().set_data(path, text.encode(), version)
+        if words.has("s"):
+            self._print(stat_text(stat))
+
+    def _delete(self, words: Words) -> None:
+        if len(words.rest) > 1:
+            self._err.write(
+                "'delete path [version]' has been deprecated. "
+                "Please use 'delete [-v version] path' instead.\n"
+            )
+        version = _version(words)
+        check_shell_path(words.rest[0])
+        self._session().delete(words.rest[0], version)
+        self.ephemerals.discard(words.rest[0])
+
+    def _delete_all(self, words: Words) -> None:
+        batch = words.flags.get("b", "1")
+        if not batch.lstrip("+-").isdecimal():
+            raise ShellRefusal("-b argument must be an int value")
+        check_shell_path(words.rest[0])
+        self._session().delete_tree(words.rest[0])
+
+    def _set_acl(self, words: Words) -> None:
+        path, text = words.rest[:2]
+        acl = acl_of(text, self._err)
+        version = _version(words)
+        check_shell_path(path)
+        if not acl:
+            raise EmptyAcl
+        paths = list(self._below(path)) if words.has("R") else [path]
+        for found in paths:
+            stat = self._session().set_acl(found, acl, version)
+            if words.has("s"):
+                self._print(stat_text(stat))
+
+    def _add_auth(self, words: Words) -> None:
+        scheme, *rest = words.rest
+        self._session().add_auth(scheme, rest[0] if rest else "")
+
+
+def _check_modes(words: Words) -> None:
+    """Refuse kinds of nodes that exclude each other, and those that are not served."""
+    if words.has("c") and (words.has("e") or words.has("s")):
+        raise ShellRefusal(
+            "-c cannot be combined with -s or -e. Containers cannot be ephemeral or sequential."
+        )
+    if words.has("t"):
+        if not words.flags["t"].lstrip("+-").isdecimal():
+            raise ShellRefusal("-t argument must be a long value")
+        if words.has("e"):
+            raise ShellRefusal("TTLs cannot be used with Ephemeral znodes")
+        if words.has("c"):
+            raise ShellRefusal("TTLs cannot be used with Container znodes")
+    for flag in "ct":
+        if words.has(flag):
+            raise ShellRefusal(f"-{flag} is not served here: create [-s] [-e] path [data] [acl]")
+
+
+def _version(words: Words) -> int:
+    return java_int(words.flags["v"]) if words.has("v") else ANY_VERSION
+
+
+def stat_text(stat: ShellStat) -> str:
+    """Return a stat as ZooKeeper's shell prints it."""
+    node = stat.stat
+    rows = (
+        ("cZxid", f"0x{node.czxid:x}"),
+        ("ctime", _date_text(node.ctime_ms)),
+        ("mZxid", f"0x{node.mzxid:x}"),
+        ("mtime", _date_text(node.mtime_ms)),
+        ("pZxid", f"0x{node.pzxid:x}"),
+        ("cversion", node.cversion),
+        ("dataVersion", node.version),
+        ("aclVersion", stat.acl_version),
+        ("ephemeralOwner", f"0x{node.ephemeral_owner:x}"),
+        ("dataLength", node.data_length_bytes),
+        ("numChildren", node.child_count),
+    )
+    return "\n".join(f"{name} = {value}" for name, value in rows)
+
+
+def _date_text(time_ms: int) -> str:
+    return time.strftime("%a %b %d %H:%M:%S %Z %Y", time.localtime(time_ms / 1000))

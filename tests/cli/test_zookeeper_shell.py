@@ -1,0 +1,233 @@
+"""`kctl compat zookeeper-shell` on an embedded cluster's store.
+
+What is expected was printed by the shell of ZooKeeper 3.8.4 that Kafka 3.9.1 starts.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.shell import Shell
+
+_CONNECTED = "\nWATCHER::\n\nWatchedEvent state:SyncConnected type:None path:null\n"
+_CLOSED = "\nWATCHER::\n\nWatchedEvent state:Closed type:None path:null\n"
+_INVALID_ACL = "KeeperErrorCode = InvalidACL\nAcl is not valid : null\n"
+
+
+class Znodes:
+    """A store, and the shell on it below a root of its own."""
+
+    def __init__(self, shell: Shell, address: str) -> None:
+        self.shell = shell
+        self.address = address
+
+    def run(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Run the tool; the last line of stderr, which names the exit code, is checked."""
+        done = self.shell.run("compat", "zookeeper-shell", self.address, *words, stdin=stdin)
+        if done.returncode and "Exception in thread" not in done.stderr:
+            *lines, last = done.stderr.splitlines(keepends=True)
+            assert re.fullmatch(
+                rf"\[[-0-9 :,]+\] ERROR Exiting JVM with code {done.returncode} "
+                r"\(org\.apache\.zookeeper\.util\.ServiceUtils\)\n",
+                last,
+            )
+            done.stderr = "".join(lines)
+        return done
+
+    def printed(self, *words: str) -> str:
+        """Return what a command printed after it was connected."""
+        done = self.run(*words)
+        assert (0, "") == (done.returncode, done.stderr)
+        head = f"Connecting to {self.address}\n{_CONNECTED}"
+        assert done.stdout.startswith(head)
+        return done.stdout.removeprefix(head)
+
+    def lines(self, *lines: str) -> subprocess.CompletedProcess[str]:
+        """Run commands of standard input; stdout is what follows the welcome."""
+        done = self.run(stdin="".join(f"{line}\n" for line in lines))
+        head = f"Connecting to {self.address}\nWelcome to ZooKeeper!\nJLine support is disabled\n"
+        assert done.stdout.startswith(head)
+        done.stdout = done.stdout.removeprefix(head)
+        return done
+
+    def create(self, path: str, *words: str) -> None:
+        """Create a node."""
+        assert f"Created {path}\n" == self.run("create", path, *words).stderr
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    shell = Shell(tmp_path_factory.mktemp("shell"))
+    shell.ok("cluster", "start", "--port", "0")
+    yield shell
+    shell.run("cluster", "stop")
+
+
+@pytest.fixture
+def znodes(store: Shell, request: pytest.FixtureRequest) -> Znodes:
+    address = store.status()["zookeeper"]
+    name = re.sub(r"\W", "-", request.node.name)
+    Znodes(store, address).create(f"/{name}")
+    return Znodes(store, f"{address}/{name}")
+
+
+def test_nodes_are_created_listed_and_read(znodes: Znodes) -> None:
+    znodes.create("/a")
+    znodes.create("/a/b", "two words")
+    znodes.create("/c", "x")
+    assert "[a, c]\n" == znodes.printed("ls", "/")
+    assert "/\n/a\n/c\n/a/b\n" == znodes.printed("ls", "-R", "/")
+    assert "null\n" == znodes.printed("get", "/a")
+    assert "two words\n" == znodes.printed("get", "/a/b")
+    assert "3\n" == znodes.printed("getAllChildrenNumber", "/")
+    assert "'world,'anyone\n: cdrwa\n" == znodes.printed("getAcl", "/a")
+    assert "Sync is OK\n" == znodes.printed("sync", "/a")
+
+
+def test_a_stat_names_versions_and_sizes(znodes: Znodes) -> None:
+    znodes.create("/a", "x")
+    assert "" == znodes.printed("set", "-v", "0", "/a", "long", "ignored")
+    names = [line.split(" = ")[0] for line in znodes.printed("stat", "/a").splitlines()]
+    assert names[:5] == ["cZxid", "ctime", "mZxid", "mtime", "pZxid"]
+    lines = znodes.printed("get", "-s", "/a").splitlines()
+    assert "long" == lines[0]
+    assert lines[6:] == [
+        *("cversion = 0", "dataVersion = 1", "aclVersion = 0"),
+        *("ephemeralOwner = 0x0", "dataLength = 4", "numChildren = 0"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("get", "/nope"), "Node does not exist: /nope"),
+        (("create", "/a"), "Node already exists: /a"),
+        (("delete", "/a"), "Node not empty: /a"),
+        (("delete", "-v", "9", "/a/b"), "version No is not valid : /a/b"),
+    ],
+)
+def test_a_refused_operation_names_the_node(
+    znodes: Znodes, words: tuple[str, ...], message: str
+) -> None:
+    znodes.create("/a")
+    znodes.create("/a/b")
+    done = znodes.run(*words)
+    assert (1, f"{message}\n") == (done.returncode, done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("ls",), "ls [-s] [-w] [-R] path"),
+        (("set", "/a"), "set [-s] [-v version] path data"),
+        (("create",), "create [-s] [-e] [-c] [-t ttl] path [data] [acl]"),
+        (("get", "a"), "Path must start with / character"),
+        (("get", "/a/"), "Path must not end with / character"),
+        (("get", ""), "Path length must be > 0"),
+        (("get", "//a"), 'Invalid path string "//a" caused by empty node name specified @1'),
+        (("ls", "/./x"), 'Invalid path string "/./x" caused by relative paths not allowed @1'),
+        (
+            ("ls", "-x", "/a"),
+            "org.apache.commons.cli.UnrecognizedOptionException: Unrecognized option: -x",
+        ),
+        (
+            ("set", "-v"),
+            "org.apache.commons.cli.MissingArgumentException: Missing argument for option: v",
+        ),
+        (("deleteall", "-b", "x", "/a"), "-b argument must be an int value"),
+        (("create", "-t", "5", "-e", "/a"), "TTLs cannot be used with Ephemeral znodes"),
+        (("redo", "1"), "Command index out of range"),
+    ],
+)
+def test_a_wrong_call_does_not_connect(store: Shell, words: tuple[str, ...], message: str) -> None:
+    done = Znodes(store, "127.0.0.1:1").run(*words)
+    assert (1, "Connecting to 127.0.0.1:1\n") == (done.returncode, done.stdout)
+    assert f"{message}\n" == done.stderr
+
+
+def test_a_number_that_is_none_ends_with_javas_trace(store: Shell) -> None:
+    done = Znodes(store, "127.0.0.1:1").run("set", "-v", "x", "/a", "y")
+    assert 1 == done.returncode
+    assert (
+        'Exception in thread "main" java.lang.NumberFormatException: For input string: "x"\n'
+        == done.stderr
+    )
+
+
+def test_a_server_that_is_not_there_is_a_lost_connection(store: Shell) -> None:
+    done = Znodes(store, "127.0.0.1:1").run("ls", "/a")
+    assert (1, "Connecting to 127.0.0.1:1\n") == (done.returncode, done.stdout)
+    assert "KeeperErrorCode = ConnectionLoss for /a\n" == done.stderr
+
+
+def test_an_unknown_command_lists_the_known_ones(znodes: Znodes) -> None:
+    done = znodes.run("nosuch", "/a")
+    assert 127 == done.returncode
+    usage, *_, last = done.stderr.splitlines()
+    assert "ZooKeeper -server host:port cmd args" == usage
+    assert "\tls [-s] [-w] [-R] path\n" in done.stderr
+    assert "Command not found: Command not found nosuch" == last
+
+
+def test_commands_come_from_standard_input(znodes: Znodes) -> None:
+    done = znodes.lines('create /q "two words"', "get '/q'", "history", "redo 1", "nosuch", "quit")
+    history = "0 - create /q \"two words\"\n1 - get '/q'\n2 - history\n"
+    assert f"{_CONNECTED}two words\n{history}two words\n{_CLOSED}" == done.stdout
+    assert 127 == done.returncode
+
+
+def test_watches_and_ephemeral_nodes_last_as_long_as_the_shell(znodes: Znodes) -> None:
+    root = "/" + znodes.address.split("/", 1)[1]
+    done = znodes.lines(
+        "create -e /w x", "get -w /w", "set /w y", "ls -w /", "delete /w", "getEphemerals"
+    )
+    events = [
+        f"\nWATCHER::\n\nWatchedEvent state:SyncConnected type:{change}\n"
+        for change in ("NodeDataChanged path:/w", "NodeChildrenChanged path:/")
+    ]
+    assert f"{_CONNECTED}x\n{events[0]}[w]\n{events[1]}[]\n" == done.stdout
+    done = znodes.lines("printwatches off", "create -e /e x", "getEphemerals", "create /e/f")
+    assert f"[{root}/e]\n" == done.stdout
+    assert "Created /e\nEphemerals cannot have children: /e/f\n" == done.stderr
+    assert "[]\n" == znodes.printed("ls", "/")
+
+
+def test_a_closed_session_is_opened_by_connect(znodes: Znodes) -> None:
+    done = znodes.lines("close", "ls /", "connect", "ls /")
+    assert f"{_CONNECTED}{_CLOSED}Not connected\n{_CONNECTED}[]\n" == done.stdout
+
+
+def test_older_forms_are_warned_of(znodes: Znodes) -> None:
+    znodes.create("/a", "x")
+    done = znodes.run("get", "/a", "true")
+    assert done.stdout.endswith("x\n")
+    assert (
+        "'get path [watch]' has been deprecated. Please use 'get [-s] [-w] path' instead.\n"
+        == done.stderr
+    )
+    done = znodes.run("delete", "/a", "7")
+    assert 0 == done.returncode
+    assert (
+        "'delete path [version]' has been deprecated. "
+        "Please use 'delete [-v version] path' instead.\n" == done.stderr
+    )
+
+
+def test_an_acl_without_an_entry_is_refused(znodes: Znodes) -> None:
+    done = znodes.run("create", "/a", "x", "nobody")
+    assert f"nobody does not have the form scheme:id:perm\n{_INVALID_ACL}" == done.stderr
+    assert 1 == done.returncode
+
+
+def test_the_options_of_the_shell_come_before_the_command(znodes: Znodes) -> None:
+    assert "[]\n" == znodes.printed("-timeout", "5000", "-r", "ls", "/")
+
+
+def test_without_an_address_the_usage_is_printed(store: Shell) -> None:
+    done = store.run("compat", "zookeeper-shell")
+    assert 1 == done.returncode
+    assert done.stdout.startswith("USAGE: zookeeper-shell zookeeper_host:port[/path]")
