@@ -55,6 +55,8 @@ class ConsumerCoordinator:
         self.takes_epoch_before = False
         #: Errors of the next heartbeats, in their order; 0 is none.
         self.codes: deque[int | EngineError] = deque()
+        #: Errors of the next commits, as those of heartbeats.
+        self.commit_codes: deque[int] = deque()
 
     @property
     def heartbeats(self) -> list[Any]:
@@ -169,8 +171,10 @@ class ConsumerCoordinator:
     def commit(self, request: Any) -> Any:
         of = message_class("OffsetCommitResponse")
         member = self.members.get(request.member_id)
-        code = 0
-        if member is None:
+        code = self.commit_codes.popleft() if self.commit_codes else 0
+        if code:
+            pass
+        elif member is None:
             code = UNKNOWN_MEMBER_ID
         elif member.epoch != request.generation_id_or_member_epoch:
             code = STALE_MEMBER_EPOCH

@@ -98,6 +98,7 @@ def settle(session: ConsumerGroupSession) -> None:
             session.rejoin()
         else:
             session.take_target()
+            session.acknowledge()
     raise AssertionError(session.states.current)
 
 
@@ -140,6 +141,7 @@ def test_the_first_heartbeat_says_everything_and_the_acknowledgement_what_is_own
     )
     assert "" != first.member_id == session.member_id
     assert (T0, T1) == session.take_target()
+    session.acknowledge()
     assert MemberState.ACKNOWLEDGING is session.states.current
     assert session.poll()
     assert MemberState.STABLE is session.states.current
@@ -174,6 +176,7 @@ def test_a_partition_goes_to_a_new_member_after_its_owner_has_given_it_up(scene:
     kept = set(first.take_target())
     assert kept == first.kept_partitions
     assert 1 == len(kept)
+    first.acknowledge()
     scene.pass_interval()
     assert second.poll()
     settle(first)
