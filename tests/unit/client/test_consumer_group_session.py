@@ -257,11 +257,35 @@ def test_a_pattern_is_sent_where_the_broker_has_it(scene: Scene) -> None:
     assert ("", ["t"]) == (scene.last.subscribed_topic_regex, scene.last.subscribed_topic_names)
 
 
+def test_a_pattern_that_was_left_is_taken_back_until_the_coordinator_has_answered(
+    scene: Scene,
+) -> None:
+    session = scene.member(topics=SubscriptionPattern("t.*"))
+    settle(session)
+    session.subscribe(("t",))
+    scene.coordinator.codes.append(COORDINATOR_LOAD_IN_PROGRESS)
+    with pytest.raises(ApiError):
+        session.poll()
+    scene.pass_interval()
+    settle(session)
+    assert scene.coordinator.members[session.member_id].pattern is None
+
+
+def test_names_take_back_the_pattern_that_a_static_member_had_before(scene: Scene) -> None:
+    settings = SETTINGS._replace(group_instance_id="one")
+    before = scene.member(settings, SubscriptionPattern("t.*"))
+    settle(before)
+    before.leave()
+    again = scene.joined(settings)
+    assert scene.coordinator.members[again.member_id].pattern is None
+
+
 def test_a_pattern_is_refused_where_the_broker_has_version_0(scene: Scene) -> None:
     scene.coordinator.highest_version = 0
     with pytest.raises(NoConsumerProtocol, match="patterns that brokers match"):
         scene.member(topics=SubscriptionPattern("t.*")).poll()
     settle(scene.member())
+    assert {None} == {request.subscribed_topic_regex for request in scene.coordinator.heartbeats}
 
 
 def test_another_subscription_is_sent_at_once(scene: Scene) -> None:
