@@ -279,8 +279,8 @@ class ConsumerGroupSession:
     def acknowledge(self) -> None:
         """Own the target that was taken: the next heartbeat acknowledges it (3), and is due now.
 
-        A commit of a callback may have sent a heartbeat meanwhile, by which the member is fenced, or
-        its target what it owned before: `poll` goes on with that.
+        A commit of a callback may have sent a heartbeat meanwhile, by which the member is fenced,
+        or its target is what it owned before: `poll` goes on with that.
         """
         if self._taken is not None and self.is_joined:
             self._owned = self._taken

@@ -42,7 +42,7 @@ class ReconcilingConsumer(GroupConsumer):
                 self.session.rejoin()
             else:
                 commit_automatically(self._commit_changed, self._group_id, self._processed)
-                # The commit may have sent a heartbeat: the target may be gone, or the member fenced.
+                # The commit may have sent a heartbeat: the target may be gone, the member fenced.
                 if self.session.is_reconciling:
                     self._reconcile()
 
