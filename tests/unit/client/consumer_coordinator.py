@@ -42,7 +42,7 @@ class Member:
 
 
 class ConsumerCoordinator:
-    """The group; `topics` has the ids and counts of partitions."""
+    """The group; `topics` has the ids and counts of partitions, a version below 0 is none."""
 
     def __init__(self, topics: dict[str, tuple[bytes, int]], highest_version: int = 1) -> None:
         self.topics = topics
@@ -229,7 +229,8 @@ class GroupClient:
             api_name, self._coordinator.highest_version
         )
         if lowest > highest:
-            raise NoCommonVersion(api_name, ours=(lowest, 1), theirs=(0, highest))
+            theirs = None if highest < 0 else (0, highest)
+            raise NoCommonVersion(api_name, ours=(lowest, 1), theirs=theirs)
         request = message(highest) if callable(message) else message
         self._coordinator.requests.append(request)
         answer = {

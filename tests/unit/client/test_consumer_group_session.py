@@ -288,6 +288,26 @@ def test_a_pattern_is_refused_where_the_broker_has_version_0(scene: Scene) -> No
     assert {None} == {request.subscribed_topic_regex for request in scene.coordinator.heartbeats}
 
 
+@pytest.mark.parametrize("topics", [("t",), SubscriptionPattern("t.*")])
+def test_a_cluster_that_does_not_know_the_heartbeat_lacks_the_protocol(
+    scene: Scene, topics: Any
+) -> None:
+    scene.coordinator.highest_version = -1
+    with pytest.raises(NoConsumerProtocol, match="does not support the consumer protocol"):
+        scene.member(topics=topics).poll()
+
+
+def test_a_fenced_member_leaves_without_a_heartbeat(scene: Scene) -> None:
+    session = scene.joined()
+    scene.coordinator.codes.append(FENCED_MEMBER_EPOCH)
+    scene.pass_interval()
+    assert not session.poll()
+    count = len(scene.coordinator.heartbeats)
+    session.leave()
+    assert (MemberState.UNSUBSCRIBED, ()) == (session.states.current, session.partitions)
+    assert count == len(scene.coordinator.heartbeats)
+
+
 def test_another_subscription_is_sent_at_once(scene: Scene) -> None:
     session = scene.joined()
     scene.coordinator.topics["u"] = (OTHER_ID, 1)

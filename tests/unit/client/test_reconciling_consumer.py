@@ -218,6 +218,19 @@ def test_a_fenced_member_loses_its_partitions_and_gets_them_again_in_one_poll(
     assert 0 <= reader.position(T0)
 
 
+def test_a_member_whose_partitions_went_to_another_gives_them_up_as_it_hears_of_it(
+    group: Group,
+) -> None:
+    first, second = group.consumer(), group.consumer()
+    read(first)
+    group.coordinator.expire(first._group.session.member_id)  # type: ignore[union-attr]
+    settle(group, second)
+    assert {T0, T1} == second.assignment
+    first.poll(POLL_MS)
+    assert frozenset() == first.assignment
+    assert ["assigned", "revoked"] == [name for name, _ in group.listeners[0].calls]
+
+
 def test_a_topic_that_grows_is_read_on_from_where_it_was(group: Group) -> None:
     reader = group.consumer()
     read(reader)
