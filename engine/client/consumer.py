@@ -121,6 +121,8 @@ class Consumer:
         self._settings = settings or ConsumerSettings()
         if self._settings.auto_offset_reset not in (*_RESETS, "none"):
             raise UnknownReset(self._settings.auto_offset_reset)
+        # A commit does not wait behind a Fetch to the same broker.
+        client.has_coordinators_apart = self._settings.member is not None
         self._pattern: re.Pattern[str] | None = None
         self._next_match_ms = 0
         self._topics: tuple[str, ...] = ()

@@ -162,7 +162,8 @@ class ConsumerCoordinator:
         if not member.owned - target:
             member.epoch = self.group_epoch
         return response(
-            member_id=request.member_id,
+            # Brokers name it as a member joins.
+            member_id=None if request.member_epoch else request.member_id,
             member_epoch=member.epoch,
             heartbeat_interval_ms=INTERVAL_MS,
             assignment=assignment,

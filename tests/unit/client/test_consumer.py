@@ -244,6 +244,18 @@ def test_assigned_partitions_begin_at_what_is_committed_and_commit_without_membe
     assert 5 == committed_offsets(stage.client, "g")[T0]
 
 
+def test_a_commit_of_assigned_partitions_does_not_wait_behind_a_fetch(
+    stage: Stage, consumer: Callable[..., Consumer]
+) -> None:
+    reader = consumer(SETTINGS._replace(fetch=FetchOptions(max_wait_ms=10_000)))
+    reader.assign([T0])
+    assert [0, 1, 2, 3, 4] == read(reader, 2)
+    began_ms = stage.cluster.clock.monotonic_ms()
+    reader.commit()
+    assert stage.cluster.clock.monotonic_ms() - began_ms < 1_000
+    assert 5 == committed_offsets(stage.client, "g")[T0]
+
+
 def test_without_a_group_partitions_are_read_and_nothing_is_committed(
     stage: Stage, consumer: Callable[..., Consumer]
 ) -> None:

@@ -56,7 +56,9 @@ def test_one_that_leaves_lets_those_behind_it_begin() -> None:
         assert buffer.try_hold(50)
         large = buffer.enter(60, lambda: order.append("large"))
         small = buffer.enter(10, lambda: order.append("small"))
-        with pytest.raises(BufferExhausted, match="allocate 60 bytes.* Available memory: 40 bytes"):
+        with pytest.raises(
+            BufferExhausted, match=r"allocate 60 bytes.* Available memory: 40 bytes"
+        ):
             await buffer.begun(large)
         assert ["small"] == order
         await buffer.begun(small)
