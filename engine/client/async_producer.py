@@ -166,7 +166,8 @@ class AsyncProducer:
 
     async def _send_later(self, waiter: Waiter[Future[StoredRecord]]) -> StoredRecord:
         self._submit(self._producer.hasten)
-        return await asyncio.wrap_future(await self._buffer.begun(waiter))
+        stored = await self._buffer.begun(waiter)
+        return await asyncio.wrap_future(stored)
 
     def _send_held(self, record: OutgoingRecord, size_bytes: int) -> Future[StoredRecord]:
         result: Future[StoredRecord] = Future()
