@@ -210,7 +210,12 @@ class ConsumerCoordinator:
             )
             for topic in group.topics
         ]
-        return of(groups=[of.OffsetFetchResponseGroup(group_id="g", topics=topics)])
+        member = self.members.get(group.member_id or "")
+        is_stale = member is not None and member.epoch != group.member_epoch
+        row = of.OffsetFetchResponseGroup(
+            group_id="g", topics=topics, error_code=STALE_MEMBER_EPOCH if is_stale else 0
+        )
+        return of(groups=[row])
 
 
 class GroupClient:

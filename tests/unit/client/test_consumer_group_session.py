@@ -377,6 +377,15 @@ def test_offsets_are_fetched_as_the_member_of_an_epoch(scene: Scene) -> None:
     assert (session.member_id, 1) == (group.member_id, group.member_epoch)
 
 
+def test_offsets_are_fetched_again_in_the_epoch_that_a_heartbeat_brings(scene: Scene) -> None:
+    session = scene.joined()
+    session.commit({T0: 3})
+    scene.coordinator.group_epoch = scene.coordinator.members[session.member_id].epoch = 2
+    scene.coordinator.takes_epoch_before = True
+    assert {T0: 3} == session.committed([T0])
+    assert 2 == session.member_epoch
+
+
 def test_a_member_leaves_with_epoch_minus_1_and_a_static_one_with_minus_2(scene: Scene) -> None:
     session = scene.joined()
     session.leave()
