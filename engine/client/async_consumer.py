@@ -30,7 +30,7 @@ from engine.client.consumer import (
     RebalanceListener,
 )
 from engine.client.consumer_heartbeat import SubscriptionPattern
-from engine.client.errors import ClientCloses
+from engine.client.errors import ClientCloses, may_pass
 from engine.client.waiting_records import ConsumerRecord
 from engine.errors import EngineError
 from engine.host.owner_thread import OwnerThread
@@ -59,6 +59,8 @@ class AsyncConsumer:
         self._client = client
         self._consumer = Consumer(client, settings)
         self._failure: Exception | None = None
+        #: How many heartbeats between polls have failed in a row.
+        self._failed_heartbeats = 0
         #: Records of the last poll that `async for` has not come to.
         self._unread: deque[ConsumerRecord] = deque()
         self._is_closed = False
@@ -215,11 +217,20 @@ class AsyncConsumer:
             raise ConsumerClosed from error
 
     def _heartbeat(self) -> int | None:
-        """Send a heartbeat if it is due; its error is raised by the next poll."""
+        """Send a heartbeat if it is due; return after how many ms to call this again.
+
+        An error that may pass has the heartbeat sent again after a back-off; another ends the
+        heartbeats, and is raised by the next poll.
+        """
         if self._failure is not None:
             return None
         try:
-            return self._consumer.heartbeat()
+            left_ms = self._consumer.heartbeat()
         except Exception as error:
-            self._failure = error
-            return None
+            if not isinstance(error, EngineError) or not may_pass(error):
+                self._failure = error
+                return None
+            self._failed_heartbeats += 1
+            return self._client.backoff_ms(self._failed_heartbeats - 1)
+        self._failed_heartbeats = 0
+        return left_ms

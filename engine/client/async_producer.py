@@ -25,7 +25,7 @@ from typing import NamedTuple, TypeVar
 from engine.client.batch_sender import BatchResult
 from engine.client.blocking import KafkaClient
 from engine.client.producing import OutgoingRecord, Producer, ProducerOptions
-from engine.client.send_buffer import SendBuffer, size_of_record
+from engine.client.send_buffer import SendBuffer, Waiter, size_of_record
 from engine.client.transaction_calls import GroupMembership
 from engine.client.transactional_producer import TransactionalProducer
 from engine.errors import EngineError
@@ -144,22 +144,30 @@ class AsyncProducer:
         size_bytes = size_of_record(key, value, record.headers)
         if self._buffer.try_hold(size_bytes):
             return asyncio.wrap_future(self._send_held(record, size_bytes))
-        task = asyncio.ensure_future(self._send_later(record, size_bytes))
+        waiter = self._buffer.enter(size_bytes, lambda: self._send_held(record, size_bytes))
+        task = asyncio.ensure_future(self._send_later(waiter))
         self._later.add(task)
         task.add_done_callback(self._later.discard)
+        # Also of a task that was cancelled before it began.
+        task.add_done_callback(lambda _done: self._buffer.leave(waiter))
         return task
 
     async def room(self) -> None:
         """Wait until there is room and no record waits for it. Errors: BufferExhausted."""
-        if not self._buffer.try_hold(_LEAST_BYTES):
-            self._submit(self._producer.hasten)
-            await self._buffer.hold(_LEAST_BYTES)
-        self._buffer.release(_LEAST_BYTES)
-
-    async def _send_later(self, record: OutgoingRecord, size_bytes: int) -> StoredRecord:
+        if self._buffer.try_hold(_LEAST_BYTES):
+            self._buffer.release(_LEAST_BYTES)
+            return
         self._submit(self._producer.hasten)
-        await self._buffer.hold(size_bytes)
-        return await asyncio.wrap_future(self._send_held(record, size_bytes))
+        waiter = self._buffer.enter(_LEAST_BYTES, lambda: self._buffer.release(_LEAST_BYTES))
+        try:
+            await self._buffer.begun(waiter)
+        finally:
+            self._buffer.leave(waiter)
+
+    async def _send_later(self, waiter: Waiter[Future[StoredRecord]]) -> StoredRecord:
+        self._submit(self._producer.hasten)
+        stored = await self._buffer.begun(waiter)
+        return await asyncio.wrap_future(stored)
 
     def _send_held(self, record: OutgoingRecord, size_bytes: int) -> Future[StoredRecord]:
         """Hand a record to the producer's thread; return the future of its place in the log.

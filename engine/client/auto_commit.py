@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from engine.client.errors import TimedOut, Unreachable
+from engine.client.errors import may_pass
 from engine.errors import ApiError, EngineError
-from engine.kafka_errors import FENCED_INSTANCE_ID, kafka_error
+from engine.kafka_errors import FENCED_INSTANCE_ID
 from engine.model import TopicPartition
 
 _LOGGER: Final = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
@@ -40,13 +40,7 @@ def _log_failure(group_id: str, offsets: Mapping[TopicPartition, int], error: En
     # Not needed otherwise by commands that consume, which are to start at once.
     import logging
 
-    level = logging.DEBUG if _may_pass(error) else logging.WARNING
+    level = logging.DEBUG if may_pass(error) else logging.WARNING
     named = ", ".join(f"{key}: {offset}" for key, offset in offsets.items())
     text = "group %s: automatic commit of %s failed: %s"
     logging.getLogger(_LOGGER).log(level, text, group_id, named, error)
-
-
-def _may_pass(error: EngineError) -> bool:
-    if isinstance(error, ApiError):
-        return kafka_error(error.code).is_retriable
-    return isinstance(error, TimedOut | Unreachable)

@@ -96,6 +96,9 @@ class KafkaClient:
         )
         self._view: ClusterView | None = None
         self._coordinators: dict[tuple[int, str], Address] = {}
+        #: Whether calls to coordinators of groups have a connection of their own, so that none of
+        #: them waits behind a Fetch to the same broker.
+        self.has_coordinators_apart = False
         #: Results that came while something else was waited for.
         self._of_others: list[tuple[object, CallResult]] = []
 
@@ -218,11 +221,13 @@ class KafkaClient:
         finally:
             self._of_others += question.of_others
 
-    def _one(self, call: Call, address: Address | None, deadline_ms: int) -> CallResult:
+    def _one(
+        self, call: Call, address: Address | None, deadline_ms: int, *, is_apart: bool = False
+    ) -> CallResult:
         if address is None:
             return self.ask_any(call, deadline_ms)
         token = object()
-        return self.exchange({token: (address, call)}, deadline_ms)[token]
+        return self.exchange({token: (address, call)}, deadline_ms, is_apart=is_apart)[token]
 
     def _one_patiently(self, call: Call, address: Address, deadline_ms: int) -> CallResult:
         """Wait for an answer until all the time is up: what is asked cannot be asked again."""
@@ -239,11 +244,13 @@ class KafkaClient:
         *,
         request_timeout_ms: int | None = None,
         ends_as_closing: bool = False,
+        is_apart: bool = False,
     ) -> dict[K, CallResult]:
         """Send calls to their addresses all at once; returns a result for each key.
 
         An answer is waited for as long as request.timeout.ms, if nothing else is said. One that
-        `ends_as_closing` is not waited for as the client closes: then its key has no result.
+        `ends_as_closing` is not waited for as the client closes: then its key has no result. Those
+        that are `is_apart` go as `Links.submit` describes it.
         """
         if not self._is_cluster_known:
             self._learn_cluster()
@@ -255,7 +262,7 @@ class KafkaClient:
         keys: dict[object, K] = {object(): key for key in calls}
         for token, key in keys.items():
             address, call = calls[key]
-            self.links.submit(address, call, token, timeout_ms)
+            self.links.submit(address, call, token, timeout_ms, is_apart=is_apart)
         results: dict[K, CallResult] = {}
         try:
             while keys:
@@ -270,7 +277,9 @@ class KafkaClient:
             self.links.abandon(keys)
         return results
 
-    def _one_of_members(self, call: Call, address: Address, deadline_ms: int) -> CallResult:
+    def _one_of_members(
+        self, call: Call, address: Address, deadline_ms: int, *, is_apart: bool
+    ) -> CallResult:
         """As `_one_patiently`, of a call whose response waits for other members of a group.
 
         If it is not waited for, its connection ends: no request goes behind it. Errors:
@@ -286,6 +295,7 @@ class KafkaClient:
                     deadline_ms,
                     request_timeout_ms=left_ms,
                     ends_as_closing=True,
+                    is_apart=is_apart,
                 )
                 if token in results:
                     has_result = True
@@ -293,7 +303,7 @@ class KafkaClient:
             raise ClientCloses(call.api_name)
         finally:
             if not has_result:
-                self.links.drop(address)
+                self.links.drop(address, is_apart=is_apart)
 
     def wait_any(
         self, timeout_ms: int, *, may_be_interrupted: bool = True
@@ -545,14 +555,15 @@ class KafkaClient:
         waited for as the client begins to close.
         """
         deadline_ms = self._deadline_ms(timeout_ms)
+        is_apart = self.has_coordinators_apart and key_type == _GROUP_KEY_TYPE
         attempt = 0
         while True:
             address = self.coordinator(key, key_type)
             call = Call(api_name, message, lowest, highest, release=release)
             if timeout_ms is None:
-                result = self._one(call, address, deadline_ms)
+                result = self._one(call, address, deadline_ms, is_apart=is_apart)
             else:
-                result = self._one_of_members(call, address, deadline_ms)
+                result = self._one_of_members(call, address, deadline_ms, is_apart=is_apart)
             code = retriable_code(result.message) if isinstance(result, Response) else NONE
             if isinstance(result, Response) and not kafka_error(code).is_retriable:
                 return result

@@ -2,6 +2,11 @@
 
 `Links` sends calls to addresses, any number at once, and hands back one result for each: a response
 or the error that kept it away. Nothing is asked again here; `blocking` does that.
+
+A broker answers the requests of a connection in their order, so one that waits, as a Fetch does for
+records, holds up those behind it. Calls that are not to wait for it go by a second connection to
+the same address: `is_apart`. Source: AbstractCoordinator.FindCoordinatorResponseHandler of 3.9.1,
+which makes up an id for the coordinator's node.
 """
 
 from __future__ import annotations
@@ -23,6 +28,8 @@ from engine.host.ports import Clock
 from engine.host.streams import Stream, StreamEvent, Streams, WakeableStreams
 
 CallResult: TypeAlias = "Response | EngineError"
+#: Where a connection leads, and whether it is the second one to there.
+_Place: TypeAlias = "tuple[Address, bool]"
 #: What selectors of all kinds take at once; a longer pause is several.
 _WAIT_MS_MAX: Final = 3_600_000
 
@@ -40,12 +47,13 @@ class _Link:
 
     def __init__(
         self,
-        address: Address,
+        place: _Place,
         connection: BrokerConnection,
         stream: Stream,
         connect_deadline_ms: int,
     ) -> None:
-        self.address = address
+        self.place = place
+        self.address = place[0]
         self.connection = connection
         self.stream = stream
         self.connect_deadline_ms = connect_deadline_ms
@@ -69,7 +77,7 @@ class _Link:
 
 
 class Links:
-    """All connections of one client, by address."""
+    """All connections of one client, by where they lead."""
 
     def __init__(
         self,
@@ -84,7 +92,7 @@ class Links:
         self._streams = streams
         self._clock = clock
         self._make_connection = make_connection
-        self._links: dict[Address, _Link] = {}
+        self._links: dict[_Place, _Link] = {}
         self._is_interrupted = False
         self._results: list[tuple[object, CallResult]] = []
         #: Calls whose results nobody wants any more.
@@ -94,19 +102,29 @@ class Links:
 
     def ready_address(self) -> Address | None:
         """Return the address of a connection that is in use already."""
-        return next((a for a, link in self._links.items() if link.is_ready), None)
+        ready = (a for (a, is_apart), link in self._links.items() if link.is_ready and not is_apart)
+        return next(ready, None)
 
-    def submit(self, address: Address, call: Call, token: object, timeout_ms: int) -> None:
+    def submit(
+        self,
+        address: Address,
+        call: Call,
+        token: object,
+        timeout_ms: int,
+        *,
+        is_apart: bool = False,
+    ) -> None:
         """Send a call, connecting first if need be; its result comes out of `wait`.
 
-        Errors: those of `on_call`, which is shown each call first.
+        One that `is_apart` does not wait for the responses of those that are not. Errors: those of
+        `on_call`, which is shown each call first.
         """
         if self._on_call is not None:
             self._on_call(call)
         now_ms = self._clock.monotonic_ms()
-        link = self._links.get(address)
+        link = self._links.get((address, is_apart))
         if link is None:
-            link = self._open(address, now_ms)
+            link = self._open((address, is_apart), now_ms)
         waiting = _Waiting(call, now_ms + timeout_ms, timeout_ms)
         link.queued[token] = waiting
         if link.is_ready:
@@ -173,9 +191,9 @@ class Links:
         """
         self.close_deadline_ms = deadline_ms
 
-    def drop(self, address: Address) -> None:
-        """Close the connection to an address: a response that is late holds up those after it."""
-        link = self._links.get(address)
+    def drop(self, address: Address, *, is_apart: bool = False) -> None:
+        """Close a connection to an address: a response that is late holds up those after it."""
+        link = self._links.get((address, is_apart))
         if link is not None:
             link.stream.close()
             self._fail(link, ConnectionLost(*address, "closed here"))
@@ -207,11 +225,12 @@ class Links:
 
     # -- inside
 
-    def _open(self, address: Address, now_ms: int) -> _Link:
+    def _open(self, place: _Place, now_ms: int) -> _Link:
+        address, _ = place
         stream = self._streams.connect(address.host, address.port, self._settings.tls)
         deadline_ms = now_ms + self._settings.connect_timeout_ms
-        link = _Link(address, self._make_connection(), stream, deadline_ms)
-        self._links[address] = link
+        link = _Link(place, self._make_connection(), stream, deadline_ms)
+        self._links[place] = link
         return link
 
     def _handle_event(self, event: StreamEvent) -> None:
@@ -312,7 +331,7 @@ class Links:
 
     def _fail(self, link: _Link, error: EngineError) -> None:
         """End a link: every call on it gets the same error."""
-        del self._links[link.address]
+        del self._links[link.place]
         for token in (*link.in_flight, *link.queued):
             self._results.append((token, error))
 

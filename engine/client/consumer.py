@@ -121,6 +121,8 @@ class Consumer:
         self._settings = settings or ConsumerSettings()
         if self._settings.auto_offset_reset not in (*_RESETS, "none"):
             raise UnknownReset(self._settings.auto_offset_reset)
+        # A commit does not wait behind a Fetch to the same broker.
+        client.has_coordinators_apart = self._settings.member is not None
         self._pattern: re.Pattern[str] | None = None
         self._next_match_ms = 0
         self._topics: tuple[str, ...] = ()
@@ -477,15 +479,17 @@ class Consumer:
     def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
         """Commit offsets, by default those behind all records that polls have returned.
 
+        With these go the leader epochs of the last records; after a seek there is none.
         Errors: NoGroup, NotAMember where the group goes on without this member, ApiError.
         """
         if self._settings.member is None:
             raise NoGroup("commit")
         wanted = self._read_positions() if offsets is None else dict(offsets)
+        epochs = self._epochs if offsets is None else None
         if self._group is not None:
-            self._group.session.commit(wanted)
+            self._group.session.commit(wanted, epochs)
         else:
-            GroupSession(self._client, self._settings.member, ()).commit(wanted)
+            GroupSession(self._client, self._settings.member, ()).commit(wanted, epochs)
 
     def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Return what the group has committed; partitions without a commit are left out."""

@@ -8,9 +8,9 @@ UNSUBSCRIBED ─> JOINING ─> RECONCILING ─> ACKNOWLEDGING ─> STABLE ─┐
 
 1. A heartbeat with epoch 0 joins. The response has the member's epoch, the interval of heartbeats,
    and the target: what the member is to own.
-2. A target that differs from what it owns is reconciled by the caller of `poll`: commit, give up,
-   `take_target`, begin with what was added. Topics come by id; those whose names nobody knows yet
-   are left for later.
+2. A target that differs from what it owns is reconciled by the caller of `poll`: commit,
+   `take_target`, give up, begin with what was added, `acknowledge`. Topics come by id; those whose
+   names nobody knows yet are left for later.
 3. The next heartbeat has what it owns: the coordinator gives what was given up to others, and the
    member the epoch of its target.
 4. A heartbeat with epoch −1 leaves; a static member's −2 keeps its partitions for its return.
@@ -96,6 +96,8 @@ class ConsumerGroupSession:
         #: What it owns and what it is to own, by the ids of topics.
         self._owned: ByTopicId = {}
         self._target: ByTopicId = {}
+        #: A target that is being reconciled, until it is acknowledged.
+        self._taken: ByTopicId | None = None
         self._names: dict[bytes, str] = {}
         self._next_lookup_ms = 0
         self._interval_ms = 0
@@ -164,7 +166,7 @@ class ConsumerGroupSession:
     def _own_nothing(self) -> None:
         self.member_epoch = JOIN_EPOCH
         self.partitions, self.kept_partitions = (), frozenset()
-        self._owned, self._target = {}, {}
+        self._owned, self._target, self._taken = {}, {}, None
 
     def _heartbeat(self) -> None:
         """Send one heartbeat and apply its response; one in ACKNOWLEDGING reports owned partitions.
@@ -258,10 +260,17 @@ class ConsumerGroupSession:
             self._names |= topic_names(self._client, missing)
         return {key: n for key, n in self._target.items() if key in self._names}
 
-    def take_target(self) -> tuple[TopicPartition, ...]:
-        """Own the target, to be acknowledged by the next heartbeat (3); returns its partitions.
+    @property
+    def is_reconciling(self) -> bool:
+        """Return whether there is a target to take; a commit may have changed that."""
+        return self.states.current is MemberState.RECONCILING
 
-        The caller has committed before, and gives up what is not in `kept_partitions` then.
+    def take_target(self) -> tuple[TopicPartition, ...]:
+        """Begin to reconcile the target (2); returns its partitions.
+
+        The caller has committed before, gives up what is not in `kept_partitions` then, and calls
+        `acknowledge`. Until then heartbeats name the partitions that it owned before. Errors: those
+        of asking for names, after which nothing has changed.
         """
         target = self._resolved()
         kept = {
@@ -270,13 +279,24 @@ class ConsumerGroupSession:
             for number in numbers
             if number in target.get(key, ())
         }
-        self._owned = target
+        self._taken = target
         self.kept_partitions = frozenset(TopicPartition(self._names[k], n) for k, n in kept)
         self.partitions = tuple(
             sorted(TopicPartition(self._names[k], n) for k, of in target.items() for n in of)
         )
-        self.states.enter(MemberState.ACKNOWLEDGING)
         return self.partitions
+
+    def acknowledge(self) -> None:
+        """Own the target that was taken: the next heartbeat acknowledges it (3), and is due now.
+
+        A commit of a callback may have sent a heartbeat meanwhile, by which the member is fenced,
+        or its target is what it owned before: `poll` goes on with that.
+        """
+        if self._taken is not None and self.is_joined:
+            self._owned = self._taken
+        self._taken = None
+        if self.is_reconciling:
+            self.states.enter(MemberState.ACKNOWLEDGING)
 
     # Offsets
 

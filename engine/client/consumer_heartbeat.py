@@ -132,10 +132,15 @@ class Heartbeats:
         Raises NoConsumerProtocol if the coordinator lacks the API, or lacks version 1, which
         patterns need.
         """
-        needs_patterns = fields.get("subscribed_topic_regex") is not None
-        request = message_class(f"{_API}Request", _RELEASE)(
-            group_id=self._group_id, member_id=member_id, member_epoch=member_epoch, **fields
-        )
+        needs_patterns = bool(fields.get("subscribed_topic_regex"))
+
+        def request(version: int) -> Message:
+            if version < _FIRST_VERSION_OF_PATTERNS:
+                fields.pop("subscribed_topic_regex", None)
+            return message_class(f"{_API}Request", _RELEASE)(
+                group_id=self._group_id, member_id=member_id, member_epoch=member_epoch, **fields
+            )
+
         try:
             response = self._client.ask_coordinator(
                 self._group_id,
@@ -162,7 +167,10 @@ def _refusal(message: Message) -> EngineError:
 
 
 def _changed(heard: MemberClaims | None, claims: MemberClaims) -> dict[str, Any]:
-    """Return the fields to send: the instance id always, others if the coordinator lacks them."""
+    """Return the fields to send: the instance id always, others if the coordinator lacks them.
+
+    Differs: without a pattern an empty one is sent as the member joins, where Java sends none.
+    """
     fields: dict[str, Any] = {"instance_id": claims.instance_id}
     if heard is None:
         fields["rack_id"] = claims.rack
@@ -177,7 +185,8 @@ def _changed(heard: MemberClaims | None, claims: MemberClaims) -> dict[str, Any]
         fields["subscribed_topic_names"] = (
             [] if claims.topics is None and (heard is None or had_topics) else claims.topics
         )
-        if claims.pattern is not None or was_pattern:
+        if heard is None or claims.pattern is not None or was_pattern:
+            # As it joins, too: a static member takes over what the one before it subscribed to.
             fields["subscribed_topic_regex"] = claims.pattern or ""
     if fields.get("subscribed_topic_names") is not None:
         fields["subscribed_topic_names"] = list(fields["subscribed_topic_names"])

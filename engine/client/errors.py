@@ -20,7 +20,8 @@ EngineError
 
 from __future__ import annotations
 
-from engine.errors import ConfigError, EngineError, WireError
+from engine.errors import ApiError, ConfigError, EngineError, WireError
+from engine.kafka_errors import kafka_error
 
 #: What commands exit with when a cluster cannot be reached or does not answer in time.
 _UNREACHABLE_EXIT = 3
@@ -177,3 +178,13 @@ class TlsExpected(WireError):
 
     def __init__(self) -> None:
         super().__init__("the listener speaks TLS, and it was spoken to without")
+
+
+def may_pass(error: EngineError) -> bool:
+    """Return whether a request may succeed if it is sent again later.
+
+    Source: RetriableException of 3.9.1.
+    """
+    if isinstance(error, ApiError):
+        return kafka_error(error.code).is_retriable
+    return isinstance(error, TimedOut | Unreachable)

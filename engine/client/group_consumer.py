@@ -59,6 +59,7 @@ class GroupConsumer:
     ) -> None:
         """Errors: SettingOfOtherProtocol."""
         self._client = client
+        client.has_coordinators_apart = True
         self._commits = commits
         self._group_id = settings.group_id
         settings.check()

@@ -42,4 +42,14 @@ class ReconcilingConsumer(GroupConsumer):
                 self.session.rejoin()
             else:
                 commit_automatically(self._commit_changed, self._group_id, self._processed)
-                self._take_over(self.session.take_target())
+                # The commit may have sent a heartbeat: the target may be gone, the member fenced.
+                if self.session.is_reconciling:
+                    self._reconcile()
+
+    def _reconcile(self) -> None:
+        """Give up and begin (2, 3). Errors: those of callbacks, after the target was taken."""
+        partitions = self.session.take_target()
+        try:
+            self._take_over(partitions)
+        finally:
+            self.session.acknowledge()

@@ -1,7 +1,7 @@
 """How much a producer holds of records without a result, and who waits for room.
 
 ```
-send ──> room? ──yes──> held until its result ──> released ──> the first that waits is held
+send ──> room? ──yes──> held until its result ──> released ──> the first that waits begins
            └─no──> waits in order ── max_block_ms ──> BufferExhausted
 ```
 
@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, Generic, TypeVar
 
 from engine.client.errors import BufferExhausted, RecordAboveBuffer
 from engine.errors import EngineError
 from engine.records.record import Header
 
+T = TypeVar("T")
 #: What a record costs besides its key, value and headers: lengths, timestamp, futures.
 _RECORD_OVERHEAD_BYTES: Final = 100
 
@@ -32,6 +34,22 @@ def size_of_record(key: bytes | None, value: bytes | None, headers: tuple[Header
     return size + sum(len(name) + len(content or b"") for name, content in headers)
 
 
+class Waiter(Generic[T]):
+    """Bytes that wait for room, and what begins as they have it."""
+
+    def __init__(self, size_bytes: int, begin: Callable[[], T]) -> None:
+        self.size_bytes = size_bytes
+        self.begin = begin
+        self.begun: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+    def admit(self) -> None:
+        """Begin; its error is the waiter's."""
+        try:
+            self.begun.set_result(self.begin())
+        except EngineError as error:
+            self.begun.set_exception(error)
+
+
 class SendBuffer:
     """The room of one producer; for the event loop's thread alone."""
 
@@ -39,7 +57,8 @@ class SendBuffer:
         self._total_bytes = total_bytes
         self._max_block_ms = max_block_ms
         self._held_bytes = 0
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._waiting: deque[Waiter[Any]] = deque()
+        self._is_admitting = False
 
     @property
     def held_bytes(self) -> int:
@@ -60,25 +79,36 @@ class SendBuffer:
         self._held_bytes += size_bytes
         return True
 
-    async def hold(self, size_bytes: int) -> None:
-        """Hold a record as soon as there is room. Errors: BufferExhausted."""
-        room: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        entry = (size_bytes, room)
-        self._waiting.append(entry)
+    def enter(self, size_bytes: int, begin: Callable[[], T]) -> Waiter[T]:
+        """Wait behind all that wait now.
+
+        `begin` is called as soon as there is room, which is held then: nothing that comes later
+        gets ahead of it. What it began gives the room back.
+        """
+        waiter = Waiter(size_bytes, begin)
+        self._waiting.append(waiter)
+        return waiter
+
+    async def begun(self, waiter: Waiter[T]) -> T:
+        """Return what the waiter has begun. Errors: BufferExhausted, those of `begin`."""
         try:
-            await asyncio.wait_for(asyncio.shield(room), self._max_block_ms / 1000)
-        except BaseException as error:
-            if entry in self._waiting:
-                self._waiting.remove(entry)
-                self._admit()
-            elif room.done() and not room.cancelled() and room.exception() is None:
-                self.release(size_bytes)
-            if isinstance(error, TimeoutError | asyncio.TimeoutError):
-                available = self._total_bytes - self._held_bytes
-                raise BufferExhausted(
-                    size_bytes, self._max_block_ms, self._total_bytes, available
-                ) from None
-            raise
+            return await asyncio.wait_for(asyncio.shield(waiter.begun), self._max_block_ms / 1000)
+        except TimeoutError:
+            if not self.leave(waiter):
+                # It was given room in the same turn.
+                return waiter.begun.result()
+            available = self._total_bytes - self._held_bytes
+            raise BufferExhausted(
+                waiter.size_bytes, self._max_block_ms, self._total_bytes, available
+            ) from None
+
+    def leave(self, waiter: Waiter[Any]) -> bool:
+        """Wait no more; returns False if it does not wait, as it has begun or failed."""
+        if waiter not in self._waiting:
+            return False
+        self._waiting.remove(waiter)
+        self._admit()
+        return True
 
     def release(self, size_bytes: int) -> None:
         """Give back the room of a record that has its result."""
@@ -88,14 +118,21 @@ class SendBuffer:
     def fail_waiting(self, error: EngineError) -> None:
         """Give up all that wait."""
         waiting, self._waiting = self._waiting, deque()
-        for _, room in waiting:
-            room.set_exception(error)
+        for waiter in waiting:
+            waiter.begun.set_exception(error)
 
     def _admit(self) -> None:
-        while self._waiting:
-            size_bytes, room = self._waiting[0]
-            if self._held_bytes + size_bytes > self._total_bytes:
-                return
-            self._waiting.popleft()
-            self._held_bytes += size_bytes
-            room.set_result(None)
+        if self._is_admitting:
+            # What begins may give its room back at once: the loop below goes on with that.
+            return
+        self._is_admitting = True
+        try:
+            while self._waiting:
+                waiter = self._waiting[0]
+                if self._held_bytes + waiter.size_bytes > self._total_bytes:
+                    return
+                self._waiting.popleft()
+                self._held_bytes += waiter.size_bytes
+                waiter.admit()
+        finally:
+            self._is_admitting = False

@@ -20,7 +20,7 @@ from engine.znode.kazoo_client import stat_of
 from engine.znode.kazoo_editor import ZnodeEditor
 from engine.znode.kazoo_reader import ZookeeperUnreachable
 from engine.znode.model import ANY_VERSION, EventType
-from engine.znode.node_acl import AclEntry, ShellStat
+from engine.znode.node_acl import NodeAclEntry, ShellStat
 
 OnEvent = Callable[[EventType, str], None]
 _EVENT_TYPES: Final = {
@@ -62,7 +62,7 @@ class ZnodeShellSession(ZnodeEditor):
             if given_up.is_set() or not self._left_s():
                 break
         if not self._kazoo.connected:
-            self._let_go(0)
+            self._begin_close(0)
             raise ZookeeperUnreachable(str(self._address), self._timeout_s)
 
     @property
@@ -96,10 +96,10 @@ class ZnodeShellSession(ZnodeEditor):
         names, stat = self._wait(request, path)
         return sorted(names), _stat_of(stat)
 
-    def acl(self, path: str) -> tuple[list[AclEntry], ShellStat]:
+    def acl(self, path: str) -> tuple[list[NodeAclEntry], ShellStat]:
         """Return who may do what with a node, and its stat; raises NoNode."""
         entries, stat = self._wait(self._kazoo.get_acls_async(path), path)
-        acl = [AclEntry(entry.perms, entry.id.scheme, entry.id.id) for entry in entries]
+        acl = [NodeAclEntry(entry.perms, entry.id.scheme, entry.id.id) for entry in entries]
         return acl, _stat_of(stat)
 
     def sync(self, path: str) -> None:
@@ -120,7 +120,7 @@ class ZnodeShellSession(ZnodeEditor):
         self,
         path: str,
         data: bytes | None,
-        acl: Sequence[AclEntry] | None,
+        acl: Sequence[NodeAclEntry] | None,
         *,
         ephemeral: bool,
         sequential: bool,
@@ -136,7 +136,7 @@ class ZnodeShellSession(ZnodeEditor):
         """Replace a node's data if it has the version; raises NoNode, BadVersion."""
         return _stat_of(self._wait(self._kazoo.set_async(path, data, version), path, version))
 
-    def set_acl(self, path: str, acl: Sequence[AclEntry], version: int) -> ShellStat:
+    def set_acl(self, path: str, acl: Sequence[NodeAclEntry], version: int) -> ShellStat:
         """Replace a node's ACL if that has the version; raises NoNode, BadVersion."""
         request = self._kazoo.set_acls_async(path, _entries(acl), version)
         return _stat_of(self._wait(request, path, version))
@@ -146,7 +146,7 @@ class ZnodeShellSession(ZnodeEditor):
         self._kazoo.add_auth_async(scheme, credential)
 
 
-def _entries(acl: Sequence[AclEntry]) -> list[ACL]:
+def _entries(acl: Sequence[NodeAclEntry]) -> list[ACL]:
     return [ACL(entry.permissions, Id(entry.scheme, entry.id)) for entry in acl]
 
 

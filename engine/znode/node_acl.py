@@ -7,7 +7,7 @@ from typing import NamedTuple
 from engine.znode.model import Stat
 
 
-class AclEntry(NamedTuple):
+class NodeAclEntry(NamedTuple):
     """Who may do what with a node; `permissions` are ZooKeeper's bits."""
 
     permissions: int

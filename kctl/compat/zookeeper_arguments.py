@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, TextIO
 
 from engine.errors import EngineError
-from engine.znode.node_acl import AclEntry
+from engine.znode.node_acl import NodeAclEntry
 
 _WORD: Final = re.compile(r"\s*([^\"']\S*|\"[^\"]*\"|'[^']*')\s*", re.ASCII)
 _QUOTED: Final = re.compile(r"(['\"])(.*)\1", re.DOTALL)
@@ -152,7 +152,7 @@ def _is_forbidden(code: int) -> bool:
     )
 
 
-def acl_of(text: str, err: TextIO) -> list[AclEntry]:
+def acl_of(text: str, err: TextIO) -> list[NodeAclEntry]:
     """Return the entries of `scheme:id:permissions,…`; what is none of them is reported."""
     entries = []
     for word in text.split(","):
@@ -166,7 +166,7 @@ def acl_of(text: str, err: TextIO) -> list[AclEntry]:
             if letter not in PERMISSIONS:
                 err.write(f"Unknown perm type: {letter}\n")
             bits |= PERMISSIONS.get(letter, 0)
-        entries.append(AclEntry(bits, scheme, name))
+        entries.append(NodeAclEntry(bits, scheme, name))
     return entries
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 from engine.java_text import java_utf8
 from engine.znode.model import ANY_VERSION
 from engine.znode.names import ROOT
-from engine.znode.node_acl import AclEntry, ShellStat
+from engine.znode.node_acl import NodeAclEntry, ShellStat
 from engine.znode.zookeeper_wire import RequestRefused
 from kctl.compat.zookeeper_arguments import (
     CommandSyntax,
@@ -189,7 +189,7 @@ class NodeCommands:
         self._err.write(f"Created {created}\n")
 
     def _created(
-        self, path: str, data: bytes | None, acl: list[AclEntry] | None, words: Words
+        self, path: str, data: bytes | None, acl: list[NodeAclEntry] | None, words: Words
     ) -> str:
         """Create a node and return its path; a refused ACL is reported twice, as in Java's."""
         try:

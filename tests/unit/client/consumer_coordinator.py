@@ -42,7 +42,7 @@ class Member:
 
 
 class ConsumerCoordinator:
-    """The group; `topics` has the ids and counts of partitions."""
+    """The group; `topics` has the ids and counts of partitions, a version below 0 is none."""
 
     def __init__(self, topics: dict[str, tuple[bytes, int]], highest_version: int = 1) -> None:
         self.topics = topics
@@ -55,6 +55,8 @@ class ConsumerCoordinator:
         self.takes_epoch_before = False
         #: Errors of the next heartbeats, in their order; 0 is none.
         self.codes: deque[int | EngineError] = deque()
+        #: Errors of the next commits, as those of heartbeats.
+        self.commit_codes: deque[int] = deque()
 
     @property
     def heartbeats(self) -> list[Any]:
@@ -160,7 +162,8 @@ class ConsumerCoordinator:
         if not member.owned - target:
             member.epoch = self.group_epoch
         return response(
-            member_id=request.member_id,
+            # Brokers name it as a member joins.
+            member_id=None if request.member_epoch else request.member_id,
             member_epoch=member.epoch,
             heartbeat_interval_ms=INTERVAL_MS,
             assignment=assignment,
@@ -169,8 +172,10 @@ class ConsumerCoordinator:
     def commit(self, request: Any) -> Any:
         of = message_class("OffsetCommitResponse")
         member = self.members.get(request.member_id)
-        code = 0
-        if member is None:
+        code = self.commit_codes.popleft() if self.commit_codes else 0
+        if code:
+            pass
+        elif member is None:
             code = UNKNOWN_MEMBER_ID
         elif member.epoch != request.generation_id_or_member_epoch:
             code = STALE_MEMBER_EPOCH
@@ -205,7 +210,12 @@ class ConsumerCoordinator:
             )
             for topic in group.topics
         ]
-        return of(groups=[of.OffsetFetchResponseGroup(group_id="g", topics=topics)])
+        member = self.members.get(group.member_id or "")
+        is_stale = member is not None and member.epoch != group.member_epoch
+        row = of.OffsetFetchResponseGroup(
+            group_id="g", topics=topics, error_code=STALE_MEMBER_EPOCH if is_stale else 0
+        )
+        return of(groups=[row])
 
 
 class GroupClient:
@@ -225,7 +235,8 @@ class GroupClient:
             api_name, self._coordinator.highest_version
         )
         if lowest > highest:
-            raise NoCommonVersion(api_name, ours=(lowest, 1), theirs=(0, highest))
+            theirs = None if highest < 0 else (0, highest)
+            raise NoCommonVersion(api_name, ours=(lowest, 1), theirs=theirs)
         request = message(highest) if callable(message) else message
         self._coordinator.requests.append(request)
         answer = {

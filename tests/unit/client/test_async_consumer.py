@@ -11,11 +11,13 @@ import pytest
 
 from engine.client.async_consumer import AsyncConsumer, ConsumerClosed
 from engine.client.consumer import ConsumerSettings
+from engine.client.errors import Unreachable
 from engine.client.group_session import GroupSession
 from engine.client.groups import committed_offsets, describe_group
 from engine.client.waiting_records import ConsumerRecord
-from engine.errors import EngineError
+from engine.errors import EngineError, api_error
 from engine.host.streams import StreamEvent
+from engine.kafka_errors import COORDINATOR_LOAD_IN_PROGRESS
 from engine.model import TopicPartition
 from tests.unit.client.test_consumer import MEMBER, POLL_MS, SETTINGS, Rebalances, offsets
 from tests.unit.client.test_group_consumer import T0, Stage
@@ -209,6 +211,35 @@ def test_an_error_between_polls_is_raised_by_the_next(
             with pytest.raises(ValueError, match="broken"):
                 await consumer.poll(0)
             await consumer.poll(0)
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    "error", [Unreachable("b1", 9092, "refused"), api_error(COORDINATOR_LOAD_IN_PROGRESS)]
+)
+def test_heartbeats_go_on_after_an_error_that_may_pass(
+    stage: AsyncStage, monkeypatch: pytest.MonkeyPatch, error: EngineError
+) -> None:
+    async def work() -> None:
+        async with stage.async_consumer() as consumer:
+            await consumer.subscribe(["t"])
+            await first_records(consumer)
+            heartbeat, called = consumer.blocking.heartbeat, threading.Semaphore(0)
+            errors = [error, error]
+
+            def failing() -> int | None:
+                called.release()
+                if errors:
+                    raise errors.pop()
+                return heartbeat()
+
+            with monkeypatch.context() as patch:
+                patch.setattr(consumer.blocking, "heartbeat", failing)
+                await consumer.assignment()
+                for _ in range(3):
+                    assert await asyncio.to_thread(called.acquire, timeout=30)
+                await consumer.poll(0)
 
     run(work())
 

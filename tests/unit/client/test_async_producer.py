@@ -286,6 +286,34 @@ def test_records_above_the_buffer_wait_for_room_in_their_order(log: WakeableLog)
     run(work())
 
 
+def test_a_small_record_does_not_pass_one_that_waits_for_room(log: WakeableLog) -> None:
+    async def work() -> None:
+        async with AsyncProducer(log.client(), ProducerOptions(buffer_bytes=1_100)) as producer:
+            # Of 900, 300 and 101 bytes, in one turn of the loop.
+            values = [b"a" * 800, b"b" * 200, b"c"]
+            await asyncio.gather(*[producer.send("t", value, partition=0) for value in values])
+            assert 0 == producer._buffer.held_bytes
+        assert values == log.values(P0)
+
+    run(work())
+
+
+def test_a_record_that_is_cancelled_before_it_waits_holds_up_no_other(log: WakeableLog) -> None:
+    async def work() -> None:
+        release = threading.Event()
+        log.on_batch = lambda: assert_set(release)
+        async with AsyncProducer(log.client(), ProducerOptions(buffer_bytes=1_000)) as producer:
+            sent = [producer.send("t", value * 800, partition=0) for value in (b"a", b"b", b"c")]
+            sent[1].cancel()
+            release.set()
+            await asyncio.gather(sent[0], sent[2])
+            assert sent[1].cancelled()
+            assert 0 == producer._buffer.held_bytes
+        assert [b"a" * 800, b"c" * 800] == log.values(P0)
+
+    run(work())
+
+
 def test_a_record_without_room_in_time_fails_with_javas_text(log: WakeableLog) -> None:
     async def work() -> None:
         release = threading.Event()

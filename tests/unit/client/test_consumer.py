@@ -17,7 +17,7 @@ from engine.client.consumer import (
 )
 from engine.client.fetching import FetchOptions
 from engine.client.group_admin import delete_groups, set_offsets
-from engine.client.groups import committed_offsets, describe_group
+from engine.client.groups import commits, committed_offsets, describe_group
 from engine.client.member_session import MemberSettings
 from engine.client.offsets import EARLIEST
 from engine.client.topic_admin import NewTopic, create_topics
@@ -108,6 +108,25 @@ def test_no_poll_returns_more_than_its_share_and_only_that_is_committed(
     stage.cluster.pass_time(SETTINGS.auto_commit_interval_ms)
     assert [4] == offsets(reader.poll(0))
     assert 4 == committed_offsets(stage.client, "g")[T0]
+
+
+@pytest.mark.parametrize("is_subscribed", [True, False])
+def test_a_commit_of_positions_has_the_leader_epochs_of_the_last_records(
+    stage: Stage, consumer: Callable[..., Consumer], is_subscribed: bool
+) -> None:
+    reader = consumer(SETTINGS._replace(enable_auto_commit=False))
+    if is_subscribed:
+        reader.subscribe(["t"])
+    else:
+        reader.assign([T0])
+    records = [r for _ in range(4) for r in reader.poll(POLL_MS)]
+    reader.commit()
+    found = commits(stage.client, "g")[T0]
+    assert (5, records[-1].leader_epoch) == (found.offset, found.leader_epoch)
+    reader.seek(T0, 3)
+    reader.commit()
+    found = commits(stage.client, "g")[T0]
+    assert (3, -1) == (found.offset, found.leader_epoch)
 
 
 def test_what_was_returned_and_not_processed_is_read_again(
@@ -222,6 +241,18 @@ def test_assigned_partitions_begin_at_what_is_committed_and_commit_without_membe
     reader.assign([T0])
     assert [3, 4] == read(reader)
     reader.close()
+    assert 5 == committed_offsets(stage.client, "g")[T0]
+
+
+def test_a_commit_of_assigned_partitions_does_not_wait_behind_a_fetch(
+    stage: Stage, consumer: Callable[..., Consumer]
+) -> None:
+    reader = consumer(SETTINGS._replace(fetch=FetchOptions(max_wait_ms=10_000)))
+    reader.assign([T0])
+    assert [0, 1, 2, 3, 4] == read(reader, 2)
+    began_ms = stage.cluster.clock.monotonic_ms()
+    reader.commit()
+    assert stage.cluster.clock.monotonic_ms() - began_ms < 1_000
     assert 5 == committed_offsets(stage.client, "g")[T0]
 
 

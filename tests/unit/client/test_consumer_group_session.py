@@ -98,6 +98,7 @@ def settle(session: ConsumerGroupSession) -> None:
             session.rejoin()
         else:
             session.take_target()
+            session.acknowledge()
     raise AssertionError(session.states.current)
 
 
@@ -140,6 +141,7 @@ def test_the_first_heartbeat_says_everything_and_the_acknowledgement_what_is_own
     )
     assert "" != first.member_id == session.member_id
     assert (T0, T1) == session.take_target()
+    session.acknowledge()
     assert MemberState.ACKNOWLEDGING is session.states.current
     assert session.poll()
     assert MemberState.STABLE is session.states.current
@@ -174,6 +176,7 @@ def test_a_partition_goes_to_a_new_member_after_its_owner_has_given_it_up(scene:
     kept = set(first.take_target())
     assert kept == first.kept_partitions
     assert 1 == len(kept)
+    first.acknowledge()
     scene.pass_interval()
     assert second.poll()
     settle(first)
@@ -254,11 +257,55 @@ def test_a_pattern_is_sent_where_the_broker_has_it(scene: Scene) -> None:
     assert ("", ["t"]) == (scene.last.subscribed_topic_regex, scene.last.subscribed_topic_names)
 
 
+def test_a_pattern_that_was_left_is_taken_back_until_the_coordinator_has_answered(
+    scene: Scene,
+) -> None:
+    session = scene.member(topics=SubscriptionPattern("t.*"))
+    settle(session)
+    session.subscribe(("t",))
+    scene.coordinator.codes.append(COORDINATOR_LOAD_IN_PROGRESS)
+    with pytest.raises(ApiError):
+        session.poll()
+    scene.pass_interval()
+    settle(session)
+    assert scene.coordinator.members[session.member_id].pattern is None
+
+
+def test_names_take_back_the_pattern_that_a_static_member_had_before(scene: Scene) -> None:
+    settings = SETTINGS._replace(group_instance_id="one")
+    before = scene.member(settings, SubscriptionPattern("t.*"))
+    settle(before)
+    before.leave()
+    again = scene.joined(settings)
+    assert scene.coordinator.members[again.member_id].pattern is None
+
+
 def test_a_pattern_is_refused_where_the_broker_has_version_0(scene: Scene) -> None:
     scene.coordinator.highest_version = 0
     with pytest.raises(NoConsumerProtocol, match="patterns that brokers match"):
         scene.member(topics=SubscriptionPattern("t.*")).poll()
     settle(scene.member())
+    assert {None} == {request.subscribed_topic_regex for request in scene.coordinator.heartbeats}
+
+
+@pytest.mark.parametrize("topics", [("t",), SubscriptionPattern("t.*")])
+def test_a_cluster_that_does_not_know_the_heartbeat_lacks_the_protocol(
+    scene: Scene, topics: Any
+) -> None:
+    scene.coordinator.highest_version = -1
+    with pytest.raises(NoConsumerProtocol, match="does not support the consumer protocol"):
+        scene.member(topics=topics).poll()
+
+
+def test_a_fenced_member_leaves_without_a_heartbeat(scene: Scene) -> None:
+    session = scene.joined()
+    scene.coordinator.codes.append(FENCED_MEMBER_EPOCH)
+    scene.pass_interval()
+    assert not session.poll()
+    count = len(scene.coordinator.heartbeats)
+    session.leave()
+    assert (MemberState.UNSUBSCRIBED, ()) == (session.states.current, session.partitions)
+    assert count == len(scene.coordinator.heartbeats)
 
 
 def test_another_subscription_is_sent_at_once(scene: Scene) -> None:
@@ -328,6 +375,15 @@ def test_offsets_are_fetched_as_the_member_of_an_epoch(scene: Scene) -> None:
     assert {T0: 3} == session.committed([T0, T1])
     (group,) = scene.coordinator.requests[-1].groups
     assert (session.member_id, 1) == (group.member_id, group.member_epoch)
+
+
+def test_offsets_are_fetched_again_in_the_epoch_that_a_heartbeat_brings(scene: Scene) -> None:
+    session = scene.joined()
+    session.commit({T0: 3})
+    scene.coordinator.group_epoch = scene.coordinator.members[session.member_id].epoch = 2
+    scene.coordinator.takes_epoch_before = True
+    assert {T0: 3} == session.committed([T0])
+    assert 2 == session.member_epoch
 
 
 def test_a_member_leaves_with_epoch_minus_1_and_a_static_one_with_minus_2(scene: Scene) -> None:

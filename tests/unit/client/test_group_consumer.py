@@ -62,7 +62,11 @@ class Stage:
         return client_of(self.cluster, MemoryStreams(self.cluster))
 
     def consumer(
-        self, settings: MemberSettings = SETTINGS, client: KafkaClient | None = None
+        self,
+        settings: MemberSettings = SETTINGS,
+        client: KafkaClient | None = None,
+        *,
+        max_wait_ms: int = 100,
     ) -> GroupConsumer:
         """Return a consumer that begins with the first record where nothing is committed."""
         client = client or self.new_client()
@@ -81,7 +85,7 @@ class Stage:
             settings,
             ["t"],
             start_of=start_of,
-            fetch=FetchOptions(max_wait_ms=100),
+            fetch=FetchOptions(max_wait_ms=max_wait_ms),
             auto_commit_interval_ms=_INTERVAL_MS,
         )
 
@@ -124,6 +128,22 @@ def test_a_member_alone_has_all_partitions_and_reads_them_from_the_start(stage: 
     assert (T0, T1) == consumer.session.partitions
     (member,) = describe_group(stage.client, "g").members
     assert (T0, T1) == member.partitions
+
+
+def test_heartbeats_and_commits_do_not_wait_behind_a_fetch_to_the_coordinator(
+    stage: Stage,
+) -> None:
+    consumer = stage.consumer(max_wait_ms=2 * SETTINGS.session_timeout_ms)
+    offsets_of(consumer)
+    generation = consumer.session.generation_id
+    clock = stage.cluster.clock
+    for _ in range(12):
+        began_ms = clock.monotonic_ms()
+        consumer.poll(1_000)
+        assert clock.monotonic_ms() - began_ms <= 1_500
+    assert generation == consumer.session.generation_id
+    assert 5 == stage.committed()[T0]
+    consumer.close()
 
 
 def test_partitions_begin_at_what_is_committed(stage: Stage) -> None:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, cast
 
 import pytest
 
 from engine.client.blocking import KafkaClient
 from engine.client.consumer import Consumer
+from engine.client.consumer_group_session import ConsumerGroupSession
 from engine.client.consumer_heartbeat import NoConsumerProtocol, SubscriptionPattern
-from engine.client.member_session import MemberSettings
+from engine.client.member_session import MemberSettings, NotAMember
 from engine.client.topic_admin import NewPartitions, create_partitions
 from engine.errors import ApiError
 from engine.host.memory import SeededEntropy
-from engine.kafka_errors import FENCED_MEMBER_EPOCH, UNSUPPORTED_ASSIGNOR
+from engine.kafka_errors import (
+    FENCED_MEMBER_EPOCH,
+    GROUP_AUTHORIZATION_FAILED,
+    STALE_MEMBER_EPOCH,
+    UNSUPPORTED_ASSIGNOR,
+)
+from engine.model import TopicPartition
 from tests.unit.client.consumer_coordinator import INTERVAL_MS, ConsumerCoordinator, GroupClient
 from tests.unit.client.test_consumer import POLL_MS, SETTINGS, Rebalances, read
 from tests.unit.client.test_group_consumer import T0, T1, Stage
@@ -103,6 +112,88 @@ def test_the_commit_before_partitions_are_given_up_is_in_the_old_epoch(group: Gr
     assert commit < acknowledged[0]
 
 
+def test_a_member_that_is_fenced_as_it_commits_for_a_new_target_joins_again(group: Group) -> None:
+    first = group.consumer()
+    read(first)
+    group.consumer().poll(POLL_MS)
+    group.pass_interval()
+    # The heartbeat brings a target, the commit is of a stale epoch, and the next one is fenced.
+    group.coordinator.commit_codes.append(STALE_MEMBER_EPOCH)
+    group.coordinator.codes.extend([0, FENCED_MEMBER_EPOCH])
+    first.poll(POLL_MS)
+    assert ["assigned", "revoked", "assigned"] == [n for n, _ in group.listeners[0].calls]
+    assert 0 == len(group.coordinator.codes)
+    assert first.assignment
+
+
+def test_a_target_that_is_taken_back_while_the_member_commits_changes_nothing(
+    group: Group,
+) -> None:
+    first, second = group.consumer(), group.consumer()
+    read(first)
+    second.poll(POLL_MS)
+    group.pass_interval()
+    group.coordinator.commit_codes.append(STALE_MEMBER_EPOCH)
+    first_session = first._group.session  # type: ignore[union-attr]
+    commit = group.coordinator.commit
+
+    def commit_as_the_other_leaves(request: Any) -> Any:
+        group.coordinator.commit = commit  # type: ignore[method-assign]
+        second.close()
+        return commit(request)
+
+    group.coordinator.commit = commit_as_the_other_leaves  # type: ignore[method-assign]
+    first.poll(POLL_MS)
+    assert {T0, T1} == first.assignment == set(first_session.partitions)
+    assert ["assigned"] == [name for name, _ in group.listeners[0].calls]
+    assert 5 == first.position(T0)
+
+
+def test_an_error_for_good_as_the_member_commits_for_a_new_target_ends_the_poll(
+    group: Group,
+) -> None:
+    first = group.consumer()
+    read(first)
+    group.consumer().poll(POLL_MS)
+    group.pass_interval()
+    group.coordinator.commit_codes.append(STALE_MEMBER_EPOCH)
+    group.coordinator.codes.extend([0, GROUP_AUTHORIZATION_FAILED])
+    with pytest.raises(ApiError, match="GROUP_AUTHORIZATION_FAILED"):
+        first.poll(POLL_MS)
+
+
+class Committing(Rebalances):
+    """Commits as partitions are revoked, and notes how many the coordinator sees as owned then."""
+
+    def __init__(self, group: Group, consumer: Consumer) -> None:
+        super().__init__()
+        self.consumer, self.coordinator = consumer, group.coordinator
+        self.owned: list[int] = []
+
+    def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
+        super().on_revoked(partitions)
+        self.coordinator.commit_codes.append(STALE_MEMBER_EPOCH)
+        with suppress(NotAMember):
+            self.consumer.commit({T0: 2})
+        session = cast(ConsumerGroupSession, self.consumer._group.session)  # type: ignore[union-attr]
+        self.owned.append(len(self.coordinator.members[session.member_id].owned))
+
+
+def test_a_commit_in_a_callback_does_not_acknowledge_what_is_being_given_up(group: Group) -> None:
+    first = group.consumer(MEMBER)
+    listener = Committing(group, first)
+    first.subscribe(["t"], listener)
+    read(first)
+    settle(group, first)
+    group.consumer().poll(POLL_MS)
+    group.pass_interval()
+    first.poll(POLL_MS)
+    assert [2] == listener.owned
+    settle(group, first)
+    assert 1 == len(first.assignment)
+    assert 1 == len([name for name, _ in listener.calls if name == "revoked"])
+
+
 def test_partitions_of_a_member_that_was_killed_go_to_the_other(group: Group) -> None:
     first, second = group.consumer(), group.consumer()
     settle(group, first, second)
@@ -125,6 +216,19 @@ def test_a_fenced_member_loses_its_partitions_and_gets_them_again_in_one_poll(
     assert {T0, T1} == reader.assignment
     # Nothing was committed, so the records come again.
     assert 0 <= reader.position(T0)
+
+
+def test_a_member_whose_partitions_went_to_another_gives_them_up_as_it_hears_of_it(
+    group: Group,
+) -> None:
+    first, second = group.consumer(), group.consumer()
+    read(first)
+    group.coordinator.expire(first._group.session.member_id)  # type: ignore[union-attr]
+    settle(group, second)
+    assert {T0, T1} == second.assignment
+    first.poll(POLL_MS)
+    assert frozenset() == first.assignment
+    assert ["assigned", "revoked"] == [name for name, _ in group.listeners[0].calls]
 
 
 def test_a_topic_that_grows_is_read_on_from_where_it_was(group: Group) -> None:

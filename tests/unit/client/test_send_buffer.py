@@ -1,0 +1,91 @@
+"""The room of a producer: what waits begins in its order, as soon as there is room."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from engine.client.errors import BufferExhausted, RecordAboveBuffer
+from engine.client.send_buffer import SendBuffer
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(work, 60))
+
+
+def test_what_waits_has_begun_before_its_room_is_offered_to_another() -> None:
+    async def work() -> None:
+        buffer, order = SendBuffer(100, 1_000), list[str]()
+        assert buffer.try_hold(100)
+        waiter = buffer.enter(60, lambda: order.append("first"))
+        assert not buffer.try_hold(40)
+        assert buffer.is_wanted
+        buffer.release(100)
+        assert ["first"] == order
+        assert buffer.try_hold(40)
+        assert not buffer.try_hold(1)
+        await buffer.begun(waiter)
+        assert 100 == buffer.held_bytes
+
+    run(work())
+
+
+def test_one_that_waits_holds_up_a_smaller_one_behind_it() -> None:
+    async def work() -> None:
+        buffer, order = SendBuffer(100, 1_000), list[str]()
+        assert buffer.try_hold(50)
+        waiters = [buffer.enter(60, lambda: order.append("large"))]
+        waiters.append(buffer.enter(10, lambda: order.append("small")))
+        buffer.release(9)
+        assert [] == order
+        buffer.release(1)
+        assert ["large"] == order
+        assert buffer.leave(waiters[1])
+        assert not buffer.leave(waiters[0])
+        assert (100, False) == (buffer.held_bytes, buffer.is_wanted)
+
+    run(work())
+
+
+def test_one_that_leaves_lets_those_behind_it_begin() -> None:
+    async def work() -> None:
+        buffer, order = SendBuffer(100, 1), list[str]()
+        assert buffer.try_hold(50)
+        large = buffer.enter(60, lambda: order.append("large"))
+        small = buffer.enter(10, lambda: order.append("small"))
+        with pytest.raises(
+            BufferExhausted, match=r"allocate 60 bytes.* Available memory: 40 bytes"
+        ):
+            await buffer.begun(large)
+        assert ["small"] == order
+        await buffer.begun(small)
+
+    run(work())
+
+
+def test_many_that_give_their_room_back_at_once_begin_in_turn() -> None:
+    async def work() -> None:
+        buffer, order = SendBuffer(100, 1_000), list[int]()
+        assert buffer.try_hold(100)
+
+        def begin(number: int) -> None:
+            order.append(number)
+            buffer.release(100)
+
+        for number in range(2_000):
+            buffer.enter(100, lambda number=number: begin(number))  # type: ignore[misc]
+        buffer.release(100)
+        assert list(range(2_000)) == order
+        assert 0 == buffer.held_bytes
+
+    run(work())
+
+
+def test_more_than_all_the_room_is_refused() -> None:
+    buffer = SendBuffer(100, 1)
+    with pytest.raises(RecordAboveBuffer):
+        buffer.try_hold(101)
+    assert buffer.try_hold(100)
