@@ -59,14 +59,20 @@ class _Link:
         self.connect_deadline_ms = connect_deadline_ms
         self.queued: dict[object, _Waiting] = {}
         self.in_flight: dict[object, _Waiting] = {}
-        #: Whether a response came since the handshake.
+        #: Whether a response came since the handshake, and when the last one came.
         self.has_answered = False
+        self.answered_ms = 0
         #: When to authenticate again, None where sessions do not end.
         self.again_ms: int | None = None
 
     @property
     def is_ready(self) -> bool:
         return self.connection.state == READY
+
+    def is_idle_since_before(self, now_ms: int) -> bool:
+        """Return whether it is ready, and has had no call under way for a while."""
+        has_calls = self.queued or self.in_flight
+        return self.is_ready and not has_calls and self.answered_ms < now_ms
 
     def next_deadline_ms(self) -> int | None:
         """Return when the first of the calls gives up."""
@@ -122,9 +128,14 @@ class Links:
         if self._on_call is not None:
             self._on_call(call)
         now_ms = self._clock.monotonic_ms()
-        link = self._links.get((address, is_apart))
+        place = (address, is_apart)
+        link = self._links.get(place)
+        if link is not None and link.is_idle_since_before(now_ms):
+            # The broker may have closed it meanwhile: then the call takes a new one.
+            self._apply_events(0)
+            link = self._links.get(place)
         if link is None:
-            link = self._open((address, is_apart), now_ms)
+            link = self._open(place, now_ms)
         waiting = _Waiting(call, now_ms + timeout_ms, timeout_ms)
         link.queued[token] = waiting
         if link.is_ready:
@@ -147,8 +158,7 @@ class Links:
             # The byte that interrupts may have ended a wait before, which was not to be.
             is_over = self._is_ended(may_be_interrupted, ends_as_closing)
             pause_ms = 0 if is_over else max(min([give_up_ms, *deadlines]) - now_ms, 0)
-            for event in self._streams.wait(pause_ms):
-                self._handle_event(event)
+            self._apply_events(pause_ms)
             now_ms = self._clock.monotonic_ms()
             self._expire(now_ms)
             is_over = now_ms >= give_up_ms or self._is_ended(may_be_interrupted, ends_as_closing)
@@ -214,8 +224,7 @@ class Links:
         while (left_ms := until_ms - self._clock.monotonic_ms()) > 0:
             if may_be_interrupted and self._is_interrupted:
                 return
-            for event in self._streams.wait(min(left_ms, _WAIT_MS_MAX)):
-                self._handle_event(event)
+            self._apply_events(min(left_ms, _WAIT_MS_MAX))
 
     def close(self) -> None:
         """Close all connections; calls on their way get no result."""
@@ -232,6 +241,11 @@ class Links:
         link = _Link(place, self._make_connection(), stream, deadline_ms)
         self._links[place] = link
         return link
+
+    def _apply_events(self, wait_ms: int) -> None:
+        """Apply the events of all streams, waiting so long for the first."""
+        for event in self._streams.wait(wait_ms):
+            self._handle_event(event)
 
     def _handle_event(self, event: StreamEvent) -> None:
         """Apply one event of a stream (opened, bytes received, closed) to its link.
@@ -267,6 +281,7 @@ class Links:
     def _keep_responses(self, link: _Link, responses: list[Response]) -> None:
         for response in responses:
             link.has_answered = True
+            link.answered_ms = self._clock.monotonic_ms()
             link.in_flight.pop(response.token, None)
             self._results.append((response.token, response))
 

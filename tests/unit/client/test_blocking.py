@@ -407,6 +407,18 @@ def test_a_coordinator_that_does_not_answer_is_looked_up_again() -> None:
     assert 0 == heartbeat()
 
 
+def test_a_connection_that_a_broker_closed_while_it_was_idle_is_opened_again() -> None:
+    cluster = FakeCluster()
+    cluster.brokers = [1]
+    client = cluster.client(1)
+    client.view([])
+    (first,) = cluster.opened
+    cluster.clock.now_ms += 1000
+    cluster.events.append(StreamEvent(first, "closed", reason="the broker closed it"))
+    assert {1} == set(client.view([]).brokers)
+    assert 2 == len(cluster.opened)
+
+
 class OneWake(FakeCluster):
     """Streams whose next wait alone is ended by a wake, as the byte in a pair of sockets does."""
 
