@@ -137,9 +137,9 @@ def test_each_broker_is_asked_few_requests_however_many_groups_there_are(
     asked: list[str] = []
     submit = stage.client.links.submit
 
-    def counted(address: Address, call: Call, token: object, timeout_ms: int) -> None:
+    def counted(address: Address, call: Call, *rest: Any, **options: Any) -> None:
         asked.append(call.api_name)
-        submit(address, call, token, timeout_ms)
+        submit(address, call, *rest, **options)
 
     monkeypatch.setattr(stage.client.links, "submit", counted)
     values = stage.values(stage.exporter())
@@ -165,9 +165,9 @@ def test_a_broker_that_is_silent_is_down_and_all_others_count(
     gone = Address("here", stage.cluster.brokers[2].ports["PLAINTEXT"])
     submit = stage.client.links.submit
 
-    def lost(address: Address, call: Call, token: object, timeout_ms: int) -> None:
+    def lost(address: Address, call: Call, *rest: Any, **options: Any) -> None:
         is_lost = address == gone and call.api_name != "Metadata"
-        submit(Address("nowhere", 1) if is_lost else address, call, token, timeout_ms)
+        submit(Address("nowhere", 1) if is_lost else address, call, *rest, **options)
 
     monkeypatch.setattr(stage.client.links, "submit", lost)
     values = stage.values(exporter)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from engine.client.connection import Call
@@ -49,9 +51,9 @@ def test_a_sample_by_pace_asks_no_broker_more_often_in_any_second(
     asked: list[tuple[Address, int]] = []
     submit = links.submit
 
-    def counted(address: Address, call: Call, token: object, timeout_ms: int) -> None:
+    def counted(address: Address, call: Call, *rest: Any, **options: Any) -> None:
         asked.append((address, clock.monotonic_ms()))
-        submit(address, call, token, timeout_ms)
+        submit(address, call, *rest, **options)
 
     monkeypatch.setattr(links, "submit", counted)
     for _ in range(3):
@@ -74,10 +76,10 @@ def test_a_broker_that_keeps_silent_is_asked_once(monkeypatch: pytest.MonkeyPatc
     lost_calls = []
     submit = links.submit
 
-    def lost(address: Address, call: Call, token: object, timeout_ms: int) -> None:
+    def lost(address: Address, call: Call, *rest: Any, **options: Any) -> None:
         is_lost = address == gone and call.api_name != "Metadata"
         lost_calls.extend([call] if is_lost else [])
-        submit(Address("nowhere", 1) if is_lost else address, call, token, timeout_ms)
+        submit(Address("nowhere", 1) if is_lost else address, call, *rest, **options)
 
     stage.client.view(None)
     monkeypatch.setattr(links, "submit", lost)

@@ -132,9 +132,9 @@ def test_a_report_without_one_broker_says_what_is_not_known(
     gone = Address("here", stage.cluster.brokers[2].ports["PLAINTEXT"])
     submit = stage.client.links.submit
 
-    def lost(address: Address, call: Any, *arguments: Any, **options: Any) -> None:
+    def lost(address: Address, call: Any, *rest: Any, **options: Any) -> None:
         is_lost = address == gone and call.api_name != "Metadata"
-        submit(Address("nowhere", 1) if is_lost else address, call, *arguments, **options)
+        submit(Address("nowhere", 1) if is_lost else address, call, *rest, **options)
 
     monkeypatch.setattr(stage.client.links, "submit", lost)
     stage.client.timeout_ms = 3_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -22,9 +23,9 @@ class Requests:
         self.sent: list[tuple[Address, str, int]] = []
         submit, clock = stage.client.links.submit, stage.client.clock
 
-        def counted(address: Address, call: Call, token: object, timeout_ms: int) -> None:
+        def counted(address: Address, call: Call, *rest: Any, **options: Any) -> None:
             self.sent.append((address, call.api_name, clock.monotonic_ms()))
-            submit(address, call, token, timeout_ms)
+            submit(address, call, *rest, **options)
 
         monkeypatch.setattr(stage.client.links, "submit", counted)
 
