@@ -108,7 +108,8 @@ class WrittenCluster(FakeCluster):
 
 def test_the_size_that_counts_is_that_of_the_log_by_which_its_leader_leads() -> None:
     with WrittenCluster().client() as client:
-        sampled = sample_rates(client, None, 1000)
+        # The look for events on a connection that was idle takes these streams 1 ms more.
+        sampled = sample_rates(client, None, 999)
     assert {T0: PartitionRate(100, 10.0), T1: PartitionRate(100, 10.0)} == sampled.rates
     assert {} == sampled.errors
 
