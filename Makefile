@@ -22,7 +22,7 @@ check: $(VENV)/.dev-ready
 
 # Half of the time tests wait for brokers: three of them keep two cores busy.
 unit: $(VENV)/.dev-ready $(VENV)/.kafka-tools
-	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(BIN)/python -m pytest -n 4 --dist loadgroup
+	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(BIN)/python -m pytest -n 3 --dist loadgroup
 
 # The tests that start no processes of brokers, Java or Spark: what must hold on every Python.
 PORTABLE = tests/unit tests/property tests/test_tidy.py tests/test_docs.py
