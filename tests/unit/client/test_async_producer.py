@@ -305,6 +305,8 @@ def test_a_record_that_is_cancelled_before_it_waits_holds_up_no_other(log: Wakea
         async with AsyncProducer(log.client(), ProducerOptions(buffer_bytes=1_000)) as producer:
             sent = [producer.send("t", value * 800, partition=0) for value in (b"a", b"b", b"c")]
             sent[1].cancel()
+            # It takes effect in a turn of the loop: a result that came before would still let b in.
+            await asyncio.wait([sent[1]])
             release.set()
             await asyncio.gather(sent[0], sent[2])
             assert sent[1].cancelled()
