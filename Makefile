@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-out
 
-.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-transactions soak-groups soak-handshakes sweep-damage outsiders compat-streams compat-mixed planner-clusters spark-cluster compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-cluster-random compare-tools compare-tools-random perf perf-broker compat completions reference stubs docs man release clean
+.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-transactions soak-groups soak-handshakes sweep-damage outsiders compat-streams compat-mixed planner-clusters spark-cluster compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-cluster-random compare-tools compare-tools-random perf perf-broker compat completions reference stubs pictures docs man release clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -233,6 +233,10 @@ stubs: $(VENV)/.dev-ready
 
 reference: $(VENV)/.dev-ready
 	$(BIN)/python -m tools.reference
+
+# What commands print, on a cluster that is started for it: docs/images/*.svg
+pictures: $(VENV)/.dev-ready
+	$(BIN)/python -m tools.pictures
 
 # The documentation as a site that opens from its folder: build/site/index.html
 docs: $(VENV)/.docs-ready

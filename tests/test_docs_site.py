@@ -61,6 +61,13 @@ def test_the_readme_links_to_pages_beside_it() -> None:
     assert page_text("[r](../../README.md)", "docs/guides/watching.md") == "[r](../index.md)"
 
 
+def test_pictures_are_those_of_the_site() -> None:
+    picture = "![a topic](docs/images/topics-describe.svg)"
+    assert page_text(picture, "README.md") == "![a topic](images/topics-describe.svg)"
+    beside = "![a topic](../images/topics-describe.svg)"
+    assert page_text(beside, "docs/guides/watching.md") == beside
+
+
 def test_every_command_has_a_manual_page() -> None:
     wanted = {f"kctl-{words.replace(' ', '-')}.1" for words in all_leaves()}
     assert set() == wanted - set(MANUAL)

@@ -3,7 +3,8 @@
     python -m tools.docs_site FOLDER
 
 README.md becomes the first page and CONTRIBUTING.md a page beside it; docs/ keeps its layout. A
-link to a file of the repository that is no page becomes its text: the site stands alone.
+link to a file of the repository that the site does not have becomes its text, as does such a
+picture: the site stands alone.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 #: Pages at the root of the repository, by their names on the site.
 AT_ROOT = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md"}
-_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
+#: A link, or a picture by its mark before the bracket.
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 def site_path(repository_path: str) -> str | None:
@@ -32,12 +34,12 @@ def site_path(repository_path: str) -> str | None:
 
 
 def page_text(text: str, repository_path: str) -> str:
-    """Return a page with its links as the site has them."""
+    """Return a page with its links and pictures as the site has them."""
     own = site_path(repository_path)
     assert own is not None, repository_path
 
     def link(match: re.Match[str]) -> str:
-        words, target = match.groups()
+        mark, words, target = match.groups()
         if "://" in target or target.startswith("#"):
             return match.group()
         path, _, heading = target.partition("#")
@@ -46,7 +48,7 @@ def page_text(text: str, repository_path: str) -> str:
         if there is None:
             return str(words)
         relative = os.path.relpath(there, posixpath.dirname(own) or ".")
-        return f"[{words}]({relative}{'#' + heading if heading else ''})"
+        return f"{mark}[{words}]({relative}{'#' + heading if heading else ''})"
 
     return _LINK.sub(link, text)
 
