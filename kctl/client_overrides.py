@@ -35,6 +35,10 @@ class ClientOverrides(NamedTuple):
     shared: Mapping[str, str]
     own: Mapping[str, str]
 
+    def above(self, own_in_file: Mapping[str, str]) -> ClientOverrides:
+        """Return these with a file's settings of the command's own, where none goes before them."""
+        return self._replace(own={**own_in_file, **self.own})
+
     def seconds(self, key: str, default_s: float) -> float:
         """Return a setting in ms as seconds; raises UnreadableArgument."""
         text = self.own.get(key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 # Commands import this module for their options, also if they connect to no cluster.
@@ -107,7 +107,31 @@ def client_settings_of(path: str | None, overrides: Mapping[str, str]) -> Client
 
     if path is None:
         return client_settings(overrides)
-    from engine.config.java_properties import parse_properties
     from engine.host.real import RealFiles
+    from kctl.properties_file import properties_of
 
-    return client_settings({**parse_properties(RealFiles().read_bytes(path), path), **overrides})
+    return client_settings({**properties_of(RealFiles(), path), **overrides})
+
+
+def settings_in_file(options: ClusterOptions, keys: Iterable[str]) -> dict[str, str]:
+    """Return settings of a command's own that the properties file of the cluster has.
+
+    None without a cluster, which `connect` reports. Errors: NoSuchContext, BadContextFile,
+    FileMissing.
+    """
+    from engine.host.real import RealFiles
+    from kctl.context import NoCluster, choose
+    from kctl.properties_file import properties_of
+
+    try:
+        path = choose(
+            os.environ,
+            RealFiles(),
+            bootstrap_server=options.bootstrap_server,
+            context=options.context,
+            command_config=options.command_config,
+        ).command_config
+    except NoCluster:
+        return {}
+    properties = {} if path is None else properties_of(RealFiles(), path)
+    return {key: properties[key] for key in keys if key in properties}

@@ -229,11 +229,9 @@ def servers_in(files: Files, path: str) -> str | None:
 
     Errors: FileMissing, and those of `parse_properties`.
     """
-    from engine.config.java_properties import parse_properties
+    from kctl.properties_file import properties_of
 
-    return (
-        parse_properties(files.read_bytes(path), path).get("bootstrap.servers", "").strip() or None
-    )
+    return properties_of(files, path).get("bootstrap.servers", "").strip() or None
 
 
 def choose(

@@ -1,7 +1,8 @@
 """Files that somebody names on a command line to be read from the beginning to the end, once.
 
-Beside files these are pipes, which shells give for `<(command)`. A pipe that nobody writes to is
-waited for, and can be interrupted. Devices and directories are refused: some of them never end.
+Beside files these are pipes, which shells give for `<(command)`, and the empty device /dev/null. A
+pipe that nobody writes to is waited for, and can be interrupted. Other devices and directories are
+refused: some of them never end.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import stat
 from typing import BinaryIO, Final
 
 from engine.host.os_errors import storage_error
+from engine.host.ports import FileRefused
 
-_OPENED: Final = (stat.S_ISREG, stat.S_ISFIFO, stat.S_ISSOCK)
+_READ_ONCE: Final = (stat.S_ISFIFO, stat.S_ISSOCK)
+_OPENED: Final = (stat.S_ISREG, *_READ_ONCE)
 
 
 def open_input(path: str) -> BinaryIO:
@@ -22,11 +25,24 @@ def open_input(path: str) -> BinaryIO:
         file = open(path, "rb")  # noqa: SIM115 - the caller closes it
     except OSError as error:
         raise storage_error(error.errno or errno.EIO, path, "open") from error
-    mode = os.fstat(file.fileno()).st_mode
-    if not any(is_kind(mode) for is_kind in _OPENED):
+    status = os.fstat(file.fileno())
+    if not any(is_kind(status.st_mode) for is_kind in _OPENED) and not _is_null(status):
         file.close()
-        raise storage_error(errno.EPERM, path, "open")
+        raise FileRefused(path, "open", "it is neither a file nor a pipe", errno.EPERM)
     return file
+
+
+def is_read_once(path: str) -> bool:
+    """Return whether the content of a path is gone once it is read, or never there: no file."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return any(is_kind(status.st_mode) for is_kind in _READ_ONCE) or _is_null(status)
+
+
+def _is_null(status: os.stat_result) -> bool:
+    return os.path.samestat(status, os.stat(os.devnull))
 
 
 def read_input(path: str, bytes_max: int | None = None) -> bytes:

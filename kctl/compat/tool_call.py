@@ -74,12 +74,12 @@ class ToolCall(NamedTuple):
         """Return the properties of a file, none without a path; raises ToolFailure."""
         if path is None:
             return {}
-        from engine.config.java_properties import parse_properties
         from engine.host.ports import FileMissing, FileRefused
         from kctl.compat.java_client import no_properties
+        from kctl.properties_file import properties_of
 
         try:
-            return parse_properties(self.files.read_bytes(path), path)
+            return properties_of(self.files, path)
         except (FileMissing, FileRefused) as error:
             raise no_properties(path, error) from error
 

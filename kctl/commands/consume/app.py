@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kctl.connect import ClusterOptions
+from kctl.connect import ClusterOptions, settings_in_file
 from kctl.options.cluster import (
     TIMEOUT_S,
     Bootstrap,
@@ -134,7 +134,10 @@ def consume(
     from kctl.content_filters import content_filters
 
     own_keys = CONSUMER_KEYS if group is None else (*CONSUMER_KEYS, *GROUP_KEYS)
-    overrides = client_overrides(settings or [], own_keys)
+    options = ClusterOptions(bootstrap, command_config, context, timeout)
+    overrides = client_overrides(settings or [], own_keys).above(
+        settings_in_file(options, own_keys)
+    )
     request = ConsumeRequest(
         words=words,
         start=start,
@@ -150,5 +153,4 @@ def consume(
         group=None if group is None else group_settings(group, overrides.own),
         auto_commit_interval_ms=commit_interval_ms(overrides.own),
     )
-    options = ClusterOptions(bootstrap, command_config, context, timeout, overrides.shared)
-    return consume_records(options, request)
+    return consume_records(options._replace(overrides=overrides.shared), request)

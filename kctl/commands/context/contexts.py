@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.client.settings import client_settings, parse_addresses
-from engine.config.java_properties import parse_properties
 from engine.errors import EngineError
 from engine.host.real import RealFiles
 from kctl import exits
@@ -22,6 +21,7 @@ from kctl.context import (
     profiles_path,
     servers_in,
 )
+from kctl.properties_file import properties_of
 from kctl.render import Column, write_object, write_rows
 
 _GUARD_COLUMNS = (
@@ -144,7 +144,7 @@ def _changed(name: str, kept: Profile | None, change: ContextChange) -> Profile:
     if change.command_config is not None:
         properties = os.path.abspath(change.command_config) if change.command_config else None
     if properties is not None:
-        client_settings(parse_properties(RealFiles().read_bytes(properties), properties))
+        client_settings(properties_of(RealFiles(), properties))
     return Profile(
         servers,
         properties,

@@ -60,9 +60,9 @@ def demo_cluster(options: ClusterOptions, plan: ClusterPlan) -> Iterator[DemoClu
 
 def _named_cluster(options: ClusterOptions) -> DemoCluster:
     """Return the cluster that the options or the current context name, with its properties."""
-    from engine.config.java_properties import parse_properties
     from engine.host.real import RealFiles
     from kctl.context import choose
+    from kctl.properties_file import properties_of
 
     choice = choose(
         os.environ,
@@ -74,7 +74,7 @@ def _named_cluster(options: ClusterOptions) -> DemoCluster:
     properties: dict[str, str] = {}
     path = choice.command_config
     if path is not None:
-        properties = dict(parse_properties(RealFiles().read_bytes(path), path))
+        properties = properties_of(RealFiles(), path)
     return DemoCluster(choice.bootstrap_servers, properties, lambda: connect(options), None)
 
 

@@ -21,13 +21,13 @@ from engine.measuring.producing_run import ProducingRun
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import UnreadableArgument
-from kctl.client_overrides import client_overrides
+from kctl.client_overrides import ClientOverrides, client_overrides
 from kctl.commands.consume.settings import CONSUMER_KEYS, fetch_options
 from kctl.commands.perf.options import SendOptions, TopicOptions
 from kctl.commands.perf.report import Measured, print_result, show_progress
 from kctl.commands.produce.request import PRODUCER_KEYS, ProduceRequest, producer_options
 from kctl.commands.topics.settling import await_created
-from kctl.connect import ClusterOptions, connect
+from kctl.connect import ClusterOptions, connect, settings_in_file
 from kctl.console import notify, report_error
 from kctl.durations import duration_ms
 from kctl.interrupts import HeldInterrupts, deferred_interrupts
@@ -99,6 +99,14 @@ class Finished(NamedTuple):
         return exits.OK if self.interrupt is None else exits.interrupted(self.interrupt)
 
 
+def _overrides(
+    options: ClusterOptions, request: PerfRequest, own_keys: tuple[str, ...]
+) -> ClientOverrides:
+    """Return the settings of the command line above those of the cluster's properties file."""
+    overrides = client_overrides(request.settings, own_keys)
+    return overrides.above(settings_in_file(options, own_keys))
+
+
 # -- the three measurements
 
 
@@ -107,7 +115,7 @@ def measure_producing(
 ) -> int:
     """Measure how fast records are stored; returns the exit code."""
     interval_ns = _checked(request, made)
-    overrides = client_overrides(request.settings, _SEND_KEYS)
+    overrides = _overrides(options, request, _SEND_KEYS)
     options = options._replace(overrides=overrides.shared)
     sending = _sending(request, sent, overrides.own)
     with (
@@ -137,7 +145,7 @@ def measure_consuming(
 ) -> int:
     """Measure how fast records are read; returns the exit code."""
     interval_ns = _checked(request, made)
-    overrides = client_overrides(request.settings, CONSUMER_KEYS)
+    overrides = _overrides(options, request, CONSUMER_KEYS)
     options = options._replace(overrides=overrides.shared)
     fetch = fetch_options(overrides.own, read_committed=None)
     with (
@@ -183,7 +191,7 @@ def measure_latency(
     if request.size_bytes < VALUE_BYTES_MIN:
         expected = f"{VALUE_BYTES_MIN} or more: a value tells its own number"
         raise UnreadableArgument("a value of --size", str(request.size_bytes), expected)
-    overrides = client_overrides(request.settings, (*_SEND_KEYS, *CONSUMER_KEYS))
+    overrides = _overrides(options, request, (*_SEND_KEYS, *CONSUMER_KEYS))
     options = options._replace(overrides=overrides.shared)
     # With a linger time the wait for more records would be measured.
     linger_ms = 0 if sent.linger_ms is None and "linger.ms" not in overrides.own else sent.linger_ms

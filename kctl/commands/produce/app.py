@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kctl.connect import ClusterOptions
+from kctl.connect import ClusterOptions, settings_in_file
 from kctl.options.cluster import (
     FORMATS_HELP,
     TIMEOUT_S,
@@ -187,7 +187,10 @@ def produce(
     from kctl.commands.produce.producing import produce_records
     from kctl.commands.produce.request import PRODUCER_KEYS, ProduceRequest
 
-    overrides = client_overrides(settings or [], PRODUCER_KEYS)
+    options = ClusterOptions(bootstrap, command_config, context, timeout)
+    overrides = client_overrides(settings or [], PRODUCER_KEYS).above(
+        settings_in_file(options, PRODUCER_KEYS)
+    )
     request = ProduceRequest(
         topic=topic,
         key_delimiter=key_delimiter,
@@ -214,5 +217,5 @@ def produce(
         settings=overrides.own,
     )
     timeout_s = overrides.seconds("delivery.timeout.ms", timeout)
-    options = ClusterOptions(bootstrap, command_config, context, timeout_s, overrides.shared)
+    options = options._replace(timeout_s=timeout_s, overrides=overrides.shared)
     return produce_records(options, request)

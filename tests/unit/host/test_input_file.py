@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import StorageError
-from engine.host.input_file import open_input, read_input
+from engine.host.input_file import is_read_once, open_input, read_input
 from engine.host.ports import FileMissing
 
 
@@ -37,3 +37,12 @@ def test_what_is_not_there_or_never_ends_is_refused(tmp_path: Path) -> None:
     for path in (str(tmp_path), "/dev/zero"):
         with pytest.raises(StorageError):
             read_input(path)
+
+
+def test_the_null_device_is_empty(tmp_path: Path) -> None:
+    assert b"" == read_input("/dev/null")
+    path = tmp_path / "file"
+    path.write_bytes(b"")
+    assert [True, False, False] == [
+        is_read_once(name) for name in ("/dev/null", str(path), str(tmp_path / "none"))
+    ]
