@@ -45,3 +45,13 @@ def content_batches(
         contents += more
         first = more[-1].last_offset + 1
     return contents
+
+
+def file_end(partition: Partition) -> int:
+    """Return the end of the last batch in the file of a log's last segment, its base without one.
+
+    That of the log, but in a process that has ended while it truncated the file.
+    """
+    active = partition.log.active_segment
+    content = batches(active.file.read_at(0, active.file.size_bytes()))
+    return max((batch.last_offset + 1 for batch in content), default=active.base_offset)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.sim.histories import Fork, History, Loss, LossyReplica
-from engine.sim.logs import content_batches
+from engine.sim.logs import content_batches, file_end
 from engine.sim.node import SimulatedBroker
 from engine.sim.rot import RotRules
 from engine.sim.topics import Topics
@@ -164,10 +164,14 @@ class LossRules:
         self._gaps[partition] = records_end, partition.log.log_end_offset
 
     def synced_end(self, partition: Partition) -> int:
-        """Return up to where the disk has all of a log: no power cut takes offsets of a gap."""
+        """Return up to where the disk has all of a log: no power cut takes offsets of a gap.
+
+        A process that ends in a truncation has lowered the file, and not its recovery point yet.
+        """
         synced_end = partition.log.recovery_point
         first, end = self._gaps.get(partition, (synced_end, synced_end))
-        return first if first < synced_end <= end else synced_end
+        synced_end = first if first < synced_end <= end else synced_end
+        return min(synced_end, file_end(partition))
 
     def replica_changed(self, history: History, partition: Partition, now_ms: int) -> None:
         """Take note of how far a replica reaches that lost writes, and whether it has all again."""

@@ -68,7 +68,9 @@ def _partition_unrest(
     if history is None or history.state is None:
         return [f"{key} has no state"]
     state, assigned = history.state, invariants.topics.replicas(key)
-    following = [i for i in assigned if not _stays_behind(key, history, nodes[i], nodes)]
+    following = [
+        i for i in assigned if not _stays_behind(key, history, nodes[i], nodes, invariants)
+    ]
     if state.leader < 0 or set(state.isr) != set(following):
         return [f"{key} has leader {state.leader}, ISR {list(state.isr)} of {list(assigned)}"]
     ends = set()
@@ -116,7 +118,7 @@ def _is_stuck(
     """Return whether a replica stays behind for good, so that a move of it has no end."""
     history = invariants.histories.get(key)
     return history is not None and any(
-        _stays_behind(key, history, nodes[broker_id], nodes)
+        _stays_behind(key, history, nodes[broker_id], nodes, invariants)
         for broker_id in invariants.topics.replicas(key)
     )
 
@@ -126,11 +128,29 @@ def _stays_behind(
     history: History,
     node: SimulatedBroker,
     nodes: Mapping[int, SimulatedBroker],
+    invariants: Invariants,
 ) -> bool:
     """Return whether a replica does not come into the set until more is written, as in Kafka."""
-    return _has_given_up(key, history, node, nodes) or _has_all_that_is_left(
-        key, history, node, nodes
+    return (
+        _has_given_up(key, history, node, nodes)
+        or _has_failed_at_damage(key, node, invariants)
+        or _has_all_that_is_left(key, history, node, nodes)
     )
+
+
+def _has_failed_at_damage(
+    key: TopicPartition, node: SimulatedBroker, invariants: Invariants
+) -> bool:
+    """Return whether a follower fetches no more since it found its own log damaged."""
+    partition = _replica_on(node, key)
+    if partition is None or partition.is_leader or _is_fetched(key, node):
+        return False
+    return invariants.rots.may_have_given_up(node.broker_id, key)
+
+
+def _is_fetched(key: TopicPartition, node: SimulatedBroker) -> bool:
+    fetchers = {} if node.broker is None else node.broker.storage.fetchers.fetchers
+    return any(key in fetcher.followed.states for fetcher in fetchers.values())
 
 
 def _has_all_that_is_left(
@@ -185,8 +205,7 @@ def _has_given_up(
     end, is_compacted = partition.log.log_end_offset, history.keys is not None
     if leader is None or not may_not_fit(leader, end, is_compacted=is_compacted):
         return False
-    fetchers = node.broker.storage.fetchers.fetchers.values()
-    return all(key not in each.followed.states for each in fetchers)
+    return not _is_fetched(key, node)
 
 
 def may_not_fit(leader: Partition, end_offset: int, *, is_compacted: bool) -> bool:

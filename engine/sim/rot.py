@@ -55,6 +55,8 @@ class RotRules:
         self._histories = histories
         self._nodes = nodes
         self._rots: dict[int, Rot] = {}
+        #: The leader epoch of a partition as a broker's damage of it ended.
+        self._ended_in: dict[tuple[int, TopicPartition], int] = {}
         #: Those that are over, and when they were seen to be.
         self._over: list[tuple[Rot, int]] = []
         self.now_ms = 0
@@ -71,6 +73,21 @@ class RotRules:
         """Return whether a broker's replica of a partition has a damaged batch."""
         rot = self.of(broker_id)
         return rot is not None and rot.partition == partition
+
+    def may_have_given_up(self, broker_id: int, partition: TopicPartition) -> bool:
+        """Return whether a follower may have failed at a damaged batch in the epoch that is now.
+
+        It fetches no more until the next one, though the disk is put right meanwhile. Source:
+        AbstractFetcherThread.markPartitionFailed.
+        """
+        if self.is_damaged(broker_id, partition):
+            return True
+        ended_in = self._ended_in.get((broker_id, partition))
+        return ended_in is not None and ended_in == self._epoch_of(partition)
+
+    def _epoch_of(self, partition: TopicPartition) -> int | None:
+        history = self._histories.get(partition)
+        return None if history is None or history.state is None else history.state.leader_epoch
 
     def explains(self, host: str, partition: TopicPartition, base_offset: int) -> bool:
         """Return whether the broker of a machine may give a batch with a wrong checksum."""
@@ -133,6 +150,9 @@ class RotRules:
 
     def _end(self, rot: Rot) -> None:
         del self._rots[rot.broker_id]
+        epoch = self._epoch_of(rot.partition)
+        if epoch is not None:
+            self._ended_in[rot.broker_id, rot.partition] = epoch
         self._over.append((rot, self.now_ms))
 
     def _may_rot(self, broker_id: int, key: TopicPartition) -> bool:

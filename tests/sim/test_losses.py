@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+from engine.host.memory import MemoryFiles
+from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.sim import losses as losses_module
@@ -20,6 +22,7 @@ from engine.sim.rot import RotRules
 from engine.sim.topics import Topics
 from engine.znode.values import PartitionStateNode
 from tests.sim.test_deletions import COUNT, log_of
+from tests.unit.log.writing import open_log
 
 T0 = TopicPartition("t", 0)
 EPOCH = 4
@@ -187,13 +190,30 @@ def test_a_power_cut_takes_nothing_that_was_synced(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize(("recovery_point", "synced_end"), [(6, 6), (8, 7), (9, 7), (10, 10)])
 def test_of_a_log_that_was_truncated_in_a_batch_the_disk_has_what_is_left_before_it(
-    cluster: Cluster, recovery_point: int, synced_end: int
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, recovery_point: int, synced_end: int
 ) -> None:
     replica = cluster.replica(*range(7))
     replica.log = SimpleNamespace(log_end_offset=9, recovery_point=recovery_point)
+    monkeypatch.setattr(losses_module, "file_end", lambda _: 10)
     assert recovery_point == cluster.rules.synced_end(replica)
     cluster.rules.log_truncated(replica)
     assert synced_end == cluster.rules.synced_end(replica)
+
+
+def test_of_a_file_that_is_truncated_already_nothing_is_synced_beyond_its_end(
+    cluster: Cluster,
+) -> None:
+    files = MemoryFiles()
+    log, _ = open_log(files, LogConfig())
+    for _ in range(3):
+        log.append_as_leader(memoryview(bytearray(batch_of(0, 2))), 0, 0)
+    log.flush(6)
+    partition = cast(Any, _Replica(log=log))
+    assert 6 == log.recovery_point == cluster.rules.synced_end(partition)
+    log.active_segment.truncate_to(4, 0)
+    assert (6, 4) == (log.recovery_point, cluster.rules.synced_end(partition))
+    log.active_segment.truncate_to(0, 0)
+    assert 0 == cluster.rules.synced_end(partition)
 
 
 def test_a_power_cut_that_lost_nothing_excuses_nobody(cluster: Cluster) -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
+from engine.model import TopicPartition
 from engine.sim.fault_kinds import FaultKind
+from engine.sim.histories import History
+from engine.sim.node import SimulatedBroker
 from engine.sim.plan import Fault, Plan, plan_of
 from engine.sim.records import Sender, build
-from engine.sim.rot import whole_part
+from engine.sim.rot import Rot, RotRules, whole_part
 from engine.sim.simulation import run_plan
+from engine.znode.values import PartitionStateNode
 from tests.sim.mutants import Fault as Planted
 from tests.sim.rot_mutants import followers_take_damaged_batches, recovery_goes_past_damage
 from tests.sim.test_operator import traced
@@ -82,6 +89,20 @@ def test_checksums_that_nobody_checks_are_noticed(
     violation = run_plan(plan).violation
     assert violation is not None
     assert violation.rule == rule
+
+
+def test_a_follower_that_failed_at_damage_may_stay_behind_until_the_next_leader_epoch() -> None:
+    key, history, disk = TopicPartition("t", 0), History("t-0"), SimpleNamespace(has_flipped=True)
+    history.state = PartitionStateNode(1, 1, 3, (1,))
+    node = SimpleNamespace(disk=SimpleNamespace(files=disk))
+    rots = RotRules({key: history}, {2: cast(SimulatedBroker, node)})
+    rots._rots[2] = Rot(2, key, 5)
+    assert rots.may_have_given_up(2, key)
+    disk.has_flipped = False
+    assert rots.may_have_given_up(2, key)
+    assert not rots.may_have_given_up(2, TopicPartition("t", 1))
+    history.state = history.state._replace(leader_epoch=4)
+    assert not rots.may_have_given_up(2, key)
 
 
 def test_bits_rot_in_some_seeds_and_in_none_that_compacts() -> None:
