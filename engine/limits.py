@@ -227,9 +227,14 @@ PRODUCED_TOPICS_KEPT = 4096
 # what stands around their answers. 2 KB each at most; for others it is read again.
 PRODUCE_HEADS_KEPT = 4096
 
-# The longest client id that is kept with it: clients make theirs of a few words, and somebody who
-# sends another of 32 KB with each request must not fill the memory. Longer ones are served, too.
-PRODUCE_HEAD_CLIENT_ID_BYTES_MAX = 255
+# Members of groups and the partitions that they commit: as much is kept of their commits. The
+# generation is a part of it, so a group's entries are of no use after its next rebalance.
+COMMIT_HEADS_KEPT = 4096
+
+# The longest client id that is kept with either: clients make theirs of a few words, and a client
+# that sends another of 32 KB with each request must not fill the memory. Longer ones are
+# served, too.
+KEPT_CLIENT_ID_BYTES_MAX = 255
 
 # The same as PRODUCED_TOPICS_KEPT, for the answers of fetches.
 FETCHED_TOPICS_KEPT = 4096

@@ -382,6 +382,8 @@ class ClientConnection:
 
     def _answer(self, row: ApiRow, exchange: Exchange, handled: Handled) -> None:
         """Send a response, or keep its place among those that are owed."""
+        if isinstance(handled, Promise) and handled.is_kept and handled.turns is None:
+            handled = _result_of(handled)
         if isinstance(handled, Promise):
             slot = _Slot(handled)
             self._slots.append(slot)
@@ -477,6 +479,14 @@ class ClientConnection:
                 slot.promise.abandon()
         self._session.end()
         self._server.forget(self)
+
+
+def _result_of(kept: Promise[Response | CloseConnection]) -> Handled:
+    """Return the response of a kept promise; the promise of an error or of the connection's end."""
+    response = None if kept.error is not None else kept.result()
+    if kept.error is not None or isinstance(response, CloseConnection):
+        return kept
+    return response
 
 
 def _parts_of(

@@ -11,7 +11,7 @@ Source: OffsetCommitResponse.Builder, TxnOffsetCommitResponse.Builder, GroupCoor
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
 from engine.model import TopicPartition
@@ -65,10 +65,12 @@ def answered_rows(
     return list(out.items())
 
 
-def _in_order(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+def _in_order(partitions: Collection[TopicPartition]) -> Collection[TopicPartition]:
     """Return partitions as a hash map lists them whose keys have topic ids too, all zero.
 
     Their hash is that of a partition whose number is larger by 31. Source: TopicIdPartition.
     """
+    if len(partitions) < 2:
+        return partitions
     placed = [[TopicPartition(topic, index + _ID_PLACE)] for topic, index in partitions]
     return [TopicPartition(topic, index - _ID_PLACE) for topic, index in scala_order(placed)]

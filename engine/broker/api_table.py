@@ -42,6 +42,7 @@ from engine.api.dispatch import DispatchTable, FastHandler, RequestDecoder, Rule
 from engine.api.elect_leaders import ElectLeaders
 from engine.api.exchange import Handler
 from engine.api.fast_follower_fetch import FastFollowerFetch
+from engine.api.fast_offset_commit import FastOffsetCommit
 from engine.api.fast_produce import FastProduce
 from engine.api.fetch import Fetch, FetchDeps
 from engine.api.fetch_session import FetchSessionCache
@@ -332,7 +333,12 @@ def group_rows(deps: ApiDeps) -> list[Row]:
         Row("SyncGroup", SyncGroup(members).handle, rule),
         Row("Heartbeat", Heartbeat(members).handle, rule),
         Row("LeaveGroup", LeaveGroup(members).handle, rule),
-        Row("OffsetCommit", OffsetCommit(commits, metadata_cache, deps.clock).handle, rule),
+        Row(
+            "OffsetCommit",
+            OffsetCommit(commits, metadata_cache, deps.clock).handle,
+            rule,
+            serve_fast=FastOffsetCommit(commits, metadata_cache, deps.clock).answer,
+        ),
         Row("OffsetFetch", OffsetFetch(commits).handle, rule),
         Row("OffsetDelete", OffsetDelete(commits, metadata_cache).handle, rule),
         Row("ListGroups", admin.list_groups, rule),

@@ -15,8 +15,7 @@ from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.log.local_log import LocalLog
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition
-from engine.records.builder import BatchSettings, build_batch
-from engine.records.record import Record, TimestampType
+from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.view import RecordBatch, batches_in
 from engine.replication.delayed_produce import ProduceResult, ProduceResults
 from engine.replication.metadata_cache import MetadataCache
@@ -64,15 +63,22 @@ class CoordinatorTopic:
         """
         key = TopicPartition(self._topic, partition)
         now_ms = self._clock.wall_ms()
-        batch = build_batch(
-            (
-                Record(offset, now_ms, TimestampType.CREATE_TIME, record_key, value)
-                for offset, (record_key, value) in enumerate(records)
-            ),
-            settings,
+        builder = BatchBuilder(settings)
+        for record_key, value in records:
+            builder.append(now_ms, record_key, value)
+        batch = memoryview(builder.build())
+        written = self._replica_manager.append_records_fast(
+            key,
+            batch,
+            waiting.required_acks,
+            waiting.timeout_ms,
+            origin=AppendOrigin.COORDINATOR,
+            is_internal_allowed=True,
         )
-        appended = self._replica_manager.append_records(
-            {key: memoryview(batch)},
+        if isinstance(written, ProduceResult):
+            return Promise.of(written)
+        appended = written or self._replica_manager.append_records(
+            {key: batch},
             waiting.required_acks,
             waiting.timeout_ms,
             origin=AppendOrigin.COORDINATOR,

@@ -28,6 +28,10 @@ class OffsetsTopic:
     def __init__(self, topic: CoordinatorTopic, config: BrokerConfig) -> None:
         self._topic = topic
         self._config = config
+        self._codec = Codec(config.offsets_topic_compression_codec)
+        self._waiting = Waiting(
+            config.offsets_commit_required_acks, config.offsets_commit_timeout_ms
+        )
 
     def partition_count(self) -> int:
         """Return the number of partitions that the topic has, or will have."""
@@ -42,19 +46,15 @@ class OffsetsTopic:
         producer: CommittingProducer | None = None,
     ) -> Promise[Written]:
         """Append records as one batch; kept once the in-sync replicas have it, or with an error."""
-        config = self._config
-        settings = BatchSettings(
-            codec=Codec(config.offsets_topic_compression_codec), base_sequence=base_sequence
-        )
+        settings = BatchSettings(codec=self._codec, base_sequence=base_sequence)
         if producer is not None:
             settings = settings._replace(
                 producer_id=producer.producer_id,
                 producer_epoch=producer.epoch,
                 is_transactional=True,
             )
-        waiting = Waiting(config.offsets_commit_required_acks, config.offsets_commit_timeout_ms)
         try:
-            return self._topic.append(partition, records, settings, waiting).then(_written)
+            return self._topic.append(partition, records, settings, self._waiting).then(_written)
         except BatchRefused:
             # A client may name any producer, such as one without an epoch.
             return Promise.of(Written(UNKNOWN_SERVER_ERROR))

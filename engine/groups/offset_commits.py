@@ -95,6 +95,36 @@ class OffsetCommits:
             return Promise.of(dict.fromkeys(offsets, code))
         return self._store(group, offsets)
 
+    def commit_fast(
+        self,
+        request: MemberRequest,
+        partition: TopicPartition,
+        committed: CommittedOffset,
+        record: GroupRecord,
+    ) -> int | Promise[int] | None:
+        """Write one offset, as `commit` does, whose record is made already.
+
+        Returns an error code, or promises it where replicas lag. None with nothing done: the group
+        is not known here, or the metadata is too long.
+        """
+        group = self._registry.groups.get(request.group_id)
+        if (
+            group is None
+            or len(committed.metadata) > self._settings.offset_metadata_max_bytes
+            or self._registry.refusal(request.group_id, may_be_empty=True)
+        ):
+            return None
+        code = self._refusal_of_commit(group, request)
+        if code:
+            return code
+        group.offsets.prepare({partition: committed})
+        written = self._log.append(
+            self._registry.partition_of(request.group_id), (record,), base_sequence=_COMMIT_SEQUENCE
+        )
+        if written.is_kept:
+            return _stored_one(group, partition, committed, written.result())
+        return written.then(lambda result: _stored_one(group, partition, committed, result))
+
     def _refusal_of_commit(self, group: Group, request: MemberRequest) -> int:
         """Return the error code of a commit that the group's state refuses, or 0."""
         if group.is_in(GroupState.DEAD):
@@ -293,15 +323,26 @@ def _stored(
     group: Group, offsets: Mapping[TopicPartition, CommittedOffset], result: Written
 ) -> Codes:
     """Apply the written offsets, or drop them; return the error code for each partition."""
-    code = _commit_code(result.error_code)
+    error_code, base_offset = result
+    code = _commit_code(error_code)
     for position, (partition, committed) in enumerate(offsets.items()):
-        if group.is_in(GroupState.DEAD):
-            continue
-        if code:
-            group.offsets.failed(partition, committed)
-        else:
-            group.offsets.completed(partition, committed, result.base_offset + position)
+        written = Written(error_code, base_offset + position)
+        _stored_one(group, partition, committed, written)
     return dict.fromkeys(offsets, code)
+
+
+def _stored_one(
+    group: Group, partition: TopicPartition, committed: CommittedOffset, result: Written
+) -> int:
+    """Apply a written offset, or drop it; return its error code."""
+    code = _commit_code(result.error_code) if result.error_code else 0
+    if group.is_in(GroupState.DEAD):
+        return code
+    if code:
+        group.offsets.failed(partition, committed)
+    else:
+        group.offsets.completed(partition, committed, result.base_offset)
+    return code
 
 
 def _commit_code(code: int) -> int:

@@ -135,6 +135,9 @@ class Promise(Generic[T]):
         A fault of the step fails it too, and is raised to the caller that keeps this promise.
         """
         following: Promise[U] = Promise()
+        if self.is_kept:
+            following._apply(self, step)
+            return following
         following.source = self
 
         def go_on() -> None:
@@ -145,6 +148,16 @@ class Promise(Generic[T]):
 
         self.watch(go_on)
         return following
+
+    def _apply(self, kept: Promise[U], step: Callable[[U], T]) -> None:
+        """Keep a promise that nobody watches yet by a step; a fault of it is raised."""
+        self.is_kept = True
+        self.error = kept.error
+        if self.error is None:
+            try:
+                self._value = step(kept._value)
+            except EngineError as error:
+                self.error = error
 
     def unabandonable(self) -> Promise[T]:
         """Return a promise of the same value whose abandonment stops at it.

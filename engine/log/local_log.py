@@ -133,6 +133,7 @@ class LocalLog:
         self.config = config
         self._rules = LeaderRules(config)
         self._largest_time_fast = self._rules.largest_time_fast
+        self._kept_codecs = self._rules.kept_codecs
         self._batch_bytes_max = min(config.max_message_bytes, config.segment_bytes)
         self._flush_messages = config.flush_messages
         self._active = self.segments.active
@@ -223,6 +224,7 @@ class LocalLog:
             and magic == MAGIC
             and not base_offset
             and flags in fast_attributes
+            and flags & CODEC_BITS in self._kept_codecs
             and 0 < count == delta + 1
             and (producer_id < 0 or base_sequence >= 0)
         ):

@@ -173,6 +173,7 @@ class LeaderRules:
         "_config",
         "_has_rules",
         "is_fast_path_topic",
+        "kept_codecs",
         "limit_bytes",
     )
 
@@ -186,11 +187,10 @@ class LeaderRules:
         has_bounds = self._before_max_ms < LONG_MAX or self._after_max_ms < LONG_MAX
         # Records without a key are refused where compaction would drop them (CMP-1).
         self._has_rules = has_bounds or config.is_compacted
-        #: Whether batches on the fast path need their offset and epoch set alone.
-        self.is_fast_path_topic = (
-            config.message_timestamp_type is TimestampType.CREATE_TIME
-            and config.compression_type is None
-        )
+        #: Whether batches on the fast path need their offset and epoch set alone, if their codec
+        #: is one of those that are kept.
+        self.is_fast_path_topic = config.message_timestamp_type is TimestampType.CREATE_TIME
+        self.kept_codecs = frozenset(Codec if self._codec is None else (self._codec,))
 
     def largest_time_fast(self, walked: Walked, base_ms: int, now_ms: int) -> int | None:
         """Return the largest time of records that break no rule, if a walk can decide that.

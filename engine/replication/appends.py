@@ -154,9 +154,10 @@ class Appends:
         required_acks: int,
         timeout_ms: int,
         *,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
         is_internal_allowed: bool = False,
     ) -> ProduceResult | Promise[ProduceResults] | None:
-        """Append a client's batches to one partition, as `append_records` does.
+        """Append batches to one partition, as `append_records` does.
 
         Returns its result, or a promise of it within `timeout_ms`. None when nothing has been done:
         the partition is not here or not led, too few are in sync, acks are 0, or it is not one
@@ -174,7 +175,7 @@ class Appends:
             return None
         watermark = partition.high_watermark
         try:
-            info = partition.append_fast(batches)
+            info = partition.append_fast(batches, origin)
         except (ApiError, StorageError) as failure:
             return self._failed(topic_partition, failure)
         if info is None:

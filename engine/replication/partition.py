@@ -302,8 +302,10 @@ class Partition:
             producer_id, epoch, base_sequence, now_ms=self._clock.wall_ms()
         )
 
-    def append_fast(self, batches: memoryview) -> AppendInfo | None:
-        """Append as `append` would for acks=1 of a client; the caller completes delayed operations.
+    def append_fast(
+        self, batches: memoryview, origin: AppendOrigin = AppendOrigin.CLIENT
+    ) -> AppendInfo | None:
+        """Append as `append` would for acks=1; the caller completes delayed operations.
 
         None with nothing done on a broker that does not lead, and for a header that is not of
         one batch in no transaction. Errors: those of the log; nothing is written then.
@@ -311,11 +313,11 @@ class Partition:
         if self.leader_id != self.broker_id or self.config.is_read_only:
             return None
         log, epoch, now_ms = self.log, self.leader_epoch, self._clock.wall_ms()
-        info = log.append_fast(batches, epoch, now_ms, CODECS_ALONE)
+        info = log.append_fast(batches, epoch, now_ms, CODECS_ALONE, origin)
         if not isinstance(info, AppendInfo):
             if info is None:
                 return None
-            info = log.append(info, epoch, now_ms)
+            info = log.append(info, epoch, now_ms, origin)
         elif self.followers and not info.is_duplicate and len(batches) <= NEWEST_BATCH_BYTES_MAX:
             newest = (info.first_offset, info.last_offset + 1, epoch, bytes(batches))
             self.newest = new_tuple(NewestBatch, newest)

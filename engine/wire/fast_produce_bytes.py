@@ -23,7 +23,7 @@ from functools import lru_cache
 from struct import Struct as Format
 from typing import Final
 
-from engine.limits import PRODUCE_HEAD_CLIENT_ID_BYTES_MAX, PRODUCE_HEADS_KEPT
+from engine.limits import KEPT_CLIENT_ID_BYTES_MAX, PRODUCE_HEADS_KEPT
 from engine.model import TopicPartition
 from engine.wire.produce_bytes import FIRST_FLEXIBLE, LAST_VERSION, around_numbers, head_of_request
 
@@ -72,7 +72,7 @@ def read_produce_fast(frame: memoryview) -> tuple[int, int, ProduceHead, memoryv
     """
     try:
         key, version, correlation_id, client_id_size = _START(frame)
-        if key or client_id_size > PRODUCE_HEAD_CLIENT_ID_BYTES_MAX:
+        if key or client_id_size > KEPT_CLIENT_ID_BYTES_MAX:
             return None
         body_at = _BODY_AT + client_id_size
         at = body_at + _AROUND_NAME_BYTES + frame[body_at + _NAME_SIZE_AT]

@@ -18,7 +18,7 @@ from functools import lru_cache
 from struct import Struct as Format
 from typing import Final, NamedTuple
 
-from engine.limits import PRODUCE_HEAD_CLIENT_ID_BYTES_MAX, REPLICA_FETCH_FORMS_KEPT
+from engine.limits import KEPT_CLIENT_ID_BYTES_MAX, REPLICA_FETCH_FORMS_KEPT
 from engine.model import new_tuple
 from engine.wire.fast_fetch_bytes import TAGS_BEHIND_RECORDS, record_size_bytes
 from engine.wire.fetch_bytes import FIRST_WITH_REPLICA_STATE
@@ -106,7 +106,7 @@ def read_replica_fetch_fast(frame: memoryview) -> ReplicaFetch | None:
     key, version, _, length = _START(frame)
     if (
         size != _WITHOUT_CLIENT_ID + length
-        or length > PRODUCE_HEAD_CLIENT_ID_BYTES_MAX
+        or length > KEPT_CLIENT_ID_BYTES_MAX
         or key != FETCH_KEY
         or not FIRST_WITH_REPLICA_STATE <= version <= LAST_VERSION
     ):

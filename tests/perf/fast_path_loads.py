@@ -27,10 +27,14 @@ from engine.records.builder import BatchSettings, build_batch
 from engine.records.codec import Codec
 from engine.records.record import Record, TimestampType
 from engine.records.view import batches_in
+from engine.wire import messages
 from engine.wire.codec import message_codec
 from tests.unit.api.data_stage import T0, DataStage, fetch_request, produce_request
 from tests.unit.api.follower import Follower
+from tests.unit.broker.memory_broker import MemoryBroker, request_frame
 from tests.unit.broker.memory_cluster import MemoryCluster
+from tests.unit.broker.test_broker import create_topic
+from tests.unit.broker.test_groups import SETTINGS, coordinated
 from tests.unit.client.produce_log import ProduceLog
 from tests.unit.log.cleaner.cleaned_logs import CONFIG, clean, compacted_log, put
 from tests.unit.log.writing import DIR, NOW_MS, open_log
@@ -81,6 +85,26 @@ def produces(version: int = 9, codec: Codec = Codec.NONE, acks: int = 1, count: 
         stage.frames.clear()
 
     return Load(run, count, "request")
+
+
+def commits(count: int = 1000) -> Load:
+    """Commit the offset of one partition again and again to a broker in memory."""
+    stage = MemoryBroker(**SETTINGS).start()
+    create_topic(stage.connect(), "t")
+    coordinated(stage)
+    made = messages.OffsetCommitRequest
+    row = made.OffsetCommitRequestPartition(partition_index=0, committed_offset=7)
+    topics = [made.OffsetCommitRequestTopic(name="t", partitions=[row])]
+    frame = request_frame("OffsetCommit", 8, made(group_id="g", topics=topics))
+    client = stage.connect()
+    client.send(frame)
+
+    def run() -> None:
+        for _ in range(count):
+            client.send(frame)
+        assert len(client.frames) == count + 1
+
+    return Load(run, count, "commit")
 
 
 def appends(codec: Codec = Codec.NONE, records: int = 1, count: int = 1000) -> Load:

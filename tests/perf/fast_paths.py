@@ -22,6 +22,7 @@ from engine.api import fast_produce, produce
 from engine.api.admission import Admission
 from engine.api.fast_fetch import FastFetch
 from engine.api.fast_follower_fetch import FastFollowerFetch
+from engine.api.fast_offset_commit import FastOffsetCommit
 from engine.api.fast_produce import FastProduce
 from engine.api.produce import Produce
 from engine.client.loop_connection import LoopConnection
@@ -51,6 +52,7 @@ from tests.perf.fast_path_loads import (
     appends,
     chunks,
     cleanings,
+    commits,
     dumps,
     fetch_cycles,
     fetches,
@@ -106,6 +108,12 @@ def _produce_rows() -> list[Row]:
             ((Appends, "append_records_fast", _nothing),),
         ),
         Row("Partition.append_fast", produces, ((Partition, "append_fast", _nothing),)),
+    ]
+
+
+def _commit_rows() -> list[Row]:
+    return [
+        Row("FastOffsetCommit.answer", commits, ((FastOffsetCommit, "answer", _nothing),)),
     ]
 
 
@@ -225,6 +233,11 @@ def measure(row: Row, rounds: int) -> tuple[float, float, str]:
     return min(fast), min(general), operation
 
 
+def _all_rows() -> list[Row]:
+    rows = [*_produce_rows(), *_commit_rows(), *_append_rows(), *_fetch_rows()]
+    return [*rows, *_log_rows()]
+
+
 def main() -> None:
     """Measure the rows that are asked for, and print them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -236,7 +249,7 @@ def main() -> None:
     CleanerTier.code = compiled_cleaner_here()
     print(machine_line())
     print("| fast path | with it, µs | without, µs | saved, µs | of each |\n|---|---|---|---|---|")
-    for row in [*_produce_rows(), *_append_rows(), *_fetch_rows(), *_log_rows()]:
+    for row in _all_rows():
         if options.only not in row.name:
             continue
         fast_us, general_us, operation = measure(row, options.rounds)

@@ -64,6 +64,7 @@ from engine.wire.codec import message_codec
 from engine.wire.produce_bytes import NodeEndpoint, ProducedPartition, encode_produce_response
 from tests.compiled_walk import compiled_cleaner_here, compiled_fields_here
 from tests.parsed_sources import ONE_PROCESS, nodes_of
+from tests.property.fast_commits import commit_requests, commits
 from tests.property.fast_replication import (
     follower_fetches,
     remote_fetch_cycles,
@@ -150,6 +151,7 @@ CONFIGS = st.sampled_from(
         LogConfig(message_timestamp_type=TimestampType.LOG_APPEND_TIME),
         LogConfig(message_timestamp_before_max_ms=1000, message_timestamp_after_max_ms=1000),
         LogConfig(compression_type=Codec.LZ4),
+        LogConfig(compression_type=Codec.NONE),
         LogConfig(max_message_bytes=200),
     )
 )
@@ -204,7 +206,15 @@ def _stages(**more: Any) -> list[DataStage]:
     ]
 
 
+def _produced(acks: int) -> tuple[int, bytes]:
+    """Return a plain produce of version 9."""
+    record = Record(0, NOW_MS, TimestampType.CREATE_TIME, b"k", b"v")
+    request = produce_request({"t": [(0, bytes(build_batch([record])))]}, acks=acks)
+    return 9, message_codec("ProduceRequest", 9).encode(request)
+
+
 @EXAMPLES
+@example([_produced(-1), _produced(1)], LogConfig(), (1, 2))
 @given(st.lists(produce_steps(), min_size=1, max_size=5), CONFIGS, st.sampled_from(((1,), (1, 2))))
 def produces(steps: list[tuple[int, bytes]], config: LogConfig, isr: tuple[int, ...]) -> None:
     """Send the same produces to three brokers."""
@@ -684,7 +694,7 @@ PROPERTIES: dict[str, Callable[[], None]] = {
     for function in (
         produces, produce_answers, appends, openings, batch_runs, dumped_rows, replicas, replays,
         followed, verifications, fetches, outgoing, cleanings, replica_requests,
-        replica_responses, follower_fetches, remote_fetch_cycles,
+        replica_responses, follower_fetches, remote_fetch_cycles, commits, commit_requests,
     )
 }  # fmt: skip
 

@@ -383,7 +383,7 @@ def test_a_broken_rule_in_a_request_is_reported_with_the_state_of_the_partitions
     client = stage.connect()
     create_topic(client, "t")
     partition = stage.broker.storage.replica_manager.partitions[TopicPartition("t", 0)]
-    monkeypatch.setattr(partition, "append_fast", lambda _batches: None)
+    monkeypatch.setattr(partition, "append_fast", lambda *_: None)
 
     def fail(*_arguments: object, **_named: object) -> None:
         raise InvariantBroken("the watermark went back")

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from engine.limits import PRODUCE_HEAD_CLIENT_ID_BYTES_MAX
+from engine.limits import KEPT_CLIENT_ID_BYTES_MAX
 from engine.wire.codec import message_codec
 from engine.wire.errors import MalformedMessage
 from engine.wire.fast_produce_bytes import read_produce_fast
@@ -65,7 +65,7 @@ def test_records_of_every_length_are_found(size: int, version: int) -> None:
 FAST = {
     "no client id": frame_of(client_id=""),
     "a client id of two bytes": frame_of(client_id="é"),
-    "the longest client id": frame_of(client_id="c" * PRODUCE_HEAD_CLIENT_ID_BYTES_MAX),
+    "the longest client id": frame_of(client_id="c" * KEPT_CLIENT_ID_BYTES_MAX),
     "no records": frame_of(topic_data=produce_request({"a": [(0, b"")]}).topic_data),
     "no name": frame_of(topic_data=produce_request({"": [(0, b"x")]}).topic_data),
     "bytes behind": frame_of() + b"behind",
@@ -74,7 +74,7 @@ SLOW_PATH = {
     "an old version": frame_of(version=8),
     "null in place of a client id": frame_of(client_id=None),
     # What is remembered of a producer must stay small, with any client id.
-    "a long client id": frame_of(client_id="c" * (PRODUCE_HEAD_CLIENT_ID_BYTES_MAX + 1)),
+    "a long client id": frame_of(client_id="c" * (KEPT_CLIENT_ID_BYTES_MAX + 1)),
     "the longest that there is": frame_of(client_id="c" * 32_767),
     "a transactional id": frame_of(transactional_id="x"),
     "an empty transactional id": frame_of(transactional_id=""),

@@ -1,0 +1,182 @@
+"""OffsetCommit of one partition by hand, and its record: what the commits of a consumer share.
+
+A consumer that commits sends the same bytes each time but for a correlation id and the commit:
+
+```
+request   key · version · CORRELATION ID · client id, group, generation, member, topic, index · COMMIT
+                                           └─────── remembered, a CommitHead ───────────────┘
+COMMIT    int64 offset · int32 leader epoch · compact metadata · no tags (partition, topic, request)
+answer    CORRELATION ID · no throttle time, topic, index · ERROR CODE · no tags
+record    key (remembered) · value: version 3, offset, leader epoch, metadata, commit time
+```
+
+Only requests of one partition without tags, of the flexible versions and with short strings have a
+head; any other has none, and is read by the table codec, which judges it.
+
+Source: D21; `formats.md` §7.
+"""  # noqa: E501 - prose
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import lru_cache
+from struct import Struct as Format
+from typing import Final, NamedTuple
+
+from engine.errors import WireError
+from engine.limits import COMMIT_HEADS_KEPT, KEPT_CLIENT_ID_BYTES_MAX
+from engine.model import TopicPartition
+from engine.wire import messages
+from engine.wire.codec import message_codec
+from engine.wire.coordinator_records import encode_key
+from engine.wire.headers import api, read_request_header, response_header_bytes
+
+_COMMIT: Final = api("OffsetCommit")
+_FIRST_FLEXIBLE: Final = 8
+#: Key, version, correlation id, length of the client id: unsigned, so that null is a long one.
+_START: Final = Format(">hhiH").unpack_from
+_HEAD_AT: Final = 8
+#: Where the body starts, without the client id.
+_BODY_AT: Final = 11
+_GENERATION_BYTES: Final = 4
+_INDEX_BYTES: Final = 4
+#: A compact count of one.
+_ONE: Final = 2
+#: Offset, leader epoch, compact length of the metadata.
+_COMMIT_NUMBERS: Final = Format(">qiB").unpack_from
+_METADATA_AT: Final = 13
+_NO_TAGS: Final = bytes(3)
+_LONGEST_COMPACT: Final = 0x7F
+_OFFSET_KEY: Final = 1
+#: A value of version 3: its version, offset, leader epoch and length of the metadata; the time.
+_VALUE: Final = Format(">hqih").pack
+_VALUE_VERSION: Final = 3
+_TIME: Final = Format(">q").pack
+_BAD_BYTES: Final = (struct.error, IndexError, UnicodeDecodeError)
+
+
+class CommitHead(NamedTuple):
+    """The fields of a request before its commit, the record's key, and a maker of responses."""
+
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None
+    topic_partition: TopicPartition
+    #: The key of the record in `__consumer_offsets`.
+    record_key: bytes
+    #: Correlation id and error code make the response's frame.
+    answer: Callable[[int, int], bytes]
+
+
+class CommitRequest(NamedTuple):
+    """A request for one partition."""
+
+    correlation_id: int
+    head: CommitHead
+    offset: int
+    leader_epoch: int
+    metadata: str
+
+
+def read_commit_fast(frame: memoryview) -> CommitRequest | None:
+    """Return the request in a frame; None for one off the fast path."""
+    try:
+        _, version, correlation_id, client_id_size = _START(frame)
+        if client_id_size > KEPT_CLIENT_ID_BYTES_MAX:
+            return None
+        at = _head_end(frame, _BODY_AT + client_id_size)
+        head = _head(bytes(frame[_HEAD_AT:at]), version) if at else None
+        if head is None:
+            return None
+        offset, leader_epoch, size = _COMMIT_NUMBERS(frame, at)
+        metadata_at = at + _METADATA_AT
+        end = metadata_at + max(size - 1, 0)
+        if size > _LONGEST_COMPACT or frame[end:] != _NO_TAGS:
+            return None
+        metadata = str(frame[metadata_at:end], "utf-8")
+    except _BAD_BYTES:
+        return None
+    return CommitRequest(correlation_id, head, offset, leader_epoch, metadata)
+
+
+def _head_end(frame: memoryview, at: int) -> int:
+    """Return where the commit starts that is the only one of a request; 0 for any other shape."""
+    group_size = frame[at]
+    at += group_size + _GENERATION_BYTES
+    member_size = frame[at]
+    at += member_size
+    instance_size = frame[at]
+    at += instance_size or 1
+    topic_count, topic_size = frame[at], frame[at + 1]
+    at += 1 + topic_size
+    is_short = max(group_size, member_size, instance_size, topic_size) <= _LONGEST_COMPACT
+    if not is_short or topic_count != _ONE or frame[at] != _ONE:
+        return 0
+    return at + 1 + _INDEX_BYTES
+
+
+@lru_cache(maxsize=COMMIT_HEADS_KEPT)
+def _head(content: bytes, version: int) -> CommitHead | None:
+    """Return the fields from the client id to the index, None for a request off the fast path."""
+    if not _FIRST_FLEXIBLE <= version <= _COMMIT.stable.highest:
+        return None
+    start = struct.pack(">hhi", _COMMIT.key, version, 0)
+    # With a commit of no metadata the bytes are a whole request, which the table codec judges.
+    whole = memoryview(start + content + struct.pack(">qiB", 0, 0, 1) + _NO_TAGS)
+    try:
+        *_, at = read_request_header(whole)
+        request = message_codec("OffsetCommitRequest", version).decode(whole[at:])
+        (topic,) = request.topics
+        (partition,) = topic.partitions
+        key = TopicPartition(topic.name, partition.partition_index)
+        record_key = encode_key(
+            messages.OffsetCommitKey(
+                group=request.group_id, topic=key.topic, partition=key.partition
+            ),
+            _OFFSET_KEY,
+        )
+    except (WireError, ValueError):
+        return None
+    return CommitHead(
+        request.group_id,
+        request.generation_id_or_member_epoch,
+        request.member_id,
+        request.group_instance_id,
+        key,
+        record_key,
+        _answer(version, key),
+    )
+
+
+def _answer(version: int, key: TopicPartition) -> Callable[[int, int], bytes]:
+    """Return a maker of responses with a correlation id and an error code."""
+    response = messages.OffsetCommitResponse
+    body = message_codec("OffsetCommitResponse", version).encode(
+        response(
+            topics=[
+                response.OffsetCommitResponseTopic(
+                    name=key.topic,
+                    partitions=[
+                        response.OffsetCommitResponsePartition(partition_index=key.partition)
+                    ],
+                )
+            ]
+        )
+    )
+    whole = response_header_bytes(_COMMIT.key, version, 0) + body
+    # Behind the correlation id; in front of the error code and three counts of tags.
+    before, behind = whole[4 : -2 - len(_NO_TAGS)], _NO_TAGS
+    pack = Format(f">i{len(before)}sh{len(behind)}s").pack
+    return lambda correlation_id, code: pack(correlation_id, before, code, behind)
+
+
+def offset_value_fast(offset: int, leader_epoch: int, metadata: str, commit_ms: int) -> bytes:
+    """Return the value of a committed offset without a retention, as `encode_value` does.
+
+    The metadata is at most 126 bytes long, as `read_commit_fast` reads it.
+    """
+    content = metadata.encode()
+    numbers = _VALUE(_VALUE_VERSION, offset, leader_epoch, len(content))
+    return numbers + content + _TIME(commit_ms)

@@ -1,0 +1,213 @@
+"""The fast path of commits and the way beside it, on the same requests.
+
+Run by the table of docs/internals/fast_paths.md, see `test_fast_paths.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from engine.model import TopicPartition
+from engine.wire.codec import message_codec
+from engine.wire.fast_commit_bytes import offset_value_fast, read_commit_fast
+from engine.wire.headers import api, request_header_bytes
+from engine.wire.structs import message_class
+from tests.unit.broker.memory_broker import MemoryBroker
+from tests.unit.broker.test_broker import create_topic
+from tests.unit.broker.test_groups import SETTINGS, coordinated
+
+FEW = settings(max_examples=40, deadline=None, derandomize=True)
+_OFFSETS = TopicPartition("__consumer_offsets", 0)
+_KEY = api("OffsetCommit").key
+_MEMBER = "its own"
+
+_FLIPS = (None,) * 8 + tuple((at, bit) for at in range(40) for bit in (0, 7))
+
+Commit = dict[str, Any]
+
+_COMMITS = st.fixed_dictionaries(
+    {
+        "version": st.sampled_from((1, 2, 7, 8, 8, 8, 9, 9, 9)),
+        "client_id": st.sampled_from(("app", "", "c" * 256)),
+        "group_id": st.sampled_from(("g", "g", "g", "h", "", "ü" * 70)),
+        "generation": st.sampled_from((-1, -1, 0, 1)),
+        "member_id": st.sampled_from(("", _MEMBER, _MEMBER, "another's")),
+        "instance_id": st.sampled_from((None, None, "i")),
+        "partitions": st.sampled_from(
+            ((("t", 0),),) * 5 + ((("t", 1),), (("u", 0),), (("t", 0), ("t", 1)), ())
+        ),
+        "offset": st.sampled_from((0, 7, -1, -9, (1 << 63) - 1)),
+        "leader_epoch": st.sampled_from((-1, 0, 5)),
+        "metadata": st.sampled_from(("", "", None, "m", "ä" * 20, "x" * 61, "y" * 200)),
+        "flip": st.sampled_from(_FLIPS),
+        "more": st.sampled_from((b"", b"", b"", b"\0", b"more")),
+    }
+)  # fmt: skip
+_PLAIN: Commit = {
+    "version": 9,
+    "client_id": "app",
+    "group_id": "g",
+    "generation": -1,
+    "member_id": "",
+    "instance_id": None,
+    "partitions": (("t", 0),),
+    "offset": 7,
+    "leader_epoch": 0,
+    "metadata": "m",
+    "flip": None,
+    "more": b"",
+}
+_OF_MEMBER = {**_PLAIN, "generation": 1, "member_id": _MEMBER, "offset": 8}
+
+
+@FEW
+@example([_PLAIN, "join", _OF_MEMBER, _PLAIN, "pass", _OF_MEMBER])
+@example([{**_PLAIN, "group_id": "new"}, {**_PLAIN, "metadata": "x" * 61}, _PLAIN, "end", _PLAIN])
+@given(st.lists(st.one_of(_COMMITS, st.sampled_from(("join", "pass", "end"))), max_size=8))
+def commits(steps: list[Commit | str]) -> None:
+    """Have the same commits reach two brokers, one of which serves none on the fast path."""
+    seen = []
+    for is_fast_path in (True, False):
+        stage = MemoryBroker(
+            **SETTINGS,
+            offset_metadata_max_bytes="60",
+            group_initial_rebalance_delay_ms="0",
+            group_min_session_timeout_ms="1",
+        ).start()
+        create_topic(stage.connect(), "t")
+        coordinated(stage)
+        if not is_fast_path:
+            del stage.broker.table.serve_fast[_KEY]
+        seen.append(_Consumer(stage).run(steps))
+        stage.stop()
+    assert seen[0] == seen[1]
+
+
+class _Consumer:
+    """A member of group g, or none, that sends what is drawn."""
+
+    def __init__(self, stage: MemoryBroker) -> None:
+        self.stage = stage
+        self.client = stage.connect()
+        self.member_id = ""
+
+    def run(self, steps: list[Commit | str]) -> Any:
+        """Take the steps; returns all that can be seen."""
+        frames = []
+        for step in steps:
+            if isinstance(step, dict):
+                if self.client.is_closed:
+                    self.client = self.stage.connect()
+                self.client.send(_frame(step, self.member_id))
+                frames.append((tuple(self.client.frames), self.client.is_closed))
+                self.client.frames.clear()
+            elif step == "join":
+                self._join()
+            elif step == "end":
+                self.stage.connect().ask("DeleteGroups", 2, groups_names=["g"])
+            else:
+                self.stage.pass_time(900)
+        return frames, self._state()
+
+    def _join(self) -> None:
+        client = self.stage.connect()
+        joining = message_class("JoinGroupRequest")
+        fields = {"session_timeout_ms": 1_000, "rebalance_timeout_ms": 1_000}
+        joined = client.ask(
+            "JoinGroup",
+            3,
+            group_id="g",
+            protocol_type="consumer",
+            protocols=[joining.JoinGroupRequestProtocol(name="range")],
+            **fields,
+        )
+        if joined is None or joined.error_code:
+            return
+        self.member_id = joined.member_id
+        client.ask(
+            "SyncGroup",
+            3,
+            group_id="g",
+            generation_id=joined.generation_id,
+            member_id=joined.member_id,
+        )
+
+    def _state(self) -> Any:
+        groups = self.stage.broker.groups.registry.groups
+        log = self.stage.broker.storage.replica_manager.find(_OFFSETS).log
+        return (
+            {
+                name: (group.state, group.offsets.all(), group.offsets.is_empty)
+                for name, group in groups.items()
+            },
+            [bytes(segment.file.read_at(0, segment.size_bytes)) for segment in log.segments],
+            self.stage.broker.groups.delays.next_deadline_ms(),
+            [(name, str(fault)) for name, fault in self.stage.faults],
+        )
+
+
+def _frame(commit: Commit, member_id: str) -> bytes:
+    version, request = commit["version"], message_class("OffsetCommitRequest")
+    topics: dict[str, list[Any]] = {}
+    for topic, index in commit["partitions"]:
+        row = request.OffsetCommitRequestPartition(
+            partition_index=index,
+            committed_offset=commit["offset"],
+            committed_metadata=commit["metadata"],
+        )
+        if version >= 6:
+            row.committed_leader_epoch = commit["leader_epoch"]
+        topics.setdefault(topic, []).append(row)
+    message = request(
+        group_id=commit["group_id"],
+        generation_id_or_member_epoch=commit["generation"],
+        member_id=member_id if commit["member_id"] == _MEMBER else commit["member_id"],
+        topics=[
+            request.OffsetCommitRequestTopic(name=name, partitions=rows)
+            for name, rows in topics.items()
+        ],
+    )
+    if version >= 7:
+        message.group_instance_id = commit["instance_id"]
+    body = message_codec("OffsetCommitRequest", version).encode(message)
+    frame = bytearray(request_header_bytes(_KEY, version, 77, commit["client_id"]) + body)
+    if commit["flip"] is not None:
+        at, bit = commit["flip"]
+        # Behind key and version: another API is no commit.
+        frame[4 + at % (len(frame) - 4)] ^= 1 << bit
+    return bytes(frame) + commit["more"]
+
+
+@FEW
+@given(_COMMITS)
+def commit_requests(commit: Commit) -> None:
+    """Read the same request by hand and by the table, and write its record both ways."""
+    frame = _frame(commit, "member-1")
+    read = read_commit_fast(memoryview(frame))
+    if read is None:
+        return
+    version = commit["version"]
+    header = request_header_bytes(_KEY, version, 77, commit["client_id"])
+    request, _ = message_codec("OffsetCommitRequest", version).decode_at(
+        memoryview(frame)[len(header) :], 0
+    )
+    (topic,) = request.topics
+    (row,) = topic.partitions
+    head = read.head
+    assert (request.group_id, request.generation_id_or_member_epoch) == head[:2]
+    assert (request.member_id, request.group_instance_id) == head[2:4]
+    assert (topic.name, row.partition_index) == head.topic_partition
+    assert (row.committed_offset, row.committed_leader_epoch) == (read.offset, read.leader_epoch)
+    assert (row.committed_metadata or "") == read.metadata
+    value = message_codec("OffsetCommitValue", 3).encode(
+        message_class("OffsetCommitValue")(
+            offset=read.offset,
+            leader_epoch=read.leader_epoch,
+            metadata=read.metadata,
+            commit_timestamp=99,
+        )
+    )
+    assert b"\0\3" + value == offset_value_fast(read.offset, read.leader_epoch, read.metadata, 99)

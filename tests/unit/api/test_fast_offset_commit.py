@@ -1,0 +1,133 @@
+"""The fast path of commits: what it leaves to the table's row, and commits that wait."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from engine.api.admission import Session, allow_all
+from engine.api.fast_offset_commit import FastOffsetCommit
+from engine.groups.group_offsets import CommittedOffset
+from engine.groups.records import offset_record
+from engine.host.promise import Promise
+from engine.model import TopicPartition
+from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
+from engine.wire import messages
+from engine.wire.codec import message_codec
+from engine.wire.headers import api, request_header_bytes
+from tests.unit.groups.stage import SETTINGS, Stage
+
+T0 = TopicPartition("t", 0)
+
+
+class Fast:
+    """Group g, which commits for t-0 on the fast path."""
+
+    def __init__(self) -> None:
+        self.stage = Stage(SETTINGS._replace(offset_metadata_max_bytes=9))
+        metadata = MetadataCache(1, "cluster")
+        metadata.update(1, [], {T0: PartitionMetadata(1, 0, (1,), 0, (1,))}, {})
+        commits = self.stage.coordinator.commits
+        commits.make_group("g")
+        self.path = FastOffsetCommit(commits, metadata, self.stage.clock)
+        self.session = Session("/1.2.3.4", allow_all())
+
+    def answer(
+        self, *, version: int = 9, client_id: str | None = "app", partitions: int = 1,
+        group_id: str = "g", topic: str = "t", metadata: str | None = "note",
+    ) -> object:  # fmt: skip
+        """Send a commit of offset 7."""
+        request = messages.OffsetCommitRequest
+        rows = [
+            request.OffsetCommitRequestPartition(
+                partition_index=index, committed_offset=7, committed_metadata=metadata
+            )
+            for index in range(partitions)
+        ]
+        topics = [request.OffsetCommitRequestTopic(name=topic, partitions=rows)]
+        body = message_codec("OffsetCommitRequest", version).encode(
+            request(group_id=group_id, topics=topics)
+        )
+        head = request_header_bytes(api("OffsetCommit").key, version, 77, client_id)
+        return self.path.answer(memoryview(head + body), self.session)
+
+
+def code_of(frame: object) -> int:
+    """Return the error code of a response to correlation id 77."""
+    assert isinstance(frame, bytes)
+    assert frame[:5] == struct.pack(">ib", 77, 0)
+    (topic,) = message_codec("OffsetCommitResponse", 9).decode(frame[5:]).topics
+    (row,) = topic.partitions
+    assert (topic.name, row.partition_index) == T0
+    code: int = row.error_code
+    return code
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("metadata", ["note", "", None])
+def test_a_commit_is_written_as_the_general_path_writes_it(
+    version: int, metadata: str | None
+) -> None:
+    fast = Fast()
+    assert 0 == code_of(fast.answer(version=version, metadata=metadata))
+    committed = CommittedOffset(7, -1, metadata or "", fast.stage.clock.wall_ms())
+    (log,) = fast.stage.log.partitions.values()
+    assert [offset_record("g", T0, committed)] == log
+    assert [0] == fast.stage.log.base_sequences
+    assert {T0: committed} == fast.stage.group().offsets.all()
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        {"version": 7},
+        {"client_id": None},
+        {"client_id": "c" * 256},
+        {"partitions": 2},
+        {"partitions": 0},
+        {"group_id": "another"},
+        {"group_id": "g" * 127},
+        {"topic": "unknown"},
+        {"metadata": "too long a note"},
+        {"metadata": "x" * 127},
+    ],
+)
+def test_any_other_commit_is_left_with_nothing_done(request_of: dict[str, object]) -> None:
+    fast = Fast()
+    assert fast.answer(**request_of) is None  # type: ignore[arg-type]
+    assert not fast.stage.log.partitions
+    assert fast.stage.group().offsets.is_empty
+
+
+def test_a_commit_is_answered_once_the_in_sync_replicas_have_it() -> None:
+    fast = Fast()
+    fast.stage.log.is_held = True
+    promise = fast.answer()
+    assert isinstance(promise, Promise)
+    assert not promise.is_kept
+    assert fast.stage.group().offsets.is_unstable(T0)
+    fast.stage.log.release()
+    assert 0 == code_of(promise.result())
+    assert not fast.stage.group().offsets.is_unstable(T0)
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_commit_that_cannot_be_written_is_forgotten(is_held: bool) -> None:
+    fast = Fast()
+    fast.stage.log.is_held = is_held
+    fast.stage.log.error_code = 0 if is_held else 7
+    answer = fast.answer()
+    if isinstance(answer, Promise):
+        fast.stage.log.release(7)
+        answer = answer.result()
+    assert 7 == code_of(answer)
+    assert fast.stage.group().offsets.is_empty
+
+
+def test_a_group_of_members_refuses_a_commit_without_one() -> None:
+    fast = Fast()
+    fast.stage.stable()
+    written = len(fast.stage.log.base_sequences)
+    assert 25 == code_of(fast.answer())
+    assert written == len(fast.stage.log.base_sequences)
