@@ -10,15 +10,17 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, TextIO
 
 from engine.errors import EngineError
+from engine.znode.names import FORBIDDEN
 from engine.znode.node_acl import NodeAclEntry
+from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_numbers import java_number
 
 _WORD: Final = re.compile(r"\s*([^\"']\S*|\"[^\"]*\"|'[^']*')\s*", re.ASCII)
 _QUOTED: Final = re.compile(r"(['\"])(.*)\1", re.DOTALL)
 _OPTION_ERRORS: Final = "org.apache.commons.cli"
-_INT_MAX: Final = (1 << 31) - 1
 _SEPARATOR: Final = "/"
 #: ZooKeeper's bits of permissions, in the order in which the shell prints them.
-PERMISSIONS: Final = {"c": 4, "d": 8, "r": 1, "w": 2, "a": 16}
+_PERMISSIONS: Final = {"c": 4, "d": 8, "r": 1, "w": 2, "a": 16}
 
 
 class ShellRefusal(EngineError):
@@ -103,9 +105,10 @@ def _is_number(word: str) -> bool:
 
 def java_int(text: str) -> int:
     """Return a number as Java's parseInt reads it; raises ShellAbort."""
-    if re.fullmatch(r"[+-]?[0-9]+", text) and -_INT_MAX - 1 <= int(text) <= _INT_MAX:
-        return int(text)
-    raise ShellAbort(f'java.lang.NumberFormatException: For input string: "{text}"')
+    try:
+        return java_number(text)
+    except ToolFailure as failure:
+        raise ShellAbort(f"{failure.java_class}: {failure}") from failure
 
 
 def check_shell_path(path: str, *, is_sequential: bool = False) -> None:
@@ -130,26 +133,14 @@ def _path_fault(path: str) -> str | None:
     for name in path[1:].split(_SEPARATOR):
         if not name:
             return f"empty node name specified @{at}"
-        for position, letter in enumerate(name, at):
-            if letter == "\0":
-                return f"null character not allowed @{position}"
-            if _is_forbidden(ord(letter)):
-                return f"invalid character @{position}"
+        if found := FORBIDDEN.search(name):
+            kind = "null character not allowed" if found[0] == "\0" else "invalid character"
+            return f"{kind} @{at + found.start()}"
         at += len(name)
         if name in (".", ".."):
             return f"relative paths not allowed @{at - 1}"
         at += 1
     return None
-
-
-def _is_forbidden(code: int) -> bool:
-    """Return whether a letter may not be in a name: controls, private use, specials."""
-    return (
-        0 < code <= 0x1F
-        or 0x7F <= code <= 0x9F
-        or 0xD800 <= code <= 0xF8FF
-        or 0xFFF0 <= code <= 0xFFFF
-    )
 
 
 def acl_of(text: str, err: TextIO) -> list[NodeAclEntry]:
@@ -163,13 +154,13 @@ def acl_of(text: str, err: TextIO) -> list[NodeAclEntry]:
             continue
         bits = 0
         for letter in permissions:
-            if letter not in PERMISSIONS:
+            if letter not in _PERMISSIONS:
                 err.write(f"Unknown perm type: {letter}\n")
-            bits |= PERMISSIONS.get(letter, 0)
+            bits |= _PERMISSIONS.get(letter, 0)
         entries.append(NodeAclEntry(bits, scheme, name))
     return entries
 
 
 def permissions_text(bits: int) -> str:
     """Return the letters of permissions."""
-    return "".join(letter for letter, bit in PERMISSIONS.items() if bits & bit)
+    return "".join(letter for letter, bit in _PERMISSIONS.items() if bits & bit)

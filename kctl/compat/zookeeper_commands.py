@@ -15,6 +15,7 @@ from engine.znode.model import ANY_VERSION
 from engine.znode.names import ROOT
 from engine.znode.node_acl import NodeAclEntry, ShellStat
 from engine.znode.zookeeper_wire import RequestRefused
+from kctl.compat.java_numbers import LONG_BITS, is_java_number
 from kctl.compat.zookeeper_arguments import (
     CommandSyntax,
     ShellRefusal,
@@ -90,21 +91,19 @@ class NodeCommands:
             "version": lambda _: self._print(_VERSION),
         }
 
-    def run(self, words: list[str]) -> str:
-        """Run a command; returns the path that it named. Raises ShellRefusal, a store's errors."""
+    def run(self, words: list[str]) -> None:
+        """Run a command. Errors: ShellRefusal, ShellAbort, those of the store."""
         syntax = SYNTAXES[words[0]]
         read = read_words(syntax, words[1:])
-        least = syntax.least
         if words[0] in _WITH_WATCH and len(read.rest) > 1:
             self._err.write(
                 f"'{words[0]} path [watch]' has been deprecated. "
                 f"Please use '{_WITH_WATCH[words[0]]}' instead.\n"
             )
             read = read_words(syntax, [words[1], "-w", *words[3:]])
-        if len(read.rest) < least:
+        if len(read.rest) < syntax.least:
             raise ShellRefusal(f"{words[0]} {syntax.usage}")
         self._runs[words[0]](read)
-        return read.rest[0] if read.rest else ROOT
 
     def _print(self, text: str) -> None:
         self._out.write(f"{text}\n")
@@ -226,8 +225,7 @@ class NodeCommands:
         self.ephemerals.discard(words.rest[0])
 
     def _delete_all(self, words: Words) -> None:
-        batch = words.flags.get("b", "1")
-        if not batch.lstrip("+-").isdecimal():
+        if not is_java_number(words.flags.get("b", "1")):
             raise ShellRefusal("-b argument must be an int value")
         check_shell_path(words.rest[0])
         self._session().delete_tree(words.rest[0])
@@ -257,7 +255,7 @@ def _check_modes(words: Words) -> None:
             "-c cannot be combined with -s or -e. Containers cannot be ephemeral or sequential."
         )
     if words.has("t"):
-        if not words.flags["t"].lstrip("+-").isdecimal():
+        if not is_java_number(words.flags["t"], LONG_BITS):
             raise ShellRefusal("-t argument must be a long value")
         if words.has("e"):
             raise ShellRefusal("TTLs cannot be used with Ephemeral znodes")

@@ -11,7 +11,8 @@ With `-w` a watch is set, whose event is printed.
 The session is opened when a command needs it: a wrong call does not connect.
 
 Source: ZooKeeperMain of ZooKeeper 3.8, as Kafka 3.9.1 starts it.
-Differs: the session and its ephemeral nodes end with the shell, where Java's lets them expire.
+Differs: the session and its ephemeral nodes end with the shell, where Java's lets them expire; a
+line without words (a lone quote) does nothing, where Java's runs the command before it again.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ _FAILURES: Final[dict[type[EngineError], str]] = {
     BadVersion: "version No is not valid : ",
     NoChildrenForEphemerals: "Ephemerals cannot have children: ",
 }
-_CODES: Final = {-102: "Insufficient permission : ", INVALID_ACL: "Acl is not valid : "}
+_NO_AUTH: Final = -102
+_CODES: Final = {_NO_AUTH: "Insufficient permission : ", INVALID_ACL: "Acl is not valid : "}
 _EVENTS: Final = {
     EventType.CREATED: "NodeCreated",
     EventType.DELETED: "NodeDeleted",
@@ -156,7 +158,12 @@ class _Shell:
         self.run(words_of_line(line))
 
     def run(self, words: list[str]) -> None:
-        """Run a command and keep its exit code; raises ToolEnded to quit, and ShellAbort."""
+        """Run a command and keep its exit code; raises ToolEnded to quit, and ShellAbort.
+
+        Without words nothing happens.
+        """
+        if not words:
+            return
         try:
             self._run_command(words)
             self.exit_code = exits.OK
@@ -224,7 +231,7 @@ class _Shell:
         if not 0 <= number < len(self._history) - 1:
             raise ShellRefusal("Command index out of range")
         words = words_of_line(self._history[number])
-        if words[0] == "redo":
+        if words[:1] == ["redo"]:
             raise ShellRefusal("No redoing redos")
         self._history[-1] = self._history[number]
         self.run(words)

@@ -139,6 +139,10 @@ def test_a_refused_operation_names_the_node(
             "org.apache.commons.cli.MissingArgumentException: Missing argument for option: v",
         ),
         (("deleteall", "-b", "x", "/a"), "-b argument must be an int value"),
+        (("deleteall", "-b", "++5", "/a"), "-b argument must be an int value"),
+        (("deleteall", "-b", str(1 << 31), "/a"), "-b argument must be an int value"),
+        (("create", "-t", "+-5", "/a"), "-t argument must be a long value"),
+        (("create", "-t", str(1 << 63), "/a"), "-t argument must be a long value"),
         (("create", "-t", "5", "-e", "/a"), "TTLs cannot be used with Ephemeral znodes"),
         (("redo", "1"), "Command index out of range"),
     ],
@@ -178,6 +182,12 @@ def test_commands_come_from_standard_input(znodes: Znodes) -> None:
     history = "0 - create /q \"two words\"\n1 - get '/q'\n2 - history\n"
     assert f"{_CONNECTED}two words\n{history}two words\n{_CLOSED}" == done.stdout
     assert 127 == done.returncode
+
+
+def test_a_line_without_a_word_does_nothing(znodes: Znodes) -> None:
+    done = znodes.lines('"', "  ", "redo 0", "history")
+    assert (0, "") == (done.returncode, done.stderr)
+    assert '0 - "\n1 - "\n2 - history\n' == done.stdout
 
 
 def test_watches_and_ephemeral_nodes_last_as_long_as_the_shell(znodes: Znodes) -> None:
