@@ -1,6 +1,10 @@
 """The session of a ZooKeeper shell: nodes with their ACLs, ephemeral nodes and watches.
 
-A shell that cannot connect reports it after one attempt at each server, as ZooKeeper's own does.
+A shell that cannot connect reports it after one attempt at each server; so it does for a request
+that waits for a lost connection to come back. Attempts go on until the session is closed.
+
+Source: SendThread of ClientCnxn of ZooKeeper 3.8.
+Differs: all servers of a list are tried before a request fails, where Java's fails with the first.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kazoo.client import KazooClient
-from kazoo.protocol.states import Callback, WatchedEvent, ZnodeStat
+from kazoo.protocol.states import Callback, KazooState, KeeperState, WatchedEvent, ZnodeStat
 from kazoo.security import ACL, Id
 
 from engine.host.ports import Clock
@@ -18,37 +22,71 @@ from engine.limits import ZOOKEEPER_TOOL_SESSION_MS
 from engine.znode.errors import NoNode
 from engine.znode.kazoo_client import stat_of
 from engine.znode.kazoo_editor import ZnodeEditor
-from engine.znode.kazoo_reader import ZookeeperUnreachable
+from engine.znode.kazoo_reader import QuietHandler, ZookeeperUnreachable
 from engine.znode.model import ANY_VERSION, EventType
 from engine.znode.node_acl import NodeAclEntry, ShellStat
 
 OnEvent = Callable[[EventType, str], None]
+OnState = Callable[[str], None]
 _EVENT_TYPES: Final = {
     "CREATED": EventType.CREATED,
     "DELETED": EventType.DELETED,
     "CHANGED": EventType.DATA_CHANGED,
     "CHILD": EventType.CHILDREN_CHANGED,
 }
+#: What ZooKeeper's client calls the states of a session.
+_STATES: Final = {
+    KazooState.CONNECTED: "SyncConnected",
+    KazooState.SUSPENDED: "Disconnected",
+    KazooState.LOST: "Expired",
+}
 _CONNECT_POLL_S: Final = 0.01
+_PAUSE_S: Final = 0.1
+
+
+class _ShellHandler(QuietHandler):
+    """Kazoo's threads, with a function of ours between attempts to connect."""
+
+    def __init__(self, pause: Callable[[float], None]) -> None:
+        super().__init__()
+        self.sleep_func = pause
 
 
 class ZnodeShellSession(ZnodeEditor):
     """A session with everything that ZooKeeper's shell does to nodes.
 
-    `on_event` is called for the events of watches, on a thread of kazoo's.
+    `on_event` is called for the events of watches, `on_state` with ZooKeeper's name of each state
+    that follows the first connection; both on threads of kazoo's.
     """
 
-    def __init__(self, connect: str, timeout_s: float, clock: Clock, on_event: OnEvent) -> None:
+    def __init__(
+        self, connect: str, timeout_s: float, clock: Clock, on_event: OnEvent, on_state: OnState
+    ) -> None:
         """Parse `host:port,…/chroot`; raises ConfigError."""
         super().__init__(connect, timeout_s, clock)
         self._on_event = on_event
+        self._on_state = on_state
+        #: Whether the last attempt made a connection, which has been lost if another follows.
+        self._was_connected = False
+        self._has_begun = False
+        self._closing = threading.Event()
+        self._given_up = threading.Event()
+        handler = _ShellHandler(self._pause)
         self._kazoo = KazooClient(
             self._address.servers,
             timeout=ZOOKEEPER_TOOL_SESSION_MS / 1000,
-            handler=self._kazoo.handler,
+            handler=handler,
             logger=self._kazoo.logger,
-            connection_retry={"max_tries": 0},
+            # Without jitter and growth a pause is one call of the handler's function.
+            connection_retry={
+                "max_tries": -1,
+                "delay": _PAUSE_S,
+                "backoff": 1,
+                "max_jitter": 0,
+                "sleep_func": handler.sleep_func,
+            },
         )
+        self._kazoo.add_listener(self._note_state)
 
     def __enter__(self) -> ZnodeShellSession:
         """Connect; raises ZookeeperUnreachable when no server accepts."""
@@ -57,13 +95,32 @@ class ZnodeShellSession(ZnodeEditor):
 
     def _connect(self) -> None:
         connected = self._kazoo.start_async()
-        given_up = self._kazoo._connection.connection_stopped
         while not connected.wait(_CONNECT_POLL_S):
-            if given_up.is_set() or not self._left_s():
+            if self._given_up.is_set() or not self._left_s():
                 break
         if not self._kazoo.connected:
             self._begin_close(0)
             raise ZookeeperUnreachable(str(self._address), self._timeout_s)
+
+    def _pause(self, seconds: float) -> None:
+        """Wait after a lost connection, or after attempts at all servers: these fail requests."""
+        if self._was_connected:
+            self._was_connected = False
+        else:
+            self._given_up.set()
+            self._kazoo._notify_pending(KeeperState.CONNECTING)
+        self._closing.wait(seconds)
+
+    def _note_state(self, state: str) -> None:
+        """Report a state; the first, and those of the end, are the caller's own."""
+        if self._has_begun and not self._closing.is_set():
+            self._on_state(_STATES[state])
+        if state == KazooState.CONNECTED:
+            self._was_connected = self._has_begun = True
+
+    def _begin_close(self, wait_s: float) -> None:
+        self._closing.set()
+        super()._begin_close(wait_s)
 
     @property
     def chroot(self) -> str:

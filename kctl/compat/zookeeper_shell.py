@@ -11,8 +11,9 @@ With `-w` a watch is set, whose event is printed.
 The session is opened when a command needs it: a wrong call does not connect.
 
 Source: ZooKeeperMain of ZooKeeper 3.8, as Kafka 3.9.1 starts it.
-Differs: the session and its ephemeral nodes end with the shell, where Java's lets them expire; a
-line without words (a lone quote) does nothing, where Java's runs the command before it again.
+Differs: the session and its ephemeral nodes end with the shell, where Java's lets them expire;
+an expired session is replaced, where Java's shell waits for `connect`; a line without words (a
+lone quote) does nothing, where Java's runs the command before it again.
 """
 
 from __future__ import annotations
@@ -257,12 +258,14 @@ class _Shell:
         from engine.znode.kazoo_shell import ZnodeShellSession
 
         if self._session is None:
-            session = ZnodeShellSession(self.address, _TIMEOUT_S, RealClock(), self._on_change)
+            session = ZnodeShellSession(
+                self.address, _TIMEOUT_S, RealClock(), self._on_change, self._on_state
+            )
             try:
                 self._session = session.__enter__()
             except ZookeeperUnreachable as error:
                 raise ZnodeConnectionLost(str(error)) from error
-            self._print_event("SyncConnected", "None", "null")
+            self._on_state("SyncConnected")
         self._session.begin()
         return self._session
 
@@ -271,7 +274,7 @@ class _Shell:
         if not self._is_closed:
             self._connected()
             self.end()
-            self._print_event("Closed", "None", "null")
+            self._on_state("Closed")
 
     def end(self) -> None:
         """End the session, if there is one."""
@@ -282,6 +285,9 @@ class _Shell:
 
     def _on_change(self, event: EventType, path: str) -> None:
         self._print_event("SyncConnected", _EVENTS[event], path)
+
+    def _on_state(self, state: str) -> None:
+        self._print_event(state, "None", "null")
 
     def _print_event(self, state: str, event: str, path: str) -> None:
         if self._prints_events:
