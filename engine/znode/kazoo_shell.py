@@ -11,20 +11,32 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kazoo.client import KazooClient
+from kazoo.protocol.paths import _prefix_root
 from kazoo.protocol.states import Callback, KazooState, KeeperState, WatchedEvent, ZnodeStat
-from kazoo.security import ACL, Id
+from kazoo.security import ACL, OPEN_ACL_UNSAFE, Id
 
+from engine.errors import EngineError
 from engine.host.ports import Clock
 from engine.limits import ZOOKEEPER_TOOL_SESSION_MS
-from engine.znode.errors import NoNode
+from engine.znode.errors import InvalidZnodePath, NoNode, ZnodeConnectionLost
 from engine.znode.kazoo_client import stat_of
 from engine.znode.kazoo_editor import ZnodeEditor
-from engine.znode.kazoo_reader import QuietHandler, ZookeeperUnreachable
+from engine.znode.kazoo_reader import QuietHandler, ZookeeperUnreachable, child_path
+from engine.znode.kazoo_requests import (
+    CreateContainer,
+    CreateWithTimeToLive,
+    GetAllChildrenNumber,
+)
 from engine.znode.model import ANY_VERSION, EventType
-from engine.znode.node_acl import NodeAclEntry, ShellStat
+from engine.znode.names import ROOT
+from engine.znode.node_acl import NodeAclEntry, NodeRefused, ShellStat
+from engine.znode.zookeeper_wire import RequestRefused
+
+if TYPE_CHECKING:
+    from kazoo.interfaces import IAsyncResult
 
 OnEvent = Callable[[EventType, str], None]
 OnState = Callable[[str], None]
@@ -42,6 +54,8 @@ _STATES: Final = {
 }
 _CONNECT_POLL_S: Final = 0.01
 _PAUSE_S: Final = 0.1
+_UNIMPLEMENTED: Final = -6
+_AUTH_FAILED: Final = "AuthFailed"
 
 
 class _ShellHandler(QuietHandler):
@@ -69,6 +83,8 @@ class ZnodeShellSession(ZnodeEditor):
         #: Whether the last attempt made a connection, which has been lost if another follows.
         self._was_connected = False
         self._has_begun = False
+        #: Whether the server refused a log-in, which ends the session.
+        self.has_failed = False
         self._closing = threading.Event()
         self._given_up = threading.Event()
         handler = _ShellHandler(self._pause)
@@ -113,8 +129,10 @@ class ZnodeShellSession(ZnodeEditor):
 
     def _note_state(self, state: str) -> None:
         """Report a state; the first, and those of the end, are the caller's own."""
+        if self._kazoo.client_state == KeeperState.AUTH_FAILED:
+            self.has_failed = True
         if self._has_begun and not self._closing.is_set():
-            self._on_state(_STATES[state])
+            self._on_state(_AUTH_FAILED if self.has_failed else _STATES[state])
         if state == KazooState.CONNECTED:
             self._was_connected = self._has_begun = True
 
@@ -159,6 +177,29 @@ class ZnodeShellSession(ZnodeEditor):
         acl = [NodeAclEntry(entry.perms, entry.id.scheme, entry.id.id) for entry in entries]
         return acl, _stat_of(stat)
 
+    def count_below(self, path: str) -> int:
+        """Return the number of nodes below a node; raises NoNode.
+
+        A server that does not count is asked for the children of all of them.
+        """
+        try:
+            request = self._kazoo.handler.async_result()
+            counting = GetAllChildrenNumber(_prefix_root(self._kazoo.chroot, path))
+            self._kazoo._call(counting, request)
+            return int(self._wait(request, path))
+        except NodeRefused as error:
+            if error.code != _UNIMPLEMENTED:
+                raise
+            return len(self._paths_below(path)) - 1
+
+    def _paths_below(self, path: str) -> list[str]:
+        """Return a path and all below it, by their depth."""
+        paths = [path]
+        for parent in paths:
+            names, _ = self.child_names(parent, watches=False)
+            paths += [child_path(parent, name) for name in names]
+        return paths
+
     def sync(self, path: str) -> None:
         """Wait until the server has applied what its leader has committed."""
         self._wait(self._kazoo.sync_async(path), path)
@@ -181,13 +222,54 @@ class ZnodeShellSession(ZnodeEditor):
         *,
         ephemeral: bool,
         sequential: bool,
+        container: bool = False,
+        ttl_ms: int | None = None,
     ) -> str:
-        """Create a node and return its path; without an `acl` everybody may do everything."""
+        """Create a node and return its path; without an `acl` everybody may do everything.
+
+        A server deletes a container after its last child, and a node with `ttl_ms` after that time
+        without changes and children.
+        """
         entries = None if acl is None else _entries(acl)
-        request = self._kazoo.create_async(
-            path, data, entries, ephemeral=ephemeral, sequence=sequential
-        )
-        return str(self._wait(request, path))
+        if not container and ttl_ms is None:
+            request = self._kazoo.create_async(
+                path, data, entries, ephemeral=ephemeral, sequence=sequential
+            )
+            return str(self._wait(request, path))
+        below = _prefix_root(self._kazoo.chroot, path, trailing=sequential)
+        entries = entries or OPEN_ACL_UNSAFE
+        request = self._kazoo.handler.async_result()
+        if ttl_ms is None:
+            self._kazoo._call(CreateContainer(below, data, entries), request)
+        else:
+            creation = CreateWithTimeToLive(below, data, entries, sequential, ttl_ms)
+            self._kazoo._call(creation, request)
+        return str(self._kazoo.unchroot(self._wait(request, path)))
+
+    def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Remove a node without children if it has the version; raises NotEmpty, BadVersion.
+
+        The root is that of the server, whichever the chroot is: InvalidZnodePath.
+        """
+        if path == ROOT:
+            raise InvalidZnodePath(path, "the root cannot be deleted")
+        super().delete(path, version)
+
+    def delete_all(self, path: str) -> bool:
+        """Remove a node with all below it; returns False if some stayed.
+
+        All paths are read first: errors of that, as NoNode, leave all nodes.
+        """
+        paths = self._paths_below(path)
+        is_complete = True
+        for found in reversed(paths):
+            try:
+                self.delete(found)
+            except ZnodeConnectionLost:
+                return False
+            except EngineError:
+                is_complete = False
+        return is_complete
 
     def set_data(self, path: str, data: bytes, version: int = ANY_VERSION) -> ShellStat:
         """Replace a node's data if it has the version; raises NoNode, BadVersion."""
@@ -201,6 +283,12 @@ class ZnodeShellSession(ZnodeEditor):
     def add_auth(self, scheme: str, credential: str) -> None:
         """Log in by a scheme; a server that refuses closes the session."""
         self._kazoo.add_auth_async(scheme, credential)
+
+    def _wait(self, request: IAsyncResult, path: str, version: int = ANY_VERSION) -> Any:
+        try:
+            return super()._wait(request, path, version)
+        except RequestRefused as error:
+            raise NodeRefused(error.code, path) from error
 
 
 def _entries(acl: Sequence[NodeAclEntry]) -> list[ACL]:

@@ -13,10 +13,11 @@ from engine.errors import EngineError
 from engine.znode.names import FORBIDDEN
 from engine.znode.node_acl import NodeAclEntry
 from kctl.compat.java_failures import ToolFailure
-from kctl.compat.java_numbers import java_number
+from kctl.compat.java_numbers import INT_BITS, NUMBER_FORMAT, java_number
 
 _WORD: Final = re.compile(r"\s*([^\"']\S*|\"[^\"]*\"|'[^']*')\s*", re.ASCII)
 _QUOTED: Final = re.compile(r"(['\"])(.*)\1", re.DOTALL)
+_DECODED: Final = re.compile(r"([+-]?)(0[xX]|#|0(?=.))?(.*)", re.DOTALL)
 _OPTION_ERRORS: Final = "org.apache.commons.cli"
 _SEPARATOR: Final = "/"
 #: ZooKeeper's bits of permissions, in the order in which the shell prints them.
@@ -79,24 +80,26 @@ def read_words(syntax: CommandSyntax, words: Sequence[str]) -> Words:
 
 
 def _read_flags(syntax: CommandSyntax, word: str, left: list[str], flags: dict[str, str]) -> None:
-    """Read one word of flags, as `-sR`, `-v 3`, `-v3` or `-v=3`; `left` is what follows it."""
-    name = word[1:].removeprefix("-")
-    if name[:1] in syntax.valued and name:
-        value = name[1:].removeprefix("=")
-        if not value:
-            if not left or (left[-1].startswith("-") and not _is_number(left[-1])):
-                raise ShellRefusal(
-                    f"{_OPTION_ERRORS}.MissingArgumentException: "
-                    f"Missing argument for option: {name[0]}"
-                )
-            value = left.pop()
-        flags[name[0]] = value
-    elif name and all(letter in syntax.flags for letter in name):
-        flags.update(dict.fromkeys(name, ""))
-    else:
+    """Read one word of flags, as `-sR`, `-sv 3`, `-v3` or `-v=3`; `left` is what follows it."""
+    for at, letter in enumerate(word[1:], 2):
+        if letter in syntax.valued:
+            value = word[at:]
+            flags[letter] = value.removeprefix("=") if value else _value_of(letter, left)
+            return
+        if letter not in syntax.flags:
+            raise ShellRefusal(
+                f"{_OPTION_ERRORS}.UnrecognizedOptionException: Unrecognized option: {word}"
+            )
+        flags[letter] = ""
+
+
+def _value_of(letter: str, left: list[str]) -> str:
+    """Take the next word as the value of a flag; raises ShellRefusal."""
+    if not left or (left[-1].startswith("-") and not _is_number(left[-1])):
         raise ShellRefusal(
-            f"{_OPTION_ERRORS}.UnrecognizedOptionException: Unrecognized option: {word}"
+            f"{_OPTION_ERRORS}.MissingArgumentException: Missing argument for option: {letter}"
         )
+    return left.pop()
 
 
 def _is_number(word: str) -> bool:
@@ -109,6 +112,28 @@ def java_int(text: str) -> int:
         return java_number(text)
     except ToolFailure as failure:
         raise ShellAbort(f"{failure.java_class}: {failure}") from failure
+
+
+def java_decoded_int(text: str) -> int:
+    """Return a number as Java's Integer.decode reads it: with 0x or # hexadecimal, with 0 octal."""
+    if not text:
+        raise ShellAbort(f"{NUMBER_FORMAT}: Zero length string")
+    found = _DECODED.fullmatch(text)
+    assert found is not None  # The pattern takes all texts.
+    sign, prefix, digits = found.groups()
+    if digits[:1] in ("+", "-") and digits:
+        raise ShellAbort(f"{NUMBER_FORMAT}: Sign character in wrong position")
+    radix = 10 if prefix is None else 8 if prefix == "0" else 16
+    if radix == 10:
+        return java_int(f"{sign}{digits}".removeprefix("+"))
+    try:
+        number = int(digits, radix)
+    except ValueError:
+        number = 1 << INT_BITS
+    if "_" in digits or number >= 1 << (INT_BITS - 1):
+        sign = sign.removeprefix("+")
+        raise ShellAbort(f'{NUMBER_FORMAT}: For input string: "{sign}{digits}" under radix {radix}')
+    return -number if sign == "-" else number
 
 
 def check_shell_path(path: str, *, is_sequential: bool = False) -> None:
@@ -146,7 +171,11 @@ def _path_fault(path: str) -> str | None:
 def acl_of(text: str, err: TextIO) -> list[NodeAclEntry]:
     """Return the entries of `scheme:id:permissions,…`; what is none of them is reported."""
     entries = []
-    for word in text.split(","):
+    words = text.split(",")
+    # As Java's split: without the empty words of the end, but for a text that is empty.
+    while text and words and not words[-1]:
+        words.pop()
+    for word in words:
         scheme, first, rest = word.partition(":")
         name, last, permissions = rest.rpartition(":")
         if not first or not last:
