@@ -81,6 +81,8 @@ class GroupConsumer:
         self._unstarted: dict[TopicPartition, None] = {}
         #: Called with the partitions that are given, and with none as they are given up.
         self.on_assigned: Callable[[Sequence[TopicPartition]], None] = lambda _partitions: None
+        #: Called after each join with the partitions of the member, also if there are none.
+        self.on_joined: Callable[[Sequence[TopicPartition]], None] = lambda _partitions: None
         #: Called with partitions before they are given up; with those that are lost, too.
         self.on_revoked: Callable[[Sequence[TopicPartition]], None] = lambda _partitions: None
 
@@ -215,6 +217,7 @@ class GroupConsumer:
             self.on_assigned(())
         partitions = self._classic.join()
         self._take_over(partitions)
+        self.on_joined(partitions)
 
     def _give_up_all(self) -> None:
         held, self._given = self._given, ()

@@ -188,7 +188,7 @@ def conversation_of(
 ) -> SaslConversation:
     """Return a new conversation of a mechanism; raises AuthenticationFailed without a token.
 
-    `now_ms` is the time from which on a token that is made here counts, None for now.
+    `now_ms` is the time of issue of a token that is made here; without it, the current time.
     """
     mechanism, username, password, is_token, oauth = sasl
     if oauth is not None:

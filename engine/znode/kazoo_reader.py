@@ -47,7 +47,7 @@ def _ignore() -> None:
     """Stand for a listener that is not set."""
 
 
-class _QuietHandler(SequentialThreadingHandler):  # type: ignore[misc]
+class QuietHandler(SequentialThreadingHandler):  # type: ignore[misc]
     """Kazoo's threads, which end without a traceback when they were left to themselves."""
 
     def spawn(self, func: Callable[..., object], *args: Any, **kwargs: Any) -> Any:
@@ -110,7 +110,7 @@ class ZnodeReader:
         self._kazoo = KazooClient(
             self._address.servers,
             timeout=ZOOKEEPER_TOOL_SESSION_MS / 1000,
-            handler=_QuietHandler(),
+            handler=QuietHandler(),
             # A fault is an error of this engine; kazoo's lines are not for the user.
             logger=Logger("zookeeper", CRITICAL + 1),
         )

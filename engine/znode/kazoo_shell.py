@@ -1,54 +1,108 @@
 """The session of a ZooKeeper shell: nodes with their ACLs, ephemeral nodes and watches.
 
-A shell that cannot connect reports it after one attempt at each server, as ZooKeeper's own does.
+A shell that cannot connect reports it after one attempt at each server; so it does for a request
+that waits for a lost connection to come back. Attempts go on until the session is closed.
+
+Source: SendThread of ClientCnxn of ZooKeeper 3.8.
+Differs: all servers of a list are tried before a request fails, where Java's fails with the first.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kazoo.client import KazooClient
-from kazoo.protocol.states import Callback, WatchedEvent, ZnodeStat
-from kazoo.security import ACL, Id
+from kazoo.protocol.paths import _prefix_root
+from kazoo.protocol.states import Callback, KazooState, KeeperState, WatchedEvent, ZnodeStat
+from kazoo.security import ACL, OPEN_ACL_UNSAFE, Id
 
+from engine.errors import EngineError
 from engine.host.ports import Clock
 from engine.limits import ZOOKEEPER_TOOL_SESSION_MS
-from engine.znode.errors import NoNode
+from engine.znode.errors import InvalidZnodePath, NoNode, ZnodeConnectionLost
 from engine.znode.kazoo_client import stat_of
 from engine.znode.kazoo_editor import ZnodeEditor
-from engine.znode.kazoo_reader import ZookeeperUnreachable
+from engine.znode.kazoo_reader import QuietHandler, ZookeeperUnreachable, child_path
+from engine.znode.kazoo_requests import (
+    CreateContainer,
+    CreateWithTimeToLive,
+    GetAllChildrenNumber,
+)
 from engine.znode.model import ANY_VERSION, EventType
-from engine.znode.node_acl import NodeAclEntry, ShellStat
+from engine.znode.names import ROOT
+from engine.znode.node_acl import NodeAclEntry, NodeRefused, ShellStat
+from engine.znode.zookeeper_wire import RequestRefused
+
+if TYPE_CHECKING:
+    from kazoo.interfaces import IAsyncResult
 
 OnEvent = Callable[[EventType, str], None]
+OnState = Callable[[str], None]
 _EVENT_TYPES: Final = {
     "CREATED": EventType.CREATED,
     "DELETED": EventType.DELETED,
     "CHANGED": EventType.DATA_CHANGED,
     "CHILD": EventType.CHILDREN_CHANGED,
 }
+#: What ZooKeeper's client calls the states of a session.
+_STATES: Final = {
+    KazooState.CONNECTED: "SyncConnected",
+    KazooState.SUSPENDED: "Disconnected",
+    KazooState.LOST: "Expired",
+}
 _CONNECT_POLL_S: Final = 0.01
+_PAUSE_S: Final = 0.1
+_UNIMPLEMENTED: Final = -6
+_AUTH_FAILED: Final = "AuthFailed"
+
+
+class _ShellHandler(QuietHandler):
+    """Kazoo's threads, with a function of ours between attempts to connect."""
+
+    def __init__(self, pause: Callable[[float], None]) -> None:
+        super().__init__()
+        self.sleep_func = pause
 
 
 class ZnodeShellSession(ZnodeEditor):
     """A session with everything that ZooKeeper's shell does to nodes.
 
-    `on_event` is called for the events of watches, on a thread of kazoo's.
+    `on_event` is called for the events of watches, `on_state` with ZooKeeper's name of each state
+    that follows the first connection; both on threads of kazoo's.
     """
 
-    def __init__(self, connect: str, timeout_s: float, clock: Clock, on_event: OnEvent) -> None:
+    def __init__(
+        self, connect: str, timeout_s: float, clock: Clock, on_event: OnEvent, on_state: OnState
+    ) -> None:
         """Parse `host:port,…/chroot`; raises ConfigError."""
         super().__init__(connect, timeout_s, clock)
         self._on_event = on_event
+        self._on_state = on_state
+        #: Whether the last attempt made a connection, which has been lost if another follows.
+        self._was_connected = False
+        self._has_begun = False
+        #: Whether the server refused a log-in, which ends the session.
+        self.has_failed = False
+        self._closing = threading.Event()
+        self._given_up = threading.Event()
+        handler = _ShellHandler(self._pause)
         self._kazoo = KazooClient(
             self._address.servers,
             timeout=ZOOKEEPER_TOOL_SESSION_MS / 1000,
-            handler=self._kazoo.handler,
+            handler=handler,
             logger=self._kazoo.logger,
-            connection_retry={"max_tries": 0},
+            # Without jitter and growth a pause is one call of the handler's function.
+            connection_retry={
+                "max_tries": -1,
+                "delay": _PAUSE_S,
+                "backoff": 1,
+                "max_jitter": 0,
+                "sleep_func": handler.sleep_func,
+            },
         )
+        self._kazoo.add_listener(self._note_state)
 
     def __enter__(self) -> ZnodeShellSession:
         """Connect; raises ZookeeperUnreachable when no server accepts."""
@@ -57,13 +111,34 @@ class ZnodeShellSession(ZnodeEditor):
 
     def _connect(self) -> None:
         connected = self._kazoo.start_async()
-        given_up = self._kazoo._connection.connection_stopped
         while not connected.wait(_CONNECT_POLL_S):
-            if given_up.is_set() or not self._left_s():
+            if self._given_up.is_set() or not self._left_s():
                 break
         if not self._kazoo.connected:
             self._begin_close(0)
             raise ZookeeperUnreachable(str(self._address), self._timeout_s)
+
+    def _pause(self, seconds: float) -> None:
+        """Wait after a lost connection, or after attempts at all servers: these fail requests."""
+        if self._was_connected:
+            self._was_connected = False
+        else:
+            self._given_up.set()
+            self._kazoo._notify_pending(KeeperState.CONNECTING)
+        self._closing.wait(seconds)
+
+    def _note_state(self, state: str) -> None:
+        """Report a state; the first, and those of the end, are the caller's own."""
+        if self._kazoo.client_state == KeeperState.AUTH_FAILED:
+            self.has_failed = True
+        if self._has_begun and not self._closing.is_set():
+            self._on_state(_AUTH_FAILED if self.has_failed else _STATES[state])
+        if state == KazooState.CONNECTED:
+            self._was_connected = self._has_begun = True
+
+    def _begin_close(self, wait_s: float) -> None:
+        self._closing.set()
+        super()._begin_close(wait_s)
 
     @property
     def chroot(self) -> str:
@@ -102,6 +177,29 @@ class ZnodeShellSession(ZnodeEditor):
         acl = [NodeAclEntry(entry.perms, entry.id.scheme, entry.id.id) for entry in entries]
         return acl, _stat_of(stat)
 
+    def count_below(self, path: str) -> int:
+        """Return the number of nodes below a node; raises NoNode.
+
+        A server that does not count is asked for the children of all of them.
+        """
+        try:
+            request = self._kazoo.handler.async_result()
+            counting = GetAllChildrenNumber(_prefix_root(self._kazoo.chroot, path))
+            self._kazoo._call(counting, request)
+            return int(self._wait(request, path))
+        except NodeRefused as error:
+            if error.code != _UNIMPLEMENTED:
+                raise
+            return len(self._paths_below(path)) - 1
+
+    def _paths_below(self, path: str) -> list[str]:
+        """Return a path and all below it, by their depth."""
+        paths = [path]
+        for parent in paths:
+            names, _ = self.child_names(parent, watches=False)
+            paths += [child_path(parent, name) for name in names]
+        return paths
+
     def sync(self, path: str) -> None:
         """Wait until the server has applied what its leader has committed."""
         self._wait(self._kazoo.sync_async(path), path)
@@ -124,13 +222,54 @@ class ZnodeShellSession(ZnodeEditor):
         *,
         ephemeral: bool,
         sequential: bool,
+        container: bool = False,
+        ttl_ms: int | None = None,
     ) -> str:
-        """Create a node and return its path; without an `acl` everybody may do everything."""
+        """Create a node and return its path; without an `acl` everybody may do everything.
+
+        A server deletes a container after its last child, and a node with `ttl_ms` after that time
+        without changes and children.
+        """
         entries = None if acl is None else _entries(acl)
-        request = self._kazoo.create_async(
-            path, data, entries, ephemeral=ephemeral, sequence=sequential
-        )
-        return str(self._wait(request, path))
+        if not container and ttl_ms is None:
+            request = self._kazoo.create_async(
+                path, data, entries, ephemeral=ephemeral, sequence=sequential
+            )
+            return str(self._wait(request, path))
+        below = _prefix_root(self._kazoo.chroot, path, trailing=sequential)
+        entries = entries or OPEN_ACL_UNSAFE
+        request = self._kazoo.handler.async_result()
+        if ttl_ms is None:
+            self._kazoo._call(CreateContainer(below, data, entries), request)
+        else:
+            creation = CreateWithTimeToLive(below, data, entries, sequential, ttl_ms)
+            self._kazoo._call(creation, request)
+        return str(self._kazoo.unchroot(self._wait(request, path)))
+
+    def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Remove a node without children if it has the version; raises NotEmpty, BadVersion.
+
+        The root is that of the server, whichever the chroot is: InvalidZnodePath.
+        """
+        if path == ROOT:
+            raise InvalidZnodePath(path, "the root cannot be deleted")
+        super().delete(path, version)
+
+    def delete_all(self, path: str) -> bool:
+        """Remove a node with all below it; returns False if some stayed.
+
+        All paths are read first: errors of that, as NoNode, leave all nodes.
+        """
+        paths = self._paths_below(path)
+        is_complete = True
+        for found in reversed(paths):
+            try:
+                self.delete(found)
+            except ZnodeConnectionLost:
+                return False
+            except EngineError:
+                is_complete = False
+        return is_complete
 
     def set_data(self, path: str, data: bytes, version: int = ANY_VERSION) -> ShellStat:
         """Replace a node's data if it has the version; raises NoNode, BadVersion."""
@@ -144,6 +283,12 @@ class ZnodeShellSession(ZnodeEditor):
     def add_auth(self, scheme: str, credential: str) -> None:
         """Log in by a scheme; a server that refuses closes the session."""
         self._kazoo.add_auth_async(scheme, credential)
+
+    def _wait(self, request: IAsyncResult, path: str, version: int = ANY_VERSION) -> Any:
+        try:
+            return super()._wait(request, path, version)
+        except RequestRefused as error:
+            raise NodeRefused(error.code, path) from error
 
 
 def _entries(acl: Sequence[NodeAclEntry]) -> list[ACL]:

@@ -17,7 +17,8 @@ from engine.limits import ZNODE_PATH_CHARS_MAX
 from engine.znode.errors import InvalidZnodePath, ZnodeLimitExceeded
 
 ROOT = "/"
-_FOREIGN = re.compile("[\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]")
+#: The characters that no path may have.
+FORBIDDEN = re.compile("[\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]")
 
 
 def check_path(path: str) -> None:
@@ -28,7 +29,7 @@ def check_path(path: str) -> None:
         return
     if path[:1] != "/":
         raise InvalidZnodePath(path, "a path starts with a slash")
-    if _FOREIGN.search(path):
+    if FORBIDDEN.search(path):
         raise InvalidZnodePath(repr(path), "a character that no path may have")
     for name in path[1:].split("/"):
         if not name:

@@ -1,10 +1,11 @@
-"""A node's ACL in ZooKeeper, and the stat that counts its changes."""
+"""A node's ACL in ZooKeeper, the stat that counts its changes, and a refusal by it."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from engine.znode.model import Stat
+from engine.znode.zookeeper_wire import RequestRefused
 
 
 class NodeAclEntry(NamedTuple):
@@ -20,3 +21,11 @@ class ShellStat(NamedTuple):
 
     stat: Stat
     acl_version: int
+
+
+class NodeRefused(RequestRefused):
+    """A request about a node is understood and not carried out; `code` is ZooKeeper's."""
+
+    def __init__(self, code: int, path: str) -> None:
+        super().__init__(code, f"{path}: refused with {code}")
+        self.path = path

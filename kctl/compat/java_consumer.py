@@ -27,14 +27,16 @@ from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.client.group_consumers import group_consumer_of
 from engine.client.group_protocol import CLASSIC, SettingOfOtherProtocol
 from engine.client.member_session import MemberSettings
+from engine.client.metadata import topic_failure
 from engine.client.offsets import EARLIEST, LATEST, list_offsets
 from engine.errors import ApiError, EngineError
-from engine.kafka_errors import OFFSET_OUT_OF_RANGE, kafka_error
+from engine.kafka_errors import INVALID_TOPIC_EXCEPTION, OFFSET_OUT_OF_RANGE, kafka_error
 from engine.model import TopicPartition
+from engine.naming import InvalidTopicName, validate_topic
 from kctl.arguments import UnreadableArgument
 from kctl.commands.consume.settings import commit_interval_ms, fetch_options, group_settings
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT
-from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_failures import ToolFailure, java_class
 from kctl.compat.java_producer import CONFIG_EXCEPTION, config_refused
 
 _RESETS: Final = {"earliest": EARLIEST, "latest": LATEST, "none": None}
@@ -169,6 +171,14 @@ class PartitionSource:
             self._fetcher.seek(partition, position)
 
 
+def _is_topic_name(name: str) -> bool:
+    try:
+        validate_topic(name)
+    except InvalidTopicName:
+        return False
+    return True
+
+
 class GroupSource:
     """Records of topics, or of those whose names fit a pattern, as a member of a group."""
 
@@ -184,6 +194,7 @@ class GroupSource:
         self._settings = settings
         self._pattern = pattern
         self._topics = [topic] if topic is not None else self._matching()
+        self._has_odd_name = pattern is None and not _is_topic_name(self._topics[0])
         self._next_look_ms = self._now_ms() + _METADATA_MAX_AGE_MS
         self.consumer = group_consumer_of(
             client,
@@ -196,7 +207,12 @@ class GroupSource:
         )
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
-        """Return the records that have arrived; as `Source.poll`."""
+        """Return the records that have arrived; as `Source.poll`.
+
+        Raises ToolFailure for a name that the brokers give to no topic.
+        """
+        if self._has_odd_name:
+            self._check_name(self._topics[0])
         if self._pattern is not None and self._now_ms() >= self._next_look_ms:
             self._next_look_ms = self._now_ms() + _METADATA_MAX_AGE_MS
             topics = self._matching()
@@ -208,6 +224,11 @@ class GroupSource:
             if records.error is not None:
                 self._recover(records.partition, records.next_offset, records.error)
         return consumed
+
+    def _check_name(self, topic: str) -> None:
+        failure = topic_failure(self._client.view([topic]), topic)
+        if failure is not None and failure.code == INVALID_TOPIC_EXCEPTION:
+            raise ToolFailure(java_class(failure), f"Invalid topics: [{topic}]")
 
     def processed(self, partition: TopicPartition, next_offset: int) -> None:
         """Note that of the last poll only records below an offset were used."""

@@ -7,7 +7,7 @@ import re
 from kctl.compat.java_failures import ToolFailure
 
 _NUMBER = re.compile(r"[+-]?\d+")
-_FORMAT = "java.lang.NumberFormatException"
+NUMBER_FORMAT = "java.lang.NumberFormatException"
 INT_BITS = 32
 LONG_BITS = 64
 
@@ -15,7 +15,7 @@ LONG_BITS = 64
 def java_number(text: str, bits: int = INT_BITS) -> int:
     """Return a whole number of so many bits; raises ToolFailure for other text."""
     if not is_java_number(text, bits):
-        raise ToolFailure(_FORMAT, f'For input string: "{text}"')
+        raise ToolFailure(NUMBER_FORMAT, f'For input string: "{text}"')
     return int(text)
 
 

@@ -81,6 +81,7 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
         events = _Events(call, client, given)
         source = GroupSource(client, settings, topic=given.needed("topic"))
         source.consumer.on_assigned = events.on_assigned
+        source.consumer.on_joined = events.on_joined
         return events.consume_all(source, commits=not settings.commits)
 
 
@@ -128,9 +129,13 @@ class _Events:
         self._call = call
         self._client = client
         self._max = given.number("max-messages", -1)
+        strategies = given.text("assignment-strategy") or _RANGE
+        self._is_cooperative = "Cooperative" in strategies
         self._is_verbose = given.has("verbose")
         self._count = 0
         self._assigned: Sequence[TopicPartition] = ()
+        #: Whether the member joined and was given no partition.
+        self._is_idle = False
 
     def _print(self, name: str, event: dict[str, JsonNode]) -> None:
         print_event(self._call, self._client, name, event)
@@ -139,9 +144,16 @@ class _Events:
         """Print partitions that are given, or given up."""
         if partitions:
             self._print("partitions_assigned", {"partitions": _named(partitions)})
-        elif self._assigned:
+        elif self._assigned or self._is_idle:
             self._print("partitions_revoked", {"partitions": _named(self._assigned)})
         self._assigned = partitions
+        self._is_idle = False
+
+    def on_joined(self, partitions: Sequence[TopicPartition]) -> None:
+        """Print that no partition is given, which is given up before the next join."""
+        if not partitions:
+            self._print("partitions_assigned", {"partitions": []})
+            self._is_idle = not self._is_cooperative
 
     def consume_all(self, source: GroupSource, *, commits: bool) -> int:
         """Consume until the requested number of records or a signal; returns the exit code."""
@@ -157,6 +169,7 @@ class _Events:
             # As in Java's, the consumer ends as if it had been closed.
             head = f"{_FAILED}\n{as_java(error).trace()}"
             log_line(self._call.err, "ERROR", head.rstrip(), _LOGGER)
+        self._is_idle = False
         self.on_assigned(())
         source.close()
         self._print("shutdown_complete", {})

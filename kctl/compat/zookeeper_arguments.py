@@ -10,15 +10,18 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, TextIO
 
 from engine.errors import EngineError
+from engine.znode.names import FORBIDDEN
 from engine.znode.node_acl import NodeAclEntry
+from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_numbers import INT_BITS, NUMBER_FORMAT, java_number
 
 _WORD: Final = re.compile(r"\s*([^\"']\S*|\"[^\"]*\"|'[^']*')\s*", re.ASCII)
 _QUOTED: Final = re.compile(r"(['\"])(.*)\1", re.DOTALL)
+_DECODED: Final = re.compile(r"([+-]?)(0[xX]|#|0(?=.))?(.*)", re.DOTALL)
 _OPTION_ERRORS: Final = "org.apache.commons.cli"
-_INT_MAX: Final = (1 << 31) - 1
 _SEPARATOR: Final = "/"
 #: ZooKeeper's bits of permissions, in the order in which the shell prints them.
-PERMISSIONS: Final = {"c": 4, "d": 8, "r": 1, "w": 2, "a": 16}
+_PERMISSIONS: Final = {"c": 4, "d": 8, "r": 1, "w": 2, "a": 16}
 
 
 class ShellRefusal(EngineError):
@@ -77,24 +80,26 @@ def read_words(syntax: CommandSyntax, words: Sequence[str]) -> Words:
 
 
 def _read_flags(syntax: CommandSyntax, word: str, left: list[str], flags: dict[str, str]) -> None:
-    """Read one word of flags, as `-sR`, `-v 3`, `-v3` or `-v=3`; `left` is what follows it."""
-    name = word[1:].removeprefix("-")
-    if name[:1] in syntax.valued and name:
-        value = name[1:].removeprefix("=")
-        if not value:
-            if not left or (left[-1].startswith("-") and not _is_number(left[-1])):
-                raise ShellRefusal(
-                    f"{_OPTION_ERRORS}.MissingArgumentException: "
-                    f"Missing argument for option: {name[0]}"
-                )
-            value = left.pop()
-        flags[name[0]] = value
-    elif name and all(letter in syntax.flags for letter in name):
-        flags.update(dict.fromkeys(name, ""))
-    else:
+    """Read one word of flags, as `-sR`, `-sv 3`, `-v3` or `-v=3`; `left` is what follows it."""
+    for at, letter in enumerate(word[1:], 2):
+        if letter in syntax.valued:
+            value = word[at:]
+            flags[letter] = value.removeprefix("=") if value else _value_of(letter, left)
+            return
+        if letter not in syntax.flags:
+            raise ShellRefusal(
+                f"{_OPTION_ERRORS}.UnrecognizedOptionException: Unrecognized option: {word}"
+            )
+        flags[letter] = ""
+
+
+def _value_of(letter: str, left: list[str]) -> str:
+    """Take the next word as the value of a flag; raises ShellRefusal."""
+    if not left or (left[-1].startswith("-") and not _is_number(left[-1])):
         raise ShellRefusal(
-            f"{_OPTION_ERRORS}.UnrecognizedOptionException: Unrecognized option: {word}"
+            f"{_OPTION_ERRORS}.MissingArgumentException: Missing argument for option: {letter}"
         )
+    return left.pop()
 
 
 def _is_number(word: str) -> bool:
@@ -103,9 +108,32 @@ def _is_number(word: str) -> bool:
 
 def java_int(text: str) -> int:
     """Return a number as Java's parseInt reads it; raises ShellAbort."""
-    if re.fullmatch(r"[+-]?[0-9]+", text) and -_INT_MAX - 1 <= int(text) <= _INT_MAX:
-        return int(text)
-    raise ShellAbort(f'java.lang.NumberFormatException: For input string: "{text}"')
+    try:
+        return java_number(text)
+    except ToolFailure as failure:
+        raise ShellAbort(f"{failure.java_class}: {failure}") from failure
+
+
+def java_decoded_int(text: str) -> int:
+    """Return a number as Java's Integer.decode reads it: with 0x or # hexadecimal, with 0 octal."""
+    if not text:
+        raise ShellAbort(f"{NUMBER_FORMAT}: Zero length string")
+    found = _DECODED.fullmatch(text)
+    assert found is not None  # The pattern takes all texts.
+    sign, prefix, digits = found.groups()
+    if digits[:1] in ("+", "-") and digits:
+        raise ShellAbort(f"{NUMBER_FORMAT}: Sign character in wrong position")
+    radix = 10 if prefix is None else 8 if prefix == "0" else 16
+    if radix == 10:
+        return java_int(f"{sign}{digits}".removeprefix("+"))
+    try:
+        number = int(digits, radix)
+    except ValueError:
+        number = 1 << INT_BITS
+    if "_" in digits or number >= 1 << (INT_BITS - 1):
+        sign = sign.removeprefix("+")
+        raise ShellAbort(f'{NUMBER_FORMAT}: For input string: "{sign}{digits}" under radix {radix}')
+    return -number if sign == "-" else number
 
 
 def check_shell_path(path: str, *, is_sequential: bool = False) -> None:
@@ -130,11 +158,9 @@ def _path_fault(path: str) -> str | None:
     for name in path[1:].split(_SEPARATOR):
         if not name:
             return f"empty node name specified @{at}"
-        for position, letter in enumerate(name, at):
-            if letter == "\0":
-                return f"null character not allowed @{position}"
-            if _is_forbidden(ord(letter)):
-                return f"invalid character @{position}"
+        if found := FORBIDDEN.search(name):
+            kind = "null character not allowed" if found[0] == "\0" else "invalid character"
+            return f"{kind} @{at + found.start()}"
         at += len(name)
         if name in (".", ".."):
             return f"relative paths not allowed @{at - 1}"
@@ -142,20 +168,14 @@ def _path_fault(path: str) -> str | None:
     return None
 
 
-def _is_forbidden(code: int) -> bool:
-    """Return whether a letter may not be in a name: controls, private use, specials."""
-    return (
-        0 < code <= 0x1F
-        or 0x7F <= code <= 0x9F
-        or 0xD800 <= code <= 0xF8FF
-        or 0xFFF0 <= code <= 0xFFFF
-    )
-
-
 def acl_of(text: str, err: TextIO) -> list[NodeAclEntry]:
     """Return the entries of `scheme:id:permissions,…`; what is none of them is reported."""
     entries = []
-    for word in text.split(","):
+    words = text.split(",")
+    # As Java's split: without the empty words of the end, but for a text that is empty.
+    while text and words and not words[-1]:
+        words.pop()
+    for word in words:
         scheme, first, rest = word.partition(":")
         name, last, permissions = rest.rpartition(":")
         if not first or not last:
@@ -163,13 +183,13 @@ def acl_of(text: str, err: TextIO) -> list[NodeAclEntry]:
             continue
         bits = 0
         for letter in permissions:
-            if letter not in PERMISSIONS:
+            if letter not in _PERMISSIONS:
                 err.write(f"Unknown perm type: {letter}\n")
-            bits |= PERMISSIONS.get(letter, 0)
+            bits |= _PERMISSIONS.get(letter, 0)
         entries.append(NodeAclEntry(bits, scheme, name))
     return entries
 
 
 def permissions_text(bits: int) -> str:
     """Return the letters of permissions."""
-    return "".join(letter for letter, bit in PERMISSIONS.items() if bits & bit)
+    return "".join(letter for letter, bit in _PERMISSIONS.items() if bits & bit)

@@ -1,7 +1,7 @@
 """The commands of a ZooKeeper shell that act on nodes.
 
 Source: org.apache.zookeeper.cli of ZooKeeper 3.8.
-Differs: no quotas, no reconfiguration, no container nodes and none with a time to live.
+Differs: no quotas and no reconfiguration.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, TextIO
 
+from engine.errors import EngineError
 from engine.java_text import java_utf8
+from engine.znode.errors import NoNode
 from engine.znode.model import ANY_VERSION
 from engine.znode.names import ROOT
 from engine.znode.node_acl import NodeAclEntry, ShellStat
 from engine.znode.zookeeper_wire import RequestRefused
+from kctl.compat.java_numbers import LONG_BITS, is_java_number
 from kctl.compat.zookeeper_arguments import (
     CommandSyntax,
     ShellRefusal,
@@ -25,6 +28,7 @@ from kctl.compat.zookeeper_arguments import (
     permissions_text,
     read_words,
 )
+from kctl.compat.zookeeper_failures import INVALID_ACL, key_error_text
 
 if TYPE_CHECKING:
     from engine.znode.kazoo_shell import ZnodeShellSession
@@ -49,12 +53,15 @@ _VERSION: Final = (
     "ZooKeeper CLI version: 3.8.4-9316c2a7a97e1666d8f4593f34dd6fc36ecc436c, "
     "built on 2024-02-12 22:16 UTC"
 )
+_LS_HELP: Final = """\
+usage: ls [options] path
+ -?   help
+ -R   recurse
+ -s   stat
+ -w   watch"""
+_TTL_MS_MAX: Final = (1 << 40) - 1
 #: Commands with an older form, `ls path watch`, and how their words are named in the warning.
 _WITH_WATCH: Final = {"ls": "ls [-w] path", "get": "get [-s] [-w] path", "stat": "stat [-w] path"}
-
-
-#: ZooKeeper's code of an ACL that it does not take.
-INVALID_ACL: Final = -114
 
 
 class EmptyAcl(ShellRefusal):
@@ -90,21 +97,21 @@ class NodeCommands:
             "version": lambda _: self._print(_VERSION),
         }
 
-    def run(self, words: list[str]) -> str:
-        """Run a command; returns the path that it named. Raises ShellRefusal, a store's errors."""
+    def run(self, words: list[str]) -> None:
+        """Run a command. Errors: ShellRefusal, ShellAbort, those of the store."""
         syntax = SYNTAXES[words[0]]
         read = read_words(syntax, words[1:])
-        least = syntax.least
+        if read.has("?"):
+            self._print(_LS_HELP)
         if words[0] in _WITH_WATCH and len(read.rest) > 1:
             self._err.write(
                 f"'{words[0]} path [watch]' has been deprecated. "
                 f"Please use '{_WITH_WATCH[words[0]]}' instead.\n"
             )
             read = read_words(syntax, [words[1], "-w", *words[3:]])
-        if len(read.rest) < least:
+        if len(read.rest) < syntax.least:
             raise ShellRefusal(f"{words[0]} {syntax.usage}")
         self._runs[words[0]](read)
-        return read.rest[0] if read.rest else ROOT
 
     def _print(self, text: str) -> None:
         self._out.write(f"{text}\n")
@@ -125,16 +132,20 @@ class NodeCommands:
 
     def _below(self, path: str, *, watches: bool = False) -> Iterator[str]:
         """Yield a path and all below it: the children of a node before their own."""
-        names, _ = self._session().child_names(path, watches=watches)
+        self._session().node_data(path, watches=watches)
         yield path
-        yield from self._children_below(path, names, watches)
+        yield from self._children_below(path, watches)
 
-    def _children_below(self, path: str, names: list[str], watches: bool) -> Iterator[str]:
+    def _children_below(self, path: str, watches: bool) -> Iterator[str]:
+        try:
+            names, _ = self._session().child_names(path, watches=watches)
+        except NoNode:
+            # It was deleted after its parent was read.
+            return
         paths = [f"{path.rstrip('/')}/{name}" for name in names]
         yield from paths
         for child in paths:
-            below, _ = self._session().child_names(child, watches=watches)
-            yield from self._children_below(child, below, watches)
+            yield from self._children_below(child, watches)
 
     def _get(self, words: Words) -> None:
         path = words.rest[0]
@@ -160,7 +171,7 @@ class NodeCommands:
 
     def _count_below(self, words: Words) -> None:
         check_shell_path(words.rest[0])
-        self._print(str(sum(1 for _ in self._below(words.rest[0])) - 1))
+        self._print(str(self._session().count_below(words.rest[0])))
 
     def _get_ephemerals(self, words: Words) -> None:
         prefix = words.rest[0] if words.rest else ROOT
@@ -183,6 +194,7 @@ class NodeCommands:
         path, *rest = words.rest
         acl = acl_of(rest[1], self._err) if len(rest) > 1 else None
         check_shell_path(path, is_sequential=words.has("s"))
+        _check_time_to_live(words)
         created = self._created(path, rest[0].encode() if rest else None, acl, words)
         if words.has("e"):
             self.ephemerals.add(created)
@@ -196,7 +208,13 @@ class NodeCommands:
             if acl == []:
                 raise EmptyAcl
             return self._session().create_node(
-                path, data, acl, ephemeral=words.has("e"), sequential=words.has("s")
+                path,
+                data,
+                acl,
+                ephemeral=words.has("e"),
+                sequential=words.has("s"),
+                container=words.has("c"),
+                ttl_ms=int(words.flags["t"]) if words.has("t") else None,
             )
         except EmptyAcl:
             self._err.write("KeeperErrorCode = InvalidACL\n")
@@ -226,11 +244,16 @@ class NodeCommands:
         self.ephemerals.discard(words.rest[0])
 
     def _delete_all(self, words: Words) -> None:
-        batch = words.flags.get("b", "1")
-        if not batch.lstrip("+-").isdecimal():
+        if not is_java_number(words.flags.get("b", "1")):
             raise ShellRefusal("-b argument must be an int value")
         check_shell_path(words.rest[0])
-        self._session().delete_tree(words.rest[0])
+        path = words.rest[0]
+        if not self._session().delete_all(path):
+            self._err.write("Failed to delete some node(s) in the subtree!\n")
+        below = f"{path.rstrip('/')}/"
+        self.ephemerals -= {
+            each for each in self.ephemerals if each == path or each.startswith(below)
+        }
 
     def _set_acl(self, words: Words) -> None:
         path, text = words.rest[:2]
@@ -239,11 +262,17 @@ class NodeCommands:
         check_shell_path(path)
         if not acl:
             raise EmptyAcl
-        paths = list(self._below(path)) if words.has("R") else [path]
-        for found in paths:
-            stat = self._session().set_acl(found, acl, version)
+        if not words.has("R"):
+            stat = self._session().set_acl(path, acl, version)
             if words.has("s"):
                 self._print(stat_text(stat))
+            return
+        for found in self._below(path):
+            try:
+                self._session().set_acl(found, acl, version)
+            except EngineError as error:
+                # Java's goes on, and ends no line.
+                self._out.write(key_error_text(error, found))
 
     def _add_auth(self, words: Words) -> None:
         scheme, *rest = words.rest
@@ -251,21 +280,23 @@ class NodeCommands:
 
 
 def _check_modes(words: Words) -> None:
-    """Refuse kinds of nodes that exclude each other, and those that are not served."""
+    """Refuse kinds of nodes that exclude each other, and times that are none."""
     if words.has("c") and (words.has("e") or words.has("s")):
         raise ShellRefusal(
             "-c cannot be combined with -s or -e. Containers cannot be ephemeral or sequential."
         )
     if words.has("t"):
-        if not words.flags["t"].lstrip("+-").isdecimal():
+        if not is_java_number(words.flags["t"], LONG_BITS):
             raise ShellRefusal("-t argument must be a long value")
         if words.has("e"):
             raise ShellRefusal("TTLs cannot be used with Ephemeral znodes")
         if words.has("c"):
             raise ShellRefusal("TTLs cannot be used with Container znodes")
-    for flag in "ct":
-        if words.has(flag):
-            raise ShellRefusal(f"-{flag} is not served here: create [-s] [-e] path [data] [acl]")
+
+
+def _check_time_to_live(words: Words) -> None:
+    if words.has("t") and not 0 < int(words.flags["t"]) <= _TTL_MS_MAX:
+        raise ShellRefusal(f"ttl must be positive and cannot be larger than: {_TTL_MS_MAX}")
 
 
 def _version(words: Words) -> int:

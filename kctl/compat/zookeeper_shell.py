@@ -11,33 +11,33 @@ With `-w` a watch is set, whose event is printed.
 The session is opened when a command needs it: a wrong call does not connect.
 
 Source: ZooKeeperMain of ZooKeeper 3.8, as Kafka 3.9.1 starts it.
-Differs: the session and its ephemeral nodes end with the shell, where Java's lets them expire.
+Differs: the session and its ephemeral nodes end with the shell, where Java's lets them expire;
+an expired session is replaced, where Java's shell waits for `connect`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EngineError
 from engine.host.real import RealClock
-from engine.znode.errors import (
-    BadVersion,
-    NoChildrenForEphemerals,
-    NodeExists,
-    NoNode,
-    NotEmpty,
-    ZnodeConnectionLost,
-)
+from engine.znode.errors import ZnodeConnectionLost
 from engine.znode.model import EventType
-from engine.znode.zookeeper_wire import RequestRefused
 from kctl import exits
 from kctl.compat.java_log import log_line
 from kctl.compat.tool_call import ToolCall, ToolEnded
-from kctl.compat.zookeeper_arguments import ShellAbort, ShellRefusal, java_int, words_of_line
-from kctl.compat.zookeeper_commands import INVALID_ACL, SYNTAXES, NodeCommands
+from kctl.compat.zookeeper_arguments import (
+    ShellAbort,
+    ShellRefusal,
+    java_decoded_int,
+    java_int,
+    words_of_line,
+)
+from kctl.compat.zookeeper_commands import SYNTAXES, NodeCommands
+from kctl.compat.zookeeper_failures import shell_error_text
 
 if TYPE_CHECKING:
     from engine.znode.kazoo_shell import ZnodeShellSession
@@ -48,7 +48,12 @@ _USAGE: Final = (
 )
 _UNKNOWN_COMMAND_CODE: Final = 127
 _TIMEOUT_S: Final = 30.0
+_VALUED_OPTIONS: Final = ("-server", "-timeout", "-client-configuration")
 _HISTORY_LINES: Final = 10
+_NO_WORDS: Final = (
+    "java.lang.NullPointerException: "
+    'Cannot invoke "java.util.List.toArray(Object[])" because "this.cmdArgs" is null'
+)
 _OF_THE_SHELL: Final = {
     "close": "",
     "connect": "host:port",
@@ -57,15 +62,6 @@ _OF_THE_SHELL: Final = {
     "quit": "",
     "redo": "cmdno",
 }
-#: What ZooKeeper's shell prints before the path of a refused operation.
-_FAILURES: Final[dict[type[EngineError], str]] = {
-    NoNode: "Node does not exist: ",
-    NodeExists: "Node already exists: ",
-    NotEmpty: "Node not empty: ",
-    BadVersion: "version No is not valid : ",
-    NoChildrenForEphemerals: "Ephemerals cannot have children: ",
-}
-_CODES: Final = {-102: "Insufficient permission : ", INVALID_ACL: "Acl is not valid : "}
 _EVENTS: Final = {
     EventType.CREATED: "NodeCreated",
     EventType.DELETED: "NodeDeleted",
@@ -85,12 +81,15 @@ def run_words(call: ToolCall) -> int:
     if "-zk-tls-config-file" in call.words:
         call.err.write("-zk-tls-config-file is not served here\n")
         return exits.FAILED
-    address, words = call.words[0], _command_of(call, call.words[1:])
+    if "-client-configuration" in call.words[:-1]:
+        call.err.write("-client-configuration is not served here\n")
+        return exits.FAILED
+    address, (words, timeout) = call.words[0], _command_of(call, call.words[1:])
     paths = [word for word in words[1:] if word.startswith("/")]
     call.admit_store(words[0] if words else "", address, paths[0] if paths else "/", _TIMEOUT_S)
     shell = _Shell(call, address)
     try:
-        return _run(call, shell, words)
+        return _run(call, shell, words, timeout)
     except ShellAbort as error:
         call.flush()
         call.err.write(f'Exception in thread "main" {error}\n')
@@ -99,23 +98,28 @@ def run_words(call: ToolCall) -> int:
         shell.end()
 
 
-def _command_of(call: ToolCall, words: Sequence[str]) -> list[str]:
-    """Return the command after the options of the shell, which change nothing here."""
-    left = list(words)
+def _command_of(call: ToolCall, words: Sequence[str]) -> tuple[list[str], str]:
+    """Return the command after the options of the shell, and the time-out of a session.
+
+    The options change nothing here; a time-out has to be a number.
+    """
+    left, timeout = list(words), "0"
     while left and left[0].startswith("-"):
         option = left.pop(0)
-        if option in ("-server", "-timeout"):
+        if option in _VALUED_OPTIONS:
             if not left:
                 call.err.write(f"Error: no argument found for option {option}\n")
-                return []
-            left.pop(0)
-    return left
+                break
+            value = left.pop(0)
+            timeout = value if option == "-timeout" else timeout
+    return left, timeout
 
 
-def _run(call: ToolCall, shell: _Shell, words: list[str]) -> int:
+def _run(call: ToolCall, shell: _Shell, words: list[str], timeout: str) -> int:
     """Run one command, else those of standard input; returns the exit code."""
     call.out.write(f"Connecting to {shell.address}\n")
     call.flush()
+    java_int(timeout)
     try:
         if words:
             shell.run(words)
@@ -144,16 +148,30 @@ class _Shell:
         self._nodes = NodeCommands(self._connected, call.out, call.err)
         self._session: ZnodeShellSession | None = None
         self._is_closed = False
+        self._of_the_shell: Final[dict[str, Callable[[Sequence[str]], None]]] = {
+            "connect": self._connect,
+            "history": self._print_history,
+            "printwatches": self._print_watches,
+            "redo": self._redo,
+        }
         self._prints_events = True
         self._printing = Lock()
         self._history: list[str] = []
+        #: The words of the last line that had some.
+        self._words: list[str] | None = None
 
     def run_line(self, line: str) -> None:
-        """Run the command of a line, which the history keeps."""
-        if not line.strip():
+        """Run the command of a line, which the history keeps.
+
+        A line without words, as a lone quote, runs the command before it again.
+        """
+        if not line:
             return
+        self._words = words_of_line(line) or self._words
+        if self._words is None:
+            raise ShellAbort(_NO_WORDS)
         self._history.append(line)
-        self.run(words_of_line(line))
+        self.run(self._words)
 
     def run(self, words: list[str]) -> None:
         """Run a command and keep its exit code; raises ToolEnded to quit, and ShellAbort."""
@@ -167,7 +185,7 @@ class _Shell:
             raise
         except EngineError as error:
             path = next((word for word in words[1:] if word.startswith("/")), "/")
-            self._fail(_failure_text(error, path), exits.FAILED)
+            self._fail(shell_error_text(error, path), exits.FAILED)
         finally:
             if self._session is not None:
                 self._session.settle()
@@ -185,31 +203,25 @@ class _Shell:
 
     def _run_command(self, words: list[str]) -> None:
         name, *rest = words
-        if name in SYNTAXES:
-            if self._is_closed:
-                self._print("Not connected")
-                return
-            self._nodes.run(words)
-        elif name == "quit":
+        if name == "quit":
             with suppress(ZnodeConnectionLost):
                 self._close()
             raise ToolEnded(self.exit_code)
-        elif name == "redo":
-            self._redo(rest)
-        elif name == "history":
-            self._print_history()
-        elif name == "printwatches":
-            self._print_watches(rest)
+        if name in self._of_the_shell:
+            self._of_the_shell[name](rest)
+        elif name not in SYNTAXES and name != "close":
+            raise _UnknownCommand(f"Command not found: Command not found {name}")
+        if not self._is_alive():
+            self._print("Not connected")
+        elif name in SYNTAXES:
+            self._nodes.run(words)
         elif name == "close":
             self._close()
             self._is_closed = True
-        elif name == "connect":
-            self._close()
-            self._is_closed = False
-            self.address = rest[0] if rest else self.address
-            self._connected()
-        else:
-            raise _UnknownCommand(f"Command not found: Command not found {name}")
+
+    def _is_alive(self) -> bool:
+        has_failed = self._session is not None and self._session.has_failed
+        return not self._is_closed and not has_failed
 
     def _print(self, text: str) -> None:
         with self._printing:
@@ -220,16 +232,17 @@ class _Shell:
     def _redo(self, rest: Sequence[str]) -> None:
         if not rest:
             return
-        number = java_int(rest[0])
+        number = java_decoded_int(rest[0])
         if not 0 <= number < len(self._history) - 1:
             raise ShellRefusal("Command index out of range")
         words = words_of_line(self._history[number])
-        if words[0] == "redo":
+        if not words or words[0] == "redo":
             raise ShellRefusal("No redoing redos")
+        self._words = words
         self._history[-1] = self._history[number]
         self.run(words)
 
-    def _print_history(self) -> None:
+    def _print_history(self, _: Sequence[str]) -> None:
         last = max(len(self._history) - 1, 0)
         for number in range(max(last - _HISTORY_LINES, 0), last + 1):
             line = self._history[number] if self._history else "null"
@@ -241,6 +254,14 @@ class _Shell:
         else:
             self._print(f"printwatches is {'on' if self._prints_events else 'off'}")
 
+    def _connect(self, rest: Sequence[str]) -> None:
+        if self._is_alive():
+            self._close()
+        self.end()
+        self._is_closed = False
+        self.address = rest[0] if rest else self.address
+        self._connected()
+
     # -- the session
 
     def _connected(self) -> ZnodeShellSession:
@@ -250,21 +271,23 @@ class _Shell:
         from engine.znode.kazoo_shell import ZnodeShellSession
 
         if self._session is None:
-            session = ZnodeShellSession(self.address, _TIMEOUT_S, RealClock(), self._on_change)
+            session = ZnodeShellSession(
+                self.address, _TIMEOUT_S, RealClock(), self._on_change, self._on_state
+            )
             try:
                 self._session = session.__enter__()
             except ZookeeperUnreachable as error:
                 raise ZnodeConnectionLost(str(error)) from error
-            self._print_event("SyncConnected", "None", "null")
+            self._on_state("SyncConnected")
         self._session.begin()
         return self._session
 
     def _close(self) -> None:
         """Close the session that Java's shell would have opened at its start."""
-        if not self._is_closed:
+        if self._is_alive():
             self._connected()
             self.end()
-            self._print_event("Closed", "None", "null")
+            self._on_state("Closed")
 
     def end(self) -> None:
         """End the session, if there is one."""
@@ -276,6 +299,9 @@ class _Shell:
     def _on_change(self, event: EventType, path: str) -> None:
         self._print_event("SyncConnected", _EVENTS[event], path)
 
+    def _on_state(self, state: str) -> None:
+        self._print_event(state, "None", "null")
+
     def _print_event(self, state: str, event: str, path: str) -> None:
         if self._prints_events:
             self._print(f"\nWATCHER::\n\nWatchedEvent state:{state} type:{event} path:{path}")
@@ -284,13 +310,3 @@ class _Shell:
 
 class _UnknownCommand(EngineError):
     """There is no such command."""
-
-
-def _failure_text(error: EngineError, path: str) -> str:
-    """Return how ZooKeeper's shell words an error of a store about a path."""
-    if isinstance(error, ZnodeConnectionLost):
-        return f"KeeperErrorCode = ConnectionLoss for {path}"
-    if isinstance(error, RequestRefused) and error.code in _CODES:
-        return f"{_CODES[error.code]}{path}"
-    words = _FAILURES.get(type(error))
-    return str(error) if words is None else f"{words}{getattr(error, 'path', path)}"

@@ -13,8 +13,6 @@ from kctl.commands.certs.issuing import CertificatesRequest, write_certificates
 from tests.cli.shell import Shell
 from tests.cli.test_schemas import check
 
-pytest.importorskip("cryptography")
-
 
 def test_keys_are_for_their_owner_alone_and_nothing_is_overwritten(tmp_path: Path) -> None:
     shell, folder = Shell(tmp_path), tmp_path / "tls"

@@ -200,7 +200,6 @@ def test_watching_a_cluster(home: Shell) -> None:
 
 
 def test_securing_a_cluster(home: Shell) -> None:
-    pytest.importorskip("cryptography")
     told = {}
     try:
         for line in commands("securing.md"):

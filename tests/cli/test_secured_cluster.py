@@ -6,11 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.cli.shell import Shell
-
-pytest.importorskip("cryptography")
 
 
 def contexts(shell: Shell) -> Any:

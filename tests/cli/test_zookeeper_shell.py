@@ -15,6 +15,8 @@ from tests.cli.shell import Shell
 
 _CONNECTED = "\nWATCHER::\n\nWatchedEvent state:SyncConnected type:None path:null\n"
 _CLOSED = "\nWATCHER::\n\nWatchedEvent state:Closed type:None path:null\n"
+_NO_TTL = "ttl must be positive and cannot be larger than: 1099511627775"
+_UNKNOWN_OPTION = "org.apache.commons.cli.UnrecognizedOptionException: Unrecognized option"
 _INVALID_ACL = "KeeperErrorCode = InvalidACL\nAcl is not valid : null\n"
 
 
@@ -132,13 +134,23 @@ def test_a_refused_operation_names_the_node(
         (("ls", "/./x"), 'Invalid path string "/./x" caused by relative paths not allowed @1'),
         (
             ("ls", "-x", "/a"),
-            "org.apache.commons.cli.UnrecognizedOptionException: Unrecognized option: -x",
+            f"{_UNKNOWN_OPTION}: -x",
         ),
         (
             ("set", "-v"),
             "org.apache.commons.cli.MissingArgumentException: Missing argument for option: v",
         ),
         (("deleteall", "-b", "x", "/a"), "-b argument must be an int value"),
+        (("deleteall", "-b", "++5", "/a"), "-b argument must be an int value"),
+        (("deleteall", "-b", str(1 << 31), "/a"), "-b argument must be an int value"),
+        (("create", "-t", "+-5", "/a"), "-t argument must be a long value"),
+        (("create", "-t", str(1 << 63), "/a"), "-t argument must be a long value"),
+        (("create", "-t", "0", "/a"), _NO_TTL),
+        (("create", "-t", str(1 << 40), "/a"), _NO_TTL),
+        (("get", "--s", "/a"), f"{_UNKNOWN_OPTION}: --s"),
+        (("set", "-sx", "/a", "y"), f"{_UNKNOWN_OPTION}: -sx"),
+        (("create", "-st", "5"), "create [-s] [-e] [-c] [-t ttl] path [data] [acl]"),
+        (("deleteall", "-b=", "/a"), "-b argument must be an int value"),
         (("create", "-t", "5", "-e", "/a"), "TTLs cannot be used with Ephemeral znodes"),
         (("redo", "1"), "Command index out of range"),
     ],
@@ -149,13 +161,24 @@ def test_a_wrong_call_does_not_connect(store: Shell, words: tuple[str, ...], mes
     assert f"{message}\n" == done.stderr
 
 
-def test_a_number_that_is_none_ends_with_javas_trace(store: Shell) -> None:
-    done = Znodes(store, "127.0.0.1:1").run("set", "-v", "x", "/a", "y")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("set", "-v", "x", "/a", "y"), 'For input string: "x"'),
+        (("set", "-v=", "/a", "y"), 'For input string: ""'),
+        (("-timeout", "x", "ls", "/"), 'For input string: "x"'),
+        (("redo", ""), "Zero length string"),
+        (("redo", "0x"), 'For input string: "" under radix 16'),
+        (("redo", "-08"), 'For input string: "-8" under radix 8'),
+        (("redo", "0x+1"), "Sign character in wrong position"),
+    ],
+)
+def test_a_number_that_is_none_ends_with_javas_trace(
+    store: Shell, words: tuple[str, ...], message: str
+) -> None:
+    done = Znodes(store, "127.0.0.1:1").run(*words)
     assert 1 == done.returncode
-    assert (
-        'Exception in thread "main" java.lang.NumberFormatException: For input string: "x"\n'
-        == done.stderr
-    )
+    assert f'Exception in thread "main" java.lang.NumberFormatException: {message}\n' == done.stderr
 
 
 def test_a_server_that_is_not_there_is_a_lost_connection(store: Shell) -> None:
@@ -180,6 +203,24 @@ def test_commands_come_from_standard_input(znodes: Znodes) -> None:
     assert 127 == done.returncode
 
 
+def test_a_line_without_a_word_runs_the_command_before_it_again(znodes: Znodes) -> None:
+    done = znodes.lines("printwatches", '"', "redo 1", "redo 0x0")
+    assert (0, "No redoing redos\n") == (done.returncode, done.stderr)
+    assert "printwatches is on\n" * 3 == done.stdout
+
+
+def test_a_first_line_without_a_word_ends_with_javas_trace(znodes: Znodes) -> None:
+    done = znodes.lines('"')
+    assert 1 == done.returncode
+    assert done.stderr.startswith('Exception in thread "main" java.lang.NullPointerException: ')
+
+
+def test_a_line_of_blanks_is_no_command(znodes: Znodes) -> None:
+    done = znodes.lines("", "  ")
+    assert 127 == done.returncode
+    assert "Command not found: Command not found  " == done.stderr.splitlines()[-1]
+
+
 def test_watches_and_ephemeral_nodes_last_as_long_as_the_shell(znodes: Znodes) -> None:
     root = "/" + znodes.address.split("/", 1)[1]
     done = znodes.lines(
@@ -199,6 +240,47 @@ def test_watches_and_ephemeral_nodes_last_as_long_as_the_shell(znodes: Znodes) -
 def test_a_closed_session_is_opened_by_connect(znodes: Znodes) -> None:
     done = znodes.lines("close", "ls /", "connect", "ls /")
     assert f"{_CONNECTED}{_CLOSED}Not connected\n{_CONNECTED}[]\n" == done.stdout
+    done = znodes.lines("close", "printwatches", "close")
+    assert f"{_CONNECTED}{_CLOSED}printwatches is on\nNot connected\nNot connected\n" == done.stdout
+
+
+def test_a_refused_log_in_ends_the_session(znodes: Znodes) -> None:
+    done = znodes.lines("addauth nope x", "ls /", "ls /", "connect", "ls /")
+    failed = "\nWATCHER::\n\nWatchedEvent state:AuthFailed type:None path:null\n"
+    # The response of the server may come before the next command or after it, as in Java's.
+    refused = "Not connected\n" * (1 if done.stderr else 2)
+    assert 0 == done.returncode
+    assert done.stderr in ("", "KeeperErrorCode = AuthFailed for /\n")
+    assert f"{_CONNECTED}{failed}{refused}{_CONNECTED}[]\n" == done.stdout
+
+
+def test_the_root_of_the_server_stays(znodes: Znodes) -> None:
+    znodes.create("/a")
+    done = znodes.run("delete", "/")
+    assert (1, "Arguments are not valid : /\n") == (done.returncode, done.stderr)
+    done = znodes.run("deleteall", "/")
+    left = "Failed to delete some node(s) in the subtree!\n"
+    assert (0, left) == (done.returncode, done.stderr)
+    assert "[]\n" == znodes.printed("ls", "/")
+
+
+def test_kinds_of_nodes_are_asked_of_the_server(znodes: Znodes) -> None:
+    for options in (("-c",), ("-t", "5"), ("-s", "-t", "5")):
+        done = znodes.run("create", *options, "/a")
+        assert (1, "KeeperErrorCode = Unimplemented for /a\n") == (done.returncode, done.stderr)
+
+
+def test_help_of_ls_is_printed_before_its_usage(store: Shell) -> None:
+    done = Znodes(store, "127.0.0.1:1").run("ls", "-?")
+    assert done.stdout.endswith(
+        "usage: ls [options] path\n -?   help\n -R   recurse\n -s   stat\n -w   watch\n"
+    )
+    assert (1, "ls [-s] [-w] [-R] path\n") == (done.returncode, done.stderr)
+
+
+def test_a_deleted_ephemeral_node_is_not_listed(znodes: Znodes) -> None:
+    done = znodes.lines("create -e /e", "create /f", "deleteall /e", "getEphemerals")
+    assert f"{_CONNECTED}[]\n" == done.stdout
 
 
 def test_older_forms_are_warned_of(znodes: Znodes) -> None:
@@ -221,6 +303,10 @@ def test_an_acl_without_an_entry_is_refused(znodes: Znodes) -> None:
     done = znodes.run("create", "/a", "x", "nobody")
     assert f"nobody does not have the form scheme:id:perm\n{_INVALID_ACL}" == done.stderr
     assert 1 == done.returncode
+    assert _INVALID_ACL == znodes.run("create", "/a", "x", ",").stderr
+    znodes.create("/a", "x", "world:anyone:cdrwa,")
+    done = znodes.run("setAcl", "-R", "-s", "/a", "world:anyone:cdrwa")
+    assert (0, "", "") == (done.returncode, done.stderr, done.stdout.partition(_CONNECTED)[2])
 
 
 def test_the_options_of_the_shell_come_before_the_command(znodes: Znodes) -> None:

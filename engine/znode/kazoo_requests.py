@@ -1,0 +1,83 @@
+"""Requests of ZooKeeper's that kazoo has not: kinds of nodes, and the number of nodes below one.
+
+Source: zookeeper.jute and ZooDefs.OpCode of ZooKeeper 3.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from kazoo.protocol.serialization import (
+    Create,
+    int_struct,
+    long_struct,
+    read_string,
+)
+from kazoo.security import ACL
+
+_CREATE_CONTAINER: Final = 19
+_CREATE_TTL: Final = 21
+_GET_ALL_CHILDREN_NUMBER: Final = 104
+#: Bits of CreateMode.
+_CONTAINER: Final = 4
+_TTL: Final = 5
+_TTL_SEQUENTIAL: Final = 6
+
+
+class CreateContainer(NamedTuple):
+    """Create a node that the server deletes after its last child; the response is its path."""
+
+    path: str
+    data: bytes | None
+    acl: Sequence[ACL]
+    type: int = _CREATE_CONTAINER
+
+    def serialize(self) -> bytes:
+        """Return the body."""
+        return bytes(Create(self.path, self.data, self.acl, _CONTAINER).serialize())
+
+    @classmethod
+    def deserialize(cls, data: bytes, offset: int) -> str:
+        """Return the path of the node; a stat follows."""
+        return str(read_string(data, offset)[0])
+
+
+class CreateWithTimeToLive(NamedTuple):
+    """Create a node that the server deletes after a time without changes and children."""
+
+    path: str
+    data: bytes | None
+    acl: Sequence[ACL]
+    is_sequential: bool
+    ttl_ms: int
+    type: int = _CREATE_TTL
+
+    def serialize(self) -> bytes:
+        """Return the body."""
+        mode = _TTL_SEQUENTIAL if self.is_sequential else _TTL
+        create = Create(self.path, self.data, self.acl, mode).serialize()
+        return bytes(create + long_struct.pack(self.ttl_ms))
+
+    @classmethod
+    def deserialize(cls, data: bytes, offset: int) -> str:
+        """Return the path of the node; a stat follows."""
+        return str(read_string(data, offset)[0])
+
+
+class GetAllChildrenNumber(NamedTuple):
+    """Count the nodes below one, which alone has to be readable."""
+
+    path: str
+    type: int = _GET_ALL_CHILDREN_NUMBER
+
+    def serialize(self) -> bytes:
+        """Return the body."""
+        encoded = self.path.encode()
+        return bytes(int_struct.pack(len(encoded))) + encoded
+
+    @classmethod
+    def deserialize(cls, data: bytes, offset: int) -> int:
+        """Return the number."""
+        (number,) = int_struct.unpack_from(data, offset)
+        return int(number)

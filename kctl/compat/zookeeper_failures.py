@@ -1,0 +1,74 @@
+"""How ZooKeeper's shell words the errors of a store.
+
+Source: CliWrapperException and KeeperException of ZooKeeper 3.8.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.errors import EngineError
+from engine.znode.errors import (
+    BadVersion,
+    InvalidZnodePath,
+    NoChildrenForEphemerals,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    SessionExpired,
+    ZnodeConnectionLost,
+)
+from engine.znode.zookeeper_wire import RequestRefused
+
+#: ZooKeeper's code of an ACL that it does not take.
+INVALID_ACL: Final = -114
+_NO_AUTH: Final = -102
+_QUOTA_EXCEEDED: Final = -125
+#: What the shell prints before the path of a refused operation.
+_FAILURES: Final[dict[type[EngineError], str]] = {
+    NoNode: "Node does not exist: ",
+    NodeExists: "Node already exists: ",
+    NotEmpty: "Node not empty: ",
+    BadVersion: "version No is not valid : ",
+    NoChildrenForEphemerals: "Ephemerals cannot have children: ",
+    InvalidZnodePath: "Arguments are not valid : ",
+}
+_CODES: Final = {
+    _NO_AUTH: "Insufficient permission : ",
+    INVALID_ACL: "Acl is not valid : ",
+    _QUOTA_EXCEEDED: "Quota has exceeded : ",
+}
+#: KeeperException's names of errors.
+_NAMES: Final[dict[int, str]] = {
+    -5: "MarshallingError",
+    -6: "Unimplemented",
+    -7: "OperationTimeout",
+    -8: "BadArguments",
+    -101: "NoNode",
+    _NO_AUTH: "NoAuth",
+    -103: "BadVersion",
+    INVALID_ACL: "InvalidACL",
+    -115: "AuthFailed",
+    -118: "Session moved",
+    -119: "Not a read-only call",
+    _QUOTA_EXCEEDED: "Quota has exceeded",
+}
+
+
+def shell_error_text(error: EngineError, path: str) -> str:
+    """Return how the shell words the end of a command; `path` is for errors that name none."""
+    path = getattr(error, "path", path)
+    if isinstance(error, RequestRefused) and error.code in _CODES:
+        return f"{_CODES[error.code]}{path}"
+    words = _FAILURES.get(type(error))
+    return key_error_text(error, path) if words is None else f"{words}{path}"
+
+
+def key_error_text(error: EngineError, path: str) -> str:
+    """Return the message of ZooKeeper's exception, or our own of an error that it has not."""
+    if isinstance(error, ZnodeConnectionLost):
+        return f"KeeperErrorCode = ConnectionLoss for {path}"
+    if isinstance(error, SessionExpired):
+        return f"KeeperErrorCode = Session expired for {path}"
+    name = _NAMES.get(getattr(error, "code", 0))
+    return str(error) if name is None else f"KeeperErrorCode = {name} for {path}"
