@@ -207,10 +207,17 @@ class Consumer:
             self._assigned = frozenset()
 
     def _leave(self, group: GroupConsumer) -> None:
+        """Commit, call the listener, and leave: what the listener commits is the last word.
+
+        Source: ConsumerCoordinator.close, AbstractCoordinator.close of 3.9.1.
+        """
         try:
-            self._revoke(tuple(self._assigned))
+            group.commit_before_leaving()
         finally:
-            group.close()
+            try:
+                self._revoke(tuple(self._assigned))
+            finally:
+                group.session.leave()
 
     @property
     def subscription(self) -> tuple[str, ...]:

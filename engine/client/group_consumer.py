@@ -167,12 +167,16 @@ class GroupConsumer:
     def close(self) -> None:
         """Commit what is processed and leave the group. Errors: those of the requests."""
         try:
-            if self.session.is_joined:
-                self._commit_processed()
-            elif not self.session.is_joining:
-                self._commit_before_joining()
+            self.commit_before_leaving()
         finally:
             self.session.leave()
+
+    def commit_before_leaving(self) -> None:
+        """Commit what is processed, also in a generation that ends. Errors: of the request."""
+        if self.session.is_joined:
+            self._commit_processed()
+        elif not self.session.is_joining:
+            self._commit_before_joining()
 
     def _commit_processed(self) -> None:
         """Commit what has changed (1); what was given to others meanwhile is left to them."""

@@ -76,6 +76,17 @@ def test_a_listener_may_commit_while_the_consumer_closes(stage: Stage) -> None:
     assert () == describe_group(stage.client, "g").members
 
 
+def test_what_a_listener_commits_while_the_consumer_closes_is_the_last_word(
+    stage: Stage, reader: Consumer
+) -> None:
+    listener = Listener()
+    reader.subscribe(["t"], listener)
+    read(reader)
+    listener.revoked = lambda: reader.commit({T0: 2})
+    reader.close()
+    assert 2 == committed_offsets(stage.client, "g")[T0]
+
+
 def test_a_listener_that_raises_does_not_keep_the_member_in_the_group(
     stage: Stage, reader: Consumer
 ) -> None:
