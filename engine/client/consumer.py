@@ -515,14 +515,13 @@ class Consumer:
         leaves its group. Errors: those of the request.
         """
         group, member = self._group, self._settings.member
-        if group is None or member is None or not group.session.is_joined:
+        if group is None or member is None or not group.session.is_member:
             return None
         if self._now_ms() - self._polled_ms > member.max_poll_interval_ms:
             group.session.leave_until_polled()
             return None
         # If the group rebalances, the next poll joins again.
-        group.session.poll()
-        return group.session.time_left_ms()
+        return group.session.keep_alive()
 
     def close(self, timeout_ms: int = CLOSE_TIMEOUT_MS) -> None:
         """Commit what was returned if that is automatic, and leave the group, within a time.

@@ -115,6 +115,11 @@ class ConsumerGroupSession:
         return self.states.is_heartbeating and not self.is_joining
 
     @property
+    def is_member(self) -> bool:
+        """Return whether the coordinator has this member."""
+        return self.is_joined
+
+    @property
     def is_joining(self) -> bool:
         """Return whether the coordinator has not answered the first heartbeat yet."""
         return self.states.current is MemberState.JOINING
@@ -142,6 +147,14 @@ class ConsumerGroupSession:
             return False
         self._compare()
         return self.states.current is not MemberState.RECONCILING
+
+    def keep_alive(self) -> int:
+        """Send a heartbeat between polls if it is due; return when the next one is, in ms.
+
+        Errors: as `poll`.
+        """
+        self.poll()
+        return self.time_left_ms()
 
     def time_left_ms(self) -> int:
         """Return how long `poll` has nothing to do."""
