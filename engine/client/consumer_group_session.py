@@ -47,6 +47,7 @@ from engine.client.consumer_heartbeat import (
     SubscriptionPattern,
     new_member_id,
 )
+from engine.client.errors import TimedOut, Unreachable
 from engine.client.groups import committed_offsets
 from engine.client.member_session import MemberSettings, NotAMember
 from engine.client.member_states import MemberState, MemberStates
@@ -200,6 +201,11 @@ class ConsumerGroupSession:
             return
         except NoConsumerProtocol as error:
             self._end_with(error)
+            raise
+        except (Unreachable, TimedOut):
+            # Meanwhile its partitions are read.
+            now_ms = self._client.clock.monotonic_ms()
+            self._next_heartbeat_ms = now_ms + self._client.settings.retry_backoff_ms_max
             raise
         if state is MemberState.ACKNOWLEDGING:
             self.states.enter(MemberState.STABLE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
@@ -15,12 +15,13 @@ from engine.client.group_admin import MemberToRemove, remove_members, set_offset
 from engine.client.groups import committed_offsets, describe_group
 from engine.client.topic_admin import NewTopic, create_topics, delete_topics
 from engine.client.waiting_records import ConsumerRecord
-from engine.errors import ApiError, api_error
+from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import (
     FENCED_INSTANCE_ID,
     GROUP_AUTHORIZATION_FAILED,
     REBALANCE_IN_PROGRESS,
     TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.model import TopicPartition
 from tests.unit.client.test_consumer import MEMBER, POLL_MS, SETTINGS, Rebalances, offsets, read
@@ -240,8 +241,7 @@ def test_a_reset_that_fails_is_tried_again(
     reader.seek(T0, 99)
     with monkeypatch.context() as patch:
         patch.setattr(reader, "_resets", unreachable)
-        with pytest.raises(Unreachable):
-            read(reader)
+        assert [] == read(reader)
     assert 99 == reader.position(T0)
     assert [0, 1, 2, 3, 4] == read(reader)
 
@@ -273,6 +273,83 @@ def test_polls_without_anything_to_read_wait(reader: Consumer) -> None:
     began_ms = reader._client.clock.monotonic_ms()
     assert [] == reader.poll(POLL_MS)
     assert began_ms + POLL_MS <= reader._client.clock.monotonic_ms()
+
+
+# Troubles that may pass
+
+
+def test_a_topic_that_is_deleted_holds_up_no_other(
+    stage: Stage, reader: Consumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    create_topics(stage.client, [NewTopic("upper", 1, 1)])
+    stage.cluster.pass_time(1_000)
+    reader.subscribe(["t", "upper"])
+    read(reader)
+    delete_topics(stage.client, ["upper"])
+    stage.cluster.produce(1, 1, key=T0)
+    assert [5] == read(reader)
+    assert "upper-0 failed, and is tried again: UNKNOWN_TOPIC_OR_PARTITION" in caplog.text
+
+
+def test_a_topic_that_is_deleted_before_it_is_begun_holds_up_no_other(
+    stage: Stage, reader: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resets = reader._resets
+    of_t1: list[int | EngineError] = [api_error(UNKNOWN_TOPIC_OR_PARTITION)]
+
+    def without_t1(
+        partitions: Sequence[TopicPartition],
+    ) -> Mapping[TopicPartition, int | EngineError]:
+        return {key: of_t1[0] if key == T1 else row for key, row in resets(partitions).items()}
+
+    # Before the group takes note of it.
+    monkeypatch.setattr(reader, "_resets", without_t1)
+    stage.cluster.produce(2, 1, key=T1)
+    reader.subscribe(["t"])
+    assert [0, 1, 2, 3, 4] == read(reader)
+    assert reader._group is not None
+    assert isinstance(reader._group.trouble, ApiError)
+    with pytest.raises(ApiError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+        reader.position(T1)
+    assert 5 == reader.position(T0)
+    of_t1[0] = 0
+    stage.cluster.pass_time(1_000)
+    assert [0] == [offset for _ in range(4) for offset in offsets(reader.poll(POLL_MS), T1)]
+    assert reader._group.trouble is None
+
+
+def test_a_poll_tries_again_until_its_time_is_up(
+    stage: Stage,
+    reader: Consumer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    reader.subscribe(["t"])
+    read(reader)
+    stage.cluster.produce(1, 1, key=T0)
+    assert reader._group is not None
+    session, clock = reader._group.session, reader._client.clock
+    began_ms = clock.monotonic_ms()
+    poll = session.poll
+
+    def down_for_a_second() -> bool:
+        if clock.monotonic_ms() < began_ms + 1_000:
+            unreachable()
+        return poll()
+
+    monkeypatch.setattr(session, "poll", down_for_a_second)
+    assert [] == reader.poll(500)
+    assert 500 <= clock.monotonic_ms() - began_ms < 600
+    assert [5] == offsets(reader.poll(2_000))
+    assert 2 == caplog.text.count("poll failed, and is tried again: cannot reach here:1: refused")
+
+
+def test_what_a_listener_cannot_reach_is_the_error_of_the_poll(reader: Consumer) -> None:
+    listener = Listener()
+    listener.assigned = unreachable
+    reader.subscribe(["t"], listener)
+    with pytest.raises(Unreachable):
+        reader.poll(POLL_MS)
 
 
 # Rebalances
@@ -309,8 +386,7 @@ def test_a_join_that_fails_revokes_nothing_twice(
     with monkeypatch.context() as patch:
         patch.setattr(reader._group.session, "join", unreachable)
         for _ in range(2):
-            with pytest.raises(Unreachable):
-                reader.poll(POLL_MS)
+            assert [] == reader.poll(POLL_MS)
     reader.poll(POLL_MS)
     assert ["assigned", "revoked", "assigned"] == [name for name, _ in listener.calls]
 
@@ -323,8 +399,7 @@ def test_committed_offsets_that_could_not_be_had_are_requested_again(
     with monkeypatch.context() as patch:
         patch.setattr(group_session, "committed_offsets", unreachable)
         for _ in range(2):
-            with pytest.raises(Unreachable):
-                reader.poll(POLL_MS)
+            assert [] == reader.poll(POLL_MS)
     assert [3, 4] == read(reader)
 
 
@@ -338,8 +413,7 @@ def test_nothing_of_the_assignment_before_is_read_while_the_next_has_no_offsets(
     with monkeypatch.context() as patch:
         patch.setattr(group_session, "committed_offsets", unreachable)
         for _ in range(3):
-            with pytest.raises(Unreachable):
-                reader.poll(POLL_MS)
+            assert [] == reader.poll(POLL_MS)
     assert [5] == read(reader)
 
 
@@ -501,8 +575,7 @@ def test_partitions_that_were_never_begun_are_given_up_too(
     reader.subscribe(["t"])
     with monkeypatch.context() as patch:
         patch.setattr(group_session, "committed_offsets", unreachable)
-        with pytest.raises(Unreachable):
-            reader.poll(POLL_MS)
+        assert [] == reader.poll(POLL_MS)
     reader.subscribe(["v"])
     assert [] == read(reader)
     assert reader._group is not None
