@@ -156,10 +156,13 @@ class ProduceSender:
         options: SenderOptions,
         *,
         on_retry: Callable[[EngineError], None] | None = None,
+        on_view: Callable[[ClusterView], None] = lambda _view: None,
     ) -> None:
+        """`on_view` is called with the metadata that is asked for as a leader is unknown."""
         self._client = client
         self._options = options
         self._on_retry = on_retry
+        self._on_view = on_view
         self._queues: dict[TopicPartition, _Queue] = {}
         self._requests: dict[object, dict[TopicPartition, OutgoingBatch]] = {}
         self._results: list[BatchResult] = []
@@ -283,6 +286,7 @@ class ProduceSender:
                 if queue.waiting:
                     self._fail_or_repeat(partition, error)
             return None
+        self._on_view(self._view)
         return self._view
 
     def _send_to(self, leader: int, led: list[TopicPartition], view: ClusterView) -> None:

@@ -18,7 +18,7 @@ from engine.errors import ApiError, EngineError
 from engine.host.streams import StreamEvent
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
-from tests.unit.client.produce_log import P0, P1, ProduceLog, record, seen
+from tests.unit.client.produce_log import NOT_LEADER, P0, P1, ProduceLog, record, seen
 
 
 def test_records_of_a_batch_go_together() -> None:
@@ -69,6 +69,57 @@ def test_records_without_a_key_stay_together_until_the_batch_is_sent() -> None:
     for _ in range(5):
         producer.add(record(b"a"))
     assert 1 == len(producer.flush())
+
+
+class Drawing:
+    """Draws the last of what there is, and keeps out of how many."""
+
+    def __init__(self) -> None:
+        self.counts: list[int] = []
+
+    def random_below(self, count: int) -> int:
+        self.counts.append(count)
+        return count - 1
+
+
+def test_records_without_a_key_go_to_partitions_with_a_leader() -> None:
+    log = ProduceLog()
+    log.leaders["t", 1] = -1
+    client = log.client()
+    client.entropy = Drawing()  # type: ignore[assignment]
+    producer = Producer(client)
+    producer.add(record(b"a"))
+    assert [(P0, 10, 1, None)] == seen(producer.flush())
+
+
+def test_a_partition_that_has_lost_its_leader_gets_no_more_records_without_a_key() -> None:
+    log = ProduceLog()
+    client = log.client()
+    client.entropy = Drawing()  # type: ignore[assignment]
+    producer = Producer(client)
+    producer.add(record(b"a"))
+    assert [P1] == [done.batch.partition for done in producer.flush()]
+    log.leaders["t", 1] = -1
+    log.codes = [NOT_LEADER]
+    producer.add(record(b"b"))
+    while producer._led["t"] == (0, 1):
+        producer.poll(100)
+    producer.add(record(b"c"))
+    producer.poll(100)
+    assert [b"c"] == log.values(P0)
+    log.leaders["t", 1] = 2
+    producer.flush()
+    assert [b"a", b"b"] == log.values(P1)
+
+
+def test_where_no_partition_has_a_leader_records_wait_for_one() -> None:
+    log = ProduceLog()
+    log.leaders = {("t", 0): -1, ("t", 1): -1}
+    producer = Producer(log.client())
+    producer.add(record(b"a"))
+    producer.poll()
+    log.leaders = {("t", 0): 1, ("t", 1): 2}
+    assert [None] == [done.error for done in producer.flush()]
 
 
 def test_a_place_comes_back_with_its_batch() -> None:
