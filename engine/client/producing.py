@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 from engine.client.batch_sender import IN_FLIGHT_MAX, BatchResult, ProduceSender, SenderOptions
 from engine.client.blocking import KafkaClient
-from engine.client.errors import BufferExhausted, NoCommonVersion
+from engine.client.errors import BufferExhausted, NoCommonVersion, TimedOut, Unreachable
 from engine.client.metadata import ClusterView
 from engine.client.outgoing_batch import NO_PLACE, OutgoingBatch
 from engine.client.partitioning import partition_of_key, partitions_of_keys
@@ -388,7 +388,14 @@ class Producer:
         count, until_ms = self._counts.get(topic, (0, now_ms))
         if now_ms < until_ms:
             return count
-        view = self._view = self._client.view_of_existing([topic])
+        try:
+            view = self._view = self._client.view_of_existing([topic])
+        except (Unreachable, TimedOut):
+            if not count:
+                raise
+            # What is known goes on: batches wait for their brokers.
+            self._counts[topic] = count, now_ms + self._client.settings.retry_backoff_ms_max
+            return count
         count = len(view.topics[topic].partitions)
         self._counts[topic] = count, now_ms + self._options.metadata_max_age_ms
         self._note_leaders(view)

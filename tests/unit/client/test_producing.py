@@ -15,9 +15,10 @@ from engine.client.producing import (
     ProducerOptions,
 )
 from engine.errors import ApiError, EngineError
-from engine.host.streams import StreamEvent
+from engine.host.streams import Stream, StreamEvent, TlsSettings
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
+from tests.client_session import FramedStream
 from tests.unit.client.produce_log import NOT_LEADER, P0, P1, ProduceLog, record, seen
 
 
@@ -120,6 +121,39 @@ def test_where_no_partition_has_a_leader_records_wait_for_one() -> None:
     producer.poll()
     log.leaders = {("t", 0): 1, ("t", 1): 2}
     assert [None] == [done.error for done in producer.flush()]
+
+
+class Restarting(ProduceLog):
+    """Brokers that take no connections for a while."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up_again_ms = 0
+
+    def restart(self, lasting_ms: int) -> None:
+        self.up_again_ms = self.clock.now_ms + lasting_ms
+        for stream in self.opened:
+            self.events.append(StreamEvent(stream, "closed", reason="reset"))
+
+    def connect(self, host: str, port: int, tls: TlsSettings | None = None) -> Stream:
+        if self.clock.now_ms >= self.up_again_ms:
+            return super().connect(host, port, tls)
+        stream = FramedStream(self, host, port)
+        self.events.append(StreamEvent(stream, "closed", reason="refused"))
+        return stream
+
+
+def test_metadata_that_is_old_is_used_while_no_broker_can_be_reached() -> None:
+    log = Restarting()
+    producer = Producer(log.client(), ProducerOptions(metadata_max_age_ms=1_000))
+    producer.add(record(b"a", partition=None))
+    producer.flush()
+    log.restart(5_000)
+    log.clock.now_ms += 2_000
+    for _ in range(3):
+        producer.add(record(b"b"))
+    assert [None] == [done.error for done in producer.flush()]
+    assert 4 == len(log.values(P0) + log.values(P1))
 
 
 def test_a_place_comes_back_with_its_batch() -> None:
