@@ -355,12 +355,17 @@ class KafkaClient:
         doubled = settings.retry_backoff_ms << min(attempt, 20)
         return min(doubled, settings.retry_backoff_ms_max)
 
+    def drawn_backoff_ms(self, attempt: int) -> int:
+        """Return the pause after an attempt, a fifth more or less.
+
+        Many clients do not come back at the same moment so.
+        """
+        pause_ms = self.backoff_ms(attempt)
+        return pause_ms + self.entropy.random_below(max(pause_ms * 2 // 5, 1)) - pause_ms // 5
+
     def back_off(self, attempt: int) -> None:
         """Pause before another attempt."""
-        pause_ms = self.backoff_ms(attempt)
-        # A fifth more or less, so that many clients do not come back at the same moment.
-        spread_ms = self.entropy.random_below(max(pause_ms * 2 // 5, 1)) - pause_ms // 5
-        self.links.pause(pause_ms + spread_ms)
+        self.links.pause(self.drawn_backoff_ms(attempt))
 
     # -- metadata
 

@@ -113,6 +113,37 @@ def test_a_partition_that_has_lost_its_leader_gets_no_more_records_without_a_key
     assert [b"a", b"b"] == log.values(P1)
 
 
+def test_a_partition_without_a_leader_holds_up_no_other() -> None:
+    log = ProduceLog()
+    log.leaders["t", 1] = -1
+    producer = Producer(log.client())
+    producer.add(record(b"x", partition=1))
+    producer.poll()
+    began_ms = log.clock.now_ms
+    for _ in range(20):
+        producer.add(record(b"a", partition=0))
+        producer.poll(10)
+    assert 20 == len(log.values(P0))
+    assert log.clock.now_ms < began_ms + 200
+    # It is looked for again after pauses that grow, and not with each batch of the others.
+    assert log.requested_apis().count("Metadata") < 6
+    log.leaders["t", 1] = 2
+    producer.flush()
+    assert [b"x"] == log.values(P1)
+
+
+def test_a_poll_waits_no_longer_than_it_may_for_a_partition_to_be_sent_again() -> None:
+    log = ProduceLog()
+    log.leaders = {("t", 0): -1, ("t", 1): -1}
+    producer = Producer(log.client())
+    producer.add(record(b"x", partition=1))
+    for wait_ms in (0, 5, 10_000):
+        began_ms = log.clock.now_ms
+        producer.poll(wait_ms)
+        # A request takes some ms.
+        assert log.clock.now_ms <= began_ms + min(wait_ms, 130) + 5
+
+
 def test_where_no_partition_has_a_leader_records_wait_for_one() -> None:
     log = ProduceLog()
     log.leaders = {("t", 0): -1, ("t", 1): -1}
