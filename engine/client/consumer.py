@@ -46,7 +46,7 @@ from engine.client.member_session import MemberSettings
 from engine.client.offsets import EARLIEST, LATEST, FoundOffset, list_offsets
 from engine.client.waiting_records import ConsumerRecord, WaitingRecords
 from engine.errors import ApiError, EngineError
-from engine.kafka_errors import OFFSET_OUT_OF_RANGE
+from engine.kafka_errors import CORRUPT_MESSAGE, OFFSET_OUT_OF_RANGE
 from engine.model import TopicPartition
 from engine.records.record_run import NO_EPOCH
 
@@ -115,6 +115,16 @@ class UnknownReset(EngineError):
     def __init__(self, value: str) -> None:
         super().__init__(f"auto.offset.reset is earliest, latest or none, not {value}")
         self.value = value
+
+
+def _is_cured_by_polling(failure: EngineError) -> bool:
+    """Return whether a partition with this error may be read by a later poll.
+
+    Source: FetchCollector.handleInitializeErrors of 3.9.1, where CORRUPT_MESSAGE is raised although
+    it is retriable.
+    """
+    is_corrupt = isinstance(failure, ApiError) and failure.code == CORRUPT_MESSAGE
+    return may_pass(failure) and not is_corrupt
 
 
 class Consumer:
@@ -377,7 +387,7 @@ class Consumer:
         failures = []
         for records in consumed:
             failure = self._failure_of(records)
-            if failure is not None and may_pass(failure):
+            if failure is not None and _is_cured_by_polling(failure):
                 log_trouble(f"{records.partition.topic}-{records.partition.partition}", failure)
             elif failure is not None:
                 failures.append(failure)

@@ -17,6 +17,7 @@ from engine.client.topic_admin import NewTopic, create_topics, delete_topics
 from engine.client.waiting_records import ConsumerRecord
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import (
+    CORRUPT_MESSAGE,
     FENCED_INSTANCE_ID,
     GROUP_AUTHORIZATION_FAILED,
     REBALANCE_IN_PROGRESS,
@@ -180,8 +181,10 @@ def test_a_consumer_of_nothing_commits_nothing(reader: Consumer) -> None:
 # Partitions that fail
 
 
-def failing(partition: TopicPartition, position: int) -> ConsumedRecords:
-    error = api_error(TOPIC_AUTHORIZATION_FAILED)
+def failing(
+    partition: TopicPartition, position: int, code: int = TOPIC_AUTHORIZATION_FAILED
+) -> ConsumedRecords:
+    error = api_error(code)
     return ConsumedRecords(partition, [], position, position, error)
 
 
@@ -231,6 +234,13 @@ def test_a_partition_that_failed_is_read_again_from_its_position(
     assert 5 == committed_offsets(stage.client, "g")[T0]
     assert [5] == read(reader)
     assert INT64_MAX not in committed_offsets(stage.client, "g").values()
+
+
+def test_a_batch_that_the_broker_finds_corrupt_is_the_error_of_the_poll(reader: Consumer) -> None:
+    reader.assign([T0])
+    # Retriable, but every poll would find it again.
+    with pytest.raises(ApiError, match="CORRUPT_MESSAGE"):
+        reader._append_records([failing(T0, 0, CORRUPT_MESSAGE)])
 
 
 def test_a_reset_that_fails_is_tried_again(
