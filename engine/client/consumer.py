@@ -581,8 +581,10 @@ class Consumer:
         if self._now_ms() - self._polled_ms > member.max_poll_interval_ms:
             group.session.leave_until_polled()
             return None
-        # If the group rebalances, the next poll joins again.
-        return group.session.keep_alive()
+        # If the group rebalances, the next poll joins again. What may pass is tried again by the
+        # next call: a poll that comes meanwhile does not wait for it.
+        with self._client.repeating_until(self._now_ms()):
+            return group.session.keep_alive()
 
     def close(self, timeout_ms: int = CLOSE_TIMEOUT_MS) -> None:
         """Commit what was returned if that is automatic, and leave the group, within a time.

@@ -16,6 +16,7 @@ from engine.client.consumer import (
     NotAssigned,
     UnknownReset,
 )
+from engine.client.errors import Unreachable
 from engine.client.fetching import FetchOptions
 from engine.client.group_admin import delete_groups, set_offsets
 from engine.client.group_session import GroupSession
@@ -332,6 +333,25 @@ def test_heartbeats_between_polls_keep_the_member(
         stage.cluster.pass_time(wait_ms)
     assert 1 == len(describe_group(stage.client, "g").members)
     assert 10_000 < 6 * MEMBER.heartbeat_interval_ms
+
+
+def test_a_heartbeat_does_not_wait_for_a_coordinator_that_cannot_be_reached(
+    stage: Stage, consumer: Callable[..., Consumer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = consumer()
+    reader.subscribe(["t"])
+    read(reader)
+    client = reader._client
+    stage.cluster.pass_time(MEMBER.heartbeat_interval_ms)
+
+    def refused(*_: object) -> None:
+        raise Unreachable("here", 1, "refused")
+
+    monkeypatch.setattr(client, "coordinator", refused)
+    began_ms = client.clock.monotonic_ms()
+    with pytest.raises(Unreachable):
+        reader.heartbeat()
+    assert client.clock.monotonic_ms() < began_ms + 100
 
 
 def test_heartbeats_keep_a_member_that_processes_records_while_others_join(
