@@ -46,7 +46,12 @@ from engine.client.member_session import MemberSettings
 from engine.client.offsets import EARLIEST, LATEST, FoundOffset, list_offsets
 from engine.client.waiting_records import ConsumerRecord, WaitingRecords
 from engine.errors import ApiError, EngineError
-from engine.kafka_errors import CORRUPT_MESSAGE, OFFSET_OUT_OF_RANGE
+from engine.kafka_errors import (
+    CORRUPT_MESSAGE,
+    OFFSET_OUT_OF_RANGE,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from engine.model import TopicPartition
 from engine.records.record_run import NO_EPOCH
 
@@ -125,6 +130,13 @@ def _is_cured_by_polling(failure: EngineError) -> bool:
     """
     is_corrupt = isinstance(failure, ApiError) and failure.code == CORRUPT_MESSAGE
     return may_pass(failure) and not is_corrupt
+
+
+def _is_of_unknown_topic(failure: EngineError) -> bool:
+    return isinstance(failure, ApiError) and failure.code in (
+        UNKNOWN_TOPIC_OR_PARTITION,
+        UNKNOWN_TOPIC_ID,
+    )
 
 
 class Consumer:
@@ -389,6 +401,8 @@ class Consumer:
             failure = self._failure_of(records)
             if failure is not None and _is_cured_by_polling(failure):
                 log_trouble(f"{records.partition.topic}-{records.partition.partition}", failure)
+                if self._group is not None and _is_of_unknown_topic(failure):
+                    self._group.session.review_topics()
             elif failure is not None:
                 failures.append(failure)
         if failures:

@@ -149,6 +149,9 @@ class ConsumerGroupSession:
         self._compare()
         return self.states.current is not MemberState.RECONCILING
 
+    def review_topics(self) -> None:
+        """Do nothing: the coordinator takes partitions back whose topic is deleted."""
+
     def keep_alive(self) -> int:
         """Send a heartbeat between polls if it is due; return when the next one is, in ms.
 

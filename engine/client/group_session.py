@@ -278,6 +278,13 @@ class GroupSession:
         """Return whether the coordinator has this member, also one that is to join again."""
         return self._is_joined or self._is_rebalancing
 
+    def review_topics(self) -> None:
+        """Compare topics with what was assigned at the next `poll`: one seems to be gone.
+
+        Source: ConsumerCoordinator.poll, rejoinNeededOrPending of 3.9.1 after new metadata.
+        """
+        self._next_look_ms = 0
+
     def keep_alive(self) -> int:
         """Send a heartbeat between polls if it is due; return when the next one is, in ms.
 

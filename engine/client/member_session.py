@@ -97,6 +97,10 @@ class MemberSession(Protocol):
         """Send a heartbeat between polls if it is due; return when the next one is, in ms."""
         ...
 
+    def review_topics(self) -> None:
+        """Compare topics with what was assigned at the next `poll`: one seems to be gone."""
+        ...
+
     def time_left_ms(self) -> int:
         """Return how long `poll` has nothing to do."""
         ...

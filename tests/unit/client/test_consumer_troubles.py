@@ -299,6 +299,9 @@ def test_a_topic_that_is_deleted_holds_up_no_other(
     stage.cluster.produce(1, 1, key=T0)
     assert [5] == read(reader)
     assert "upper-0 failed, and is tried again: UNKNOWN_TOPIC_OR_PARTITION" in caplog.text
+    # The leader of the group takes note of it, and the group goes on without.
+    read(reader)
+    assert {T0, T1} == reader.assignment
 
 
 def test_a_topic_that_is_deleted_before_it_is_begun_holds_up_no_other(
