@@ -160,7 +160,7 @@ class ProduceSender:
         options: SenderOptions,
         *,
         on_retry: Callable[[EngineError], None] | None = None,
-        on_view: Callable[[ClusterView], None] = lambda _view: None,
+        on_view: Callable[[ClusterView], None] | None = None,
     ) -> None:
         """`on_view` is called with the metadata that is asked for as a leader is unknown."""
         self._client = client
@@ -297,7 +297,8 @@ class ProduceSender:
                     self._fail_or_repeat(partition, error)
             return None
         assert self._view is not None
-        self._on_view(self._view)
+        if self._on_view is not None:
+            self._on_view(self._view)
         return self._view
 
     def _send_to(self, leader: int, led: list[TopicPartition], view: ClusterView) -> None:
