@@ -524,3 +524,13 @@ def test_calls_of_a_block_are_repeated_until_its_time_is_up() -> None:
                 "g", "Heartbeat", messages.HeartbeatRequest(), retriable_code=lambda m: m.error_code
             )
         assert began_ms < cluster.clock.now_ms <= began_ms + 1_000
+
+
+def test_a_connection_that_is_dropped_is_closed() -> None:
+    cluster = FakeCluster()
+    client = cluster.client(1)
+    client.view([])
+    (stream,) = cluster.opened
+    client.links.drop(client.bootstrap[0])
+    assert stream.is_closed
+    assert client.links.ready_address() is None
