@@ -1,4 +1,6 @@
-"""Commits that nobody asked for by name: an error of one is logged, and the next is on its time.
+"""What a consumer logs in place of raising it.
+
+Commits that nobody asked for by name: an error of one is logged, and the next is on its time.
 
 | error | then |
 |---|---|
@@ -19,6 +21,7 @@ from engine.errors import ApiError, EngineError
 from engine.kafka_errors import FENCED_INSTANCE_ID
 from engine.model import TopicPartition
 
+_LOGGER_OF_TROUBLE: Final = "org.apache.kafka.clients.consumer.KafkaConsumer"
 _LOGGER: Final = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
 
 
@@ -34,6 +37,13 @@ def commit_automatically(
         _log_failure(group_id, offsets, error)
         return False
     return True
+
+
+def log_trouble(what: str, error: EngineError) -> None:
+    """Log that something failed, and is tried again."""
+    import logging  # as in `_log_failure`
+
+    logging.getLogger(_LOGGER_OF_TROUBLE).warning("%s failed, and is tried again: %s", what, error)
 
 
 def _log_failure(group_id: str, offsets: Mapping[TopicPartition, int], error: EngineError) -> None:

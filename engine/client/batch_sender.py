@@ -17,6 +17,7 @@ With an id (idempotence) a partition has up to IN_FLIGHT_MAX requests under way:
 many batches again, and takes none out of sequence. Until its first batch is stored, and after an
 error until the next is, only one: a broker that does not know a producer takes any sequence.
 Without an id it is always one, and a batch that may have been stored is not sent again.
+After an error a partition waits for its back-off, and is sent with fresh metadata; others go on.
 Source: `Sender`, `TransactionManager`, KIP-98, KIP-360; KAFKA-8350 for the limit that is learnt.
 Differs: a batch that is too large leaves its partition in order; no record is sent around it.
 """
@@ -105,6 +106,9 @@ class _Queue:
         self.is_proven = False
         self.trouble_since_ms: int | None = None
         self.attempts = 0
+        #: When it failed last, and when it is tried again; None and 0 while all goes well.
+        self.failed_ms: int | None = None
+        self.retry_ms = 0
         #: Metadata has named the partition before: that it is unknown now will pass.
         self.is_known = False
         #: Why nothing more of this partition is sent.
@@ -128,8 +132,8 @@ class _Queue:
 
         Source: TransactionManager.bumpIdempotentProducerEpoch of 3.9.1, for one partition.
         """
-        self.error = self.trouble_since_ms = self.given_up = None
-        self.attempts = self.next_sequence = 0
+        self.error = self.trouble_since_ms = self.failed_ms = self.given_up = None
+        self.attempts = self.next_sequence = self.retry_ms = 0
         self.is_proven = False
         self.epochs_above += 1
 
@@ -156,15 +160,19 @@ class ProduceSender:
         options: SenderOptions,
         *,
         on_retry: Callable[[EngineError], None] | None = None,
+        on_view: Callable[[ClusterView], None] | None = None,
     ) -> None:
+        """`on_view` is called with the metadata that is asked for as a leader is unknown."""
         self._client = client
         self._options = options
         self._on_retry = on_retry
+        self._on_view = on_view
         self._queues: dict[TopicPartition, _Queue] = {}
         self._requests: dict[object, dict[TopicPartition, OutgoingBatch]] = {}
         self._results: list[BatchResult] = []
         self._limits_bytes: dict[str, int] = {}
         self._view: ClusterView | None = None
+        self._viewed_ms = 0
         self.pending_bytes = 0
         #: Bytes that a broker was sent without owing a response, since it last gave one.
         self._unanswered: Counter[Address] = Counter()
@@ -184,7 +192,7 @@ class ProduceSender:
 
     def take_view(self, view: ClusterView) -> None:
         """Use metadata that was asked for already."""
-        self._view = view
+        self._view, self._viewed_ms = view, self._client.clock.monotonic_ms()
 
     def put(self, batch: OutgoingBatch) -> None:
         """Take a batch to send behind those of its partition that came before.
@@ -208,33 +216,40 @@ class ProduceSender:
     def poll(self, wait_ms: int, *, may_be_interrupted: bool = True) -> list[BatchResult]:
         """Send what may be sent and return what is done, waiting for so long at most.
 
-        After an error it pauses before it sends again.
+        A partition with an error waits before it is sent again, and holds up no other.
         """
         # Lost connections are noticed before something is sent on them.
         self._receive_responses(0)
         self._send_waiting()
+        left_ms = 0 if self._results else min(wait_ms, self._retry_in_ms(wait_ms))
         if self._requests:
-            left_ms = 0 if self._results else wait_ms
             self._receive_responses(left_ms, may_be_interrupted=may_be_interrupted)
-            if self._view is not None:
-                self._send_waiting()
+            self._send_waiting()
+        elif self._has_batches:
+            self._client.links.pause(left_ms, may_be_interrupted=may_be_interrupted)
+            self._send_waiting()
         much = PRODUCE_PENDING_BYTES_MAX if self._has_batches else 0
         if self._unanswered.total() > much:
             self._await_unanswered()
         results, self._results = self._results, []
         return results
 
+    def _retry_in_ms(self, otherwise_ms: int) -> int:
+        """Return when the first partition with an error is sent again."""
+        now_ms = self._client.clock.monotonic_ms()
+        times = [q.retry_ms for q in self._queues.values() if q.waiting and q.retry_ms > now_ms]
+        return min(times) - now_ms if times else otherwise_ms
+
     # -- sending
 
     def _send_waiting(self) -> None:
         """Send the first batches of all partitions that may send, one request per leader.
 
-        Repeats until nothing can be sent or the metadata is no longer valid. A partition without a
-        leader gets an error that is retried or fails it.
+        Repeats until nothing can be sent. A partition without a leader gets an error that is
+        retried later, or fails it.
         """
-        ready = [p for p, queue in self._queues.items() if queue.waiting and self._may_send(queue)]
-        while ready:
-            view = self._current_view()
+        while ready := [p for p, q in self._queues.items() if q.waiting and self._may_send(q)]:
+            view = self._current_view(ready)
             if view is None:
                 return
             by_leader: dict[int, list[TopicPartition]] = {}
@@ -247,15 +262,6 @@ class ProduceSender:
                     self._fail_or_repeat(partition, leader)
             for leader, led in by_leader.items():
                 self._send_to(leader, led, view)
-            ready = (
-                []
-                if self._view is None
-                else [
-                    p
-                    for p, queue in self._queues.items()
-                    if queue.waiting and self._may_send(queue)
-                ]
-            )
 
     def _may_send(self, queue: _Queue) -> bool:
         if queue.error is not None:
@@ -263,26 +269,36 @@ class ProduceSender:
                 return False
             queue.go_on()
         queue.renumber_if_due()
+        if queue.retry_ms and self._client.clock.monotonic_ms() < queue.retry_ms:
+            return False
         if queue.given_up is not None:
             return False
         is_steady = queue.is_proven and self._options.identity is not None
         return len(queue.in_flight) < (self._options.in_flight_max if is_steady else 1)
 
-    def _current_view(self) -> ClusterView | None:
-        """Return metadata of all topics that wait; None if the cluster cannot be asked now."""
-        topics = {p.topic for p, queue in self._queues.items() if queue.waiting}
-        if self._view is not None and topics <= self._view.topics.keys():
+    def _current_view(self, ready: list[TopicPartition]) -> ClusterView | None:
+        """Return metadata of the topics to send to; None if the cluster cannot be asked now.
+
+        It is asked for where a partition has failed since.
+        """
+        failures = [at for p in ready if (at := self._queues[p].failed_ms) is not None]
+        is_valid = all(failed_ms < self._viewed_ms for failed_ms in failures)
+        if (
+            is_valid
+            and self._view is not None
+            and {p.topic for p in ready} <= self._view.topics.keys()
+        ):
             return self._view
-        attempts = max(queue.attempts for queue in self._queues.values() if queue.waiting)
-        if attempts:
-            self._client.back_off(attempts - 1)
         try:
-            self._view = self._client.view({p.topic for p in self._queues} | topics)
+            self.take_view(self._client.view({p.topic for p in self._queues}))
         except EngineError as error:
             for partition, queue in self._queues.items():
                 if queue.waiting:
                     self._fail_or_repeat(partition, error)
             return None
+        assert self._view is not None
+        if self._on_view is not None:
+            self._on_view(self._view)
         return self._view
 
     def _send_to(self, leader: int, led: list[TopicPartition], view: ClusterView) -> None:
@@ -402,8 +418,8 @@ class ProduceSender:
 
     def _on_success(self, queue: _Queue, batch: OutgoingBatch, base_offset: int) -> None:
         queue.is_proven = True
-        queue.trouble_since_ms = None
-        queue.attempts = 0
+        queue.trouble_since_ms = queue.failed_ms = None
+        queue.attempts = queue.retry_ms = 0
         self._finish(BatchResult(batch, base_offset))
 
     def _on_error(self, queue: _Queue, batch: OutgoingBatch, error: EngineError) -> None:
@@ -465,7 +481,8 @@ class ProduceSender:
             queue.trouble_since_ms = now_ms - waited_ms
         queue.attempts += 1
         queue.is_proven = False
-        self._view = None
+        queue.failed_ms = now_ms
+        queue.retry_ms = now_ms + self._client.drawn_backoff_ms(queue.attempts - 1)
         is_lost = batch is not None and batch.is_doubtful and self._options.identity is None
         may_recover = self._may_recover(error, queue)
         is_late = now_ms - queue.trouble_since_ms >= self._client.timeout_ms

@@ -95,6 +95,10 @@ class KafkaClient:
             self.settings, streams, clock, self._new_connection, on_call=checks.on_call
         )
         self._view: ClusterView | None = None
+        #: The brokers of the last metadata, also where that is not valid any more.
+        self._known_addresses: tuple[Address, ...] = ()
+        #: When a call is not repeated any more although its own time is not up.
+        self._repeats_until_ms: int | None = None
         self._coordinators: dict[tuple[int, str], Address] = {}
         #: Whether calls to coordinators of groups have a connection of their own, so that none of
         #: them waits behind a Fetch to the same broker.
@@ -134,6 +138,18 @@ class KafkaClient:
             yield
         finally:
             self.links.close_deadline_ms = before_ms
+
+    @contextmanager
+    def repeating_until(self, until_ms: int | None) -> Iterator[None]:
+        """Repeat no call of a block after a time; None as long as each call's own time allows.
+
+        What is under way then is still waited for.
+        """
+        before_ms, self._repeats_until_ms = self._repeats_until_ms, until_ms
+        try:
+            yield
+        finally:
+            self._repeats_until_ms = before_ms
 
     def _new_connection(self) -> BrokerConnection:
         sasl = self.settings.sasl
@@ -209,8 +225,7 @@ class KafkaClient:
 
     def _addresses(self) -> list[Address]:
         """Return where brokers may be reached: the addresses given, and those known since."""
-        known = self._view.brokers.values() if self._view is not None else ()
-        return list(dict.fromkeys([*self._bootstrap, *(broker.address for broker in known)]))
+        return list(dict.fromkeys([*self._bootstrap, *self._known_addresses]))
 
     def _first(self, call: Call, addresses: Iterable[Address], deadline_ms: int) -> Response:
         """Return the first response of any of these addresses."""
@@ -329,8 +344,9 @@ class KafkaClient:
         return deadline_ms if close_ms is None else min(deadline_ms, close_ms)
 
     def _may_wait(self, attempt: int, deadline_ms: int) -> bool:
-        if self.links.close_deadline_ms is not None:
-            deadline_ms = min(deadline_ms, self.links.close_deadline_ms)
+        for bound_ms in (self.links.close_deadline_ms, self._repeats_until_ms):
+            if bound_ms is not None:
+                deadline_ms = min(deadline_ms, bound_ms)
         return self.clock.monotonic_ms() + self.backoff_ms(attempt) < deadline_ms
 
     def backoff_ms(self, attempt: int) -> int:
@@ -339,12 +355,17 @@ class KafkaClient:
         doubled = settings.retry_backoff_ms << min(attempt, 20)
         return min(doubled, settings.retry_backoff_ms_max)
 
+    def drawn_backoff_ms(self, attempt: int) -> int:
+        """Return the pause after an attempt, a fifth more or less.
+
+        Many clients do not come back at the same moment so.
+        """
+        pause_ms = self.backoff_ms(attempt)
+        return pause_ms + self.entropy.random_below(max(pause_ms * 2 // 5, 1)) - pause_ms // 5
+
     def back_off(self, attempt: int) -> None:
         """Pause before another attempt."""
-        pause_ms = self.backoff_ms(attempt)
-        # A fifth more or less, so that many clients do not come back at the same moment.
-        spread_ms = self.entropy.random_below(max(pause_ms * 2 // 5, 1)) - pause_ms // 5
-        self.links.pause(pause_ms + spread_ms)
+        self.links.pause(self.drawn_backoff_ms(attempt))
 
     # -- metadata
 
@@ -371,6 +392,7 @@ class KafkaClient:
             self._is_cluster_known = was_known
             raise
         self._view = view
+        self._known_addresses = tuple(broker.address for broker in view.brokers.values())
         return view
 
     def _learn_cluster(self) -> None:
@@ -557,13 +579,21 @@ class KafkaClient:
         deadline_ms = self._deadline_ms(timeout_ms)
         is_apart = self.has_coordinators_apart and key_type == _GROUP_KEY_TYPE
         attempt = 0
+        call = Call(api_name, message, lowest, highest, release=release)
         while True:
-            address = self.coordinator(key, key_type)
-            call = Call(api_name, message, lowest, highest, release=release)
-            if timeout_ms is None:
-                result = self._one(call, address, deadline_ms, is_apart=is_apart)
+            result: CallResult
+            try:
+                address = self.coordinator(key, key_type)
+            except Unreachable as error:
+                if not self._known_addresses:
+                    raise
+                # The cluster was there: its brokers may restart.
+                result = error
             else:
-                result = self._one_of_members(call, address, deadline_ms, is_apart=is_apart)
+                if timeout_ms is None:
+                    result = self._one(call, address, deadline_ms, is_apart=is_apart)
+                else:
+                    result = self._one_of_members(call, address, deadline_ms, is_apart=is_apart)
             code = retriable_code(result.message) if isinstance(result, Response) else NONE
             if isinstance(result, Response) and not kafka_error(code).is_retriable:
                 return result

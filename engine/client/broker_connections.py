@@ -194,6 +194,11 @@ class Links:
         assert isinstance(self._streams, WakeableStreams)
         self._streams.wake()
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Return whether waits that may be interrupted end now."""
+        return self._is_interrupted
+
     def begin_closing(self, deadline_ms: int) -> None:
         """End waits that end as the client closes, and give up all others at a deadline.
 

@@ -14,8 +14,12 @@ One `poll`:
 4. Up to `max_poll_records` records are returned; others that have come wait for the next poll, unless
    their partition is given up, or paused, which holds up no other partition.
 
-A partition that cannot be read is the error of the poll. It keeps its position, so later polls read
-the others, and try it again.
+A partition that cannot be read keeps its position, so later polls read the others, and try it again.
+
+| error | a poll |
+|---|---|
+| retriable, as of a topic that was deleted; brokers that cannot be reached | logs a warning, and tries again until its time is up: it returns what there is |
+| any other: of the group, of a partition, of the listener | raises it |
 
 A member that does not poll for `max_poll_interval_ms` leaves its group with the next `heartbeat`,
 so that others get its partitions; the next poll joins again.
@@ -26,12 +30,13 @@ Source: KafkaConsumer, ConsumerCoordinator of 3.9.1.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from engine.client.auto_commit import commit_automatically
+from engine.client.auto_commit import commit_automatically, log_trouble
 from engine.client.blocking import KafkaClient
 from engine.client.consumer_heartbeat import SubscriptionPattern
+from engine.client.errors import may_pass
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.client.group_consumer import AUTO_COMMIT_INTERVAL_MS, GroupConsumer
 from engine.client.group_consumers import group_consumer_of
@@ -41,7 +46,12 @@ from engine.client.member_session import MemberSettings
 from engine.client.offsets import EARLIEST, LATEST, FoundOffset, list_offsets
 from engine.client.waiting_records import ConsumerRecord, WaitingRecords
 from engine.errors import ApiError, EngineError
-from engine.kafka_errors import OFFSET_OUT_OF_RANGE
+from engine.kafka_errors import (
+    CORRUPT_MESSAGE,
+    OFFSET_OUT_OF_RANGE,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from engine.model import TopicPartition
 from engine.records.record_run import NO_EPOCH
 
@@ -112,6 +122,23 @@ class UnknownReset(EngineError):
         self.value = value
 
 
+def _is_cured_by_polling(failure: EngineError) -> bool:
+    """Return whether a partition with this error may be read by a later poll.
+
+    Source: FetchCollector.handleInitializeErrors of 3.9.1, where CORRUPT_MESSAGE is raised although
+    it is retriable.
+    """
+    is_corrupt = isinstance(failure, ApiError) and failure.code == CORRUPT_MESSAGE
+    return may_pass(failure) and not is_corrupt
+
+
+def _is_of_unknown_topic(failure: EngineError) -> bool:
+    return isinstance(failure, ApiError) and failure.code in (
+        UNKNOWN_TOPIC_OR_PARTITION,
+        UNKNOWN_TOPIC_ID,
+    )
+
+
 class Consumer:
     """Reads records, with a group or without. Not for use by several threads."""
 
@@ -129,6 +156,8 @@ class Consumer:
         self._group: GroupConsumer | None = None
         self._fetcher: Fetcher | None = None
         self._listener: RebalanceListener | None = None
+        #: What it raised last.
+        self._listener_failure: EngineError | None = None
         self._records = WaitingRecords()
         #: The partitions of which something was fetched or sought, each with the leader epoch of
         #: the last record that was returned.
@@ -207,10 +236,17 @@ class Consumer:
             self._assigned = frozenset()
 
     def _leave(self, group: GroupConsumer) -> None:
+        """Commit, call the listener, and leave: what the listener commits is the last word.
+
+        Source: ConsumerCoordinator.close, AbstractCoordinator.close of 3.9.1.
+        """
         try:
-            self._revoke(tuple(self._assigned))
+            group.commit_before_leaving()
         finally:
-            group.close()
+            try:
+                self._revoke(tuple(self._assigned))
+            finally:
+                group.session.leave()
 
     @property
     def subscription(self) -> tuple[str, ...]:
@@ -259,12 +295,23 @@ class Consumer:
         self._drop(before - self._assigned)
         added = [key for key in partitions if key not in before]
         if self._listener is not None and partitions:
-            self._listener.on_assigned(added)
+            self._call_listener(self._listener.on_assigned, added)
+
+    def _call_listener(
+        self, call: Callable[[Sequence[TopicPartition]], None], partitions: Sequence[TopicPartition]
+    ) -> None:
+        """Call the listener, whose requests have their own time, and whose errors end a poll."""
+        try:
+            with self._client.repeating_until(None):
+                call(partitions)
+        except EngineError as error:
+            self._listener_failure = error
+            raise
 
     def _revoke(self, partitions: Sequence[TopicPartition]) -> None:
         try:
             if self._listener is not None and partitions:
-                self._listener.on_revoked(partitions)
+                self._call_listener(self._listener.on_revoked, partitions)
         finally:
             self._drop(partitions)
             self._assigned = self._assigned.difference(partitions)
@@ -280,11 +327,39 @@ class Consumer:
     def poll(self, timeout_ms: int) -> list[ConsumerRecord]:
         """Return records, after about `timeout_ms` at the latest; joins the group first.
 
-        Errors: NoOffset, those of the group, and those of a partition that cannot be read.
+        Errors: NoOffset, those of the group, and those of a partition that cannot be read, as far
+        as trying again does not help; those of the listener.
         """
         self._polled_ms = now_ms = self._now_ms()
         self._records.none_returned()
-        if self._pattern is not None and now_ms >= self._next_match_ms:
+        with self._client.repeating_until(now_ms + timeout_ms):
+            self._receive_patiently(now_ms + timeout_ms)
+        records = self._records.take(self._settings.max_poll_records, self.paused)
+        self._note_epochs()
+        self._note_processed()
+        return records
+
+    def _receive_patiently(self, until_ms: int) -> None:
+        """Receive records; after an error that may pass again, until the time is up."""
+        attempt = 0
+        while True:
+            try:
+                self._receive(max(until_ms - self._now_ms(), 0))
+                return
+            except EngineError as error:
+                if not may_pass(error) or error is self._listener_failure:
+                    raise
+                if not attempt:
+                    log_trouble("poll", error)
+            pause_ms = min(self._client.backoff_ms(attempt), until_ms - self._now_ms())
+            attempt += 1
+            if pause_ms <= 0 or self._client.links.is_interrupted:
+                return
+            self._client.links.pause(pause_ms, may_be_interrupted=True)
+
+    def _receive(self, timeout_ms: int) -> None:
+        """Stay in the group, and append the records that have come. Errors: as `poll`."""
+        if self._pattern is not None and self._now_ms() >= self._next_match_ms:
             names = self._matching(self._pattern)
             if names != self._topics or self._group is None:
                 self._subscribe_to(names)
@@ -298,13 +373,12 @@ class Consumer:
                 self._append_records(self._fetcher.poll(timeout_ms))
         else:
             self._client.links.pause(timeout_ms, may_be_interrupted=True)
-        records = self._records.take(self._settings.max_poll_records, self.paused)
-        self._note_epochs()
-        self._note_processed()
-        return records
 
     def _append_records(self, consumed: Sequence[ConsumedRecords]) -> None:
-        """Keep the records that have come; raises the first error after all of them."""
+        """Keep the records that have come; raises the first error after all of them.
+
+        One that may pass is logged.
+        """
         for records in consumed:
             self._epochs.setdefault(records.partition, NO_EPOCH)
             self._records.append(
@@ -322,7 +396,15 @@ class Consumer:
                     for record, leader_epoch in records.records
                 ]
             )
-        failures = [e for records in consumed if (e := self._failure_of(records)) is not None]
+        failures = []
+        for records in consumed:
+            failure = self._failure_of(records)
+            if failure is not None and _is_cured_by_polling(failure):
+                log_trouble(f"{records.partition.topic}-{records.partition.partition}", failure)
+                if self._group is not None and _is_of_unknown_topic(failure):
+                    self._group.session.review_topics()
+            elif failure is not None:
+                failures.append(failure)
         if failures:
             self._note_processed()
             raise failures[0]
@@ -409,7 +491,7 @@ class Consumer:
         """
         fetcher = self._fetcher_of(partition)
         if self._group is not None:
-            self._group.find_starts()
+            self._group.find_start(partition)
         return self._read_positions().get(partition, fetcher.position(partition))
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
@@ -508,14 +590,15 @@ class Consumer:
         leaves its group. Errors: those of the request.
         """
         group, member = self._group, self._settings.member
-        if group is None or member is None or not group.session.is_joined:
+        if group is None or member is None or not group.session.is_member:
             return None
         if self._now_ms() - self._polled_ms > member.max_poll_interval_ms:
             group.session.leave_until_polled()
             return None
-        # If the group rebalances, the next poll joins again.
-        group.session.poll()
-        return group.session.time_left_ms()
+        # If the group rebalances, the next poll joins again. What may pass is tried again by the
+        # next call: a poll that comes meanwhile does not wait for it.
+        with self._client.repeating_until(self._now_ms()):
+            return group.session.keep_alive()
 
     def close(self, timeout_ms: int = CLOSE_TIMEOUT_MS) -> None:
         """Commit what was returned if that is automatic, and leave the group, within a time.

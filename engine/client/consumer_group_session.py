@@ -47,6 +47,7 @@ from engine.client.consumer_heartbeat import (
     SubscriptionPattern,
     new_member_id,
 )
+from engine.client.errors import TimedOut, Unreachable
 from engine.client.groups import committed_offsets
 from engine.client.member_session import MemberSettings, NotAMember
 from engine.client.member_states import MemberState, MemberStates
@@ -115,6 +116,11 @@ class ConsumerGroupSession:
         return self.states.is_heartbeating and not self.is_joining
 
     @property
+    def is_member(self) -> bool:
+        """Return whether the coordinator has this member."""
+        return self.is_joined
+
+    @property
     def is_joining(self) -> bool:
         """Return whether the coordinator has not answered the first heartbeat yet."""
         return self.states.current is MemberState.JOINING
@@ -142,6 +148,17 @@ class ConsumerGroupSession:
             return False
         self._compare()
         return self.states.current is not MemberState.RECONCILING
+
+    def review_topics(self) -> None:
+        """Do nothing: the coordinator takes partitions back whose topic is deleted."""
+
+    def keep_alive(self) -> int:
+        """Send a heartbeat between polls if it is due; return when the next one is, in ms.
+
+        Errors: as `poll`.
+        """
+        self.poll()
+        return self.time_left_ms()
 
     def time_left_ms(self) -> int:
         """Return how long `poll` has nothing to do."""
@@ -187,6 +204,11 @@ class ConsumerGroupSession:
             return
         except NoConsumerProtocol as error:
             self._end_with(error)
+            raise
+        except (Unreachable, TimedOut):
+            # Meanwhile its partitions are read.
+            now_ms = self._client.clock.monotonic_ms()
+            self._next_heartbeat_ms = now_ms + self._client.settings.retry_backoff_ms_max
             raise
         if state is MemberState.ACKNOWLEDGING:
             self.states.enter(MemberState.STABLE)

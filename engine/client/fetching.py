@@ -164,7 +164,7 @@ class Fetcher:
         """Return what has come, after about `timeout_ms` at the latest."""
         fetched = self._send_fetches()
         if not self._under_way:
-            if not fetched and (self._paused or not self._positions):
+            if not fetched and self._paused.issuperset(self._positions):
                 self._client.links.pause(timeout_ms, may_be_interrupted=True)
             return fetched
         for token, result in self._client.wait_any(0 if fetched else timeout_ms):

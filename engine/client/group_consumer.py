@@ -7,7 +7,8 @@ One `poll`:
 2. A heartbeat is sent if it is due. If the group takes a new generation, everything processed is
    committed as far as that is possible, and the member joins again.
 3. Added partitions without a `seek` begin at their committed offsets, those without one where
-   `start_of` says. If that cannot be found out now, the next poll tries again.
+   `start_of` says. Where that cannot be found out now, as of a topic that was deleted, it is tried
+   again later, and holds up no other partition.
 4. Records that have come are returned.
 
 A callback that raises ends the poll with its error, after the step that it was called in: the next
@@ -29,6 +30,7 @@ from typing import Final
 from engine.client.auto_commit import commit_automatically
 from engine.client.blocking import KafkaClient
 from engine.client.consumer_heartbeat import SubscriptionPattern
+from engine.client.errors import may_pass
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.client.group_session import GroupSession
 from engine.client.member_session import MemberSession, MemberSettings, NotAMember
@@ -79,6 +81,9 @@ class GroupConsumer:
         self._given: tuple[TopicPartition, ...] = ()
         #: Of those the ones whose position is not found out yet, in their order.
         self._unstarted: dict[TopicPartition, None] = {}
+        #: Why some of these could not be found out, and when that is tried again.
+        self._start_trouble: EngineError | None = None
+        self._next_start_ms = 0
         #: Called with the partitions that are given, and with none as they are given up.
         self.on_assigned: Callable[[Sequence[TopicPartition]], None] = lambda _partitions: None
         #: Called after each join with the partitions of the member, also if there are none.
@@ -89,7 +94,7 @@ class GroupConsumer:
     @property
     def trouble(self) -> EngineError | None:
         """Return what keeps a partition from being fetched now, None while all goes well."""
-        return self._fetcher.trouble
+        return self._start_trouble or self._fetcher.trouble
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
         """Return records that have come, after about `timeout_ms` or once the group is joined.
@@ -98,6 +103,9 @@ class GroupConsumer:
         """
         self.keep_up()
         wait_ms = min(timeout_ms, self.session.time_left_ms())
+        if self._unstarted:
+            now_ms = self._client.clock.monotonic_ms()
+            wait_ms = min(wait_ms, max(self._next_start_ms - now_ms, 0))
         if not self._fetcher.partitions:
             # There is nothing to fetch for this member now; it stays for when there is.
             self._client.links.pause(wait_ms, may_be_interrupted=True)
@@ -112,11 +120,20 @@ class GroupConsumer:
 
     def keep_up(self) -> None:
         """Do the steps 1 to 3 of a poll: commit what is processed, stay in the group or join."""
-        now_ms = self._client.clock.monotonic_ms()
-        if now_ms >= self._next_commit_ms:
+        if self._client.clock.monotonic_ms() >= self._next_commit_ms:
             commit_automatically(self._commit_processed, self._group_id, self._processed)
         self._stay_in_group()
-        self.find_starts()
+        now_ms = self._client.clock.monotonic_ms()
+        if now_ms < self._next_start_ms:
+            return
+        try:
+            self.find_starts()
+        except EngineError as error:
+            # Others are read in the meantime.
+            if not may_pass(error) or not self._fetcher.partitions:
+                raise
+            self._start_trouble = error
+            self._next_start_ms = now_ms + self._client.settings.retry_backoff_ms_max
 
     def _stay_in_group(self) -> None:
         if not self._classic.poll():
@@ -128,11 +145,31 @@ class GroupConsumer:
         return self._classic
 
     def find_starts(self) -> None:
-        """Find out where partitions begin that have no position yet (3)."""
-        if self._unstarted:
-            for key, offset in self._starts(tuple(self._unstarted)).items():
-                self._fetcher.seek(key, offset)
-            self._unstarted.clear()
+        """Find out where partitions begin that have no position yet (3).
+
+        Errors: the first of a partition, behind all others; those of asking.
+        """
+        self._start_trouble, self._next_start_ms = None, 0
+        if not self._unstarted:
+            return
+        failure: EngineError | None = None
+        for key, start in self._starts(tuple(self._unstarted)).items():
+            if isinstance(start, EngineError):
+                failure = failure or start
+            else:
+                self._fetcher.seek(key, start)
+                del self._unstarted[key]
+        if failure is not None:
+            raise failure
+
+    def find_start(self, partition: TopicPartition) -> None:
+        """Find out where a partition begins if it has no position yet. Errors: as `find_starts`."""
+        try:
+            if partition in self._unstarted:
+                self.find_starts()
+        except EngineError:
+            if partition in self._unstarted:
+                raise
 
     @property
     def fetcher(self) -> Fetcher:
@@ -169,12 +206,16 @@ class GroupConsumer:
     def close(self) -> None:
         """Commit what is processed and leave the group. Errors: those of the requests."""
         try:
-            if self.session.is_joined:
-                self._commit_processed()
-            elif not self.session.is_joining:
-                self._commit_before_joining()
+            self.commit_before_leaving()
         finally:
             self.session.leave()
+
+    def commit_before_leaving(self) -> None:
+        """Commit what is processed, also in a generation that ends. Errors: of the request."""
+        if self.session.is_joined:
+            self._commit_processed()
+        elif not self.session.is_joining:
+            self._commit_before_joining()
 
     def _commit_processed(self) -> None:
         """Commit what has changed (1); what was given to others meanwhile is left to them."""
@@ -209,8 +250,10 @@ class GroupConsumer:
 
     def _join_again(self) -> None:
         """Commit, give up what does not stay while the member joins, and join (2)."""
-        # A commit that fails keeps nobody from joining: the records are read again.
-        commit_automatically(self._commit_before_joining, self._group_id, self._processed)
+        # A commit that fails keeps nobody from joining, but the records are read again: it has more
+        # time than a poll.
+        with self._client.repeating_until(None):
+            commit_automatically(self._commit_before_joining, self._group_id, self._processed)
         if not self._classic.is_cooperative:
             self._give_up_all()
         elif not self._given:
@@ -245,6 +288,7 @@ class GroupConsumer:
                 self._unstarted.pop(key, None)
             self._given = partitions
             self._forget_all_but(kept)
+            self._next_start_ms = 0
             self._unstarted |= dict.fromkeys(key for key in partitions if key not in kept)
             self.on_assigned(partitions)
 
@@ -264,14 +308,12 @@ class GroupConsumer:
         self.find_starts()
         self.on_assigned(self.session.partitions)
 
-    def _starts(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    def _starts(
+        self, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, int | EngineError]:
         """Return where to begin; transactions that are about to commit are waited for."""
         committed = self.session.committed(partitions)
-        starts = {key: committed[key] for key in partitions if key in committed}
-        self._committed |= starts
+        found = {key: committed[key] for key in partitions if key in committed}
+        self._committed |= found
         left = [key for key in partitions if key not in committed]
-        for key, start in (self._start_of(left) if left else {}).items():
-            if isinstance(start, EngineError):
-                raise start
-            starts[key] = start
-        return starts
+        return {**found, **(self._start_of(left) if left else {})}

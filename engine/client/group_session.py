@@ -97,7 +97,9 @@ class GroupSession:
         self.is_joining = False
         #: Of the partitions those that it had without a break, also while it joined.
         self.kept_partitions: frozenset[TopicPartition] = frozenset()
-        #: Whether partitions were given up that others get at the next rebalance.
+        #: Whether others join, so that it is to join again; until then it is in the group.
+        self._is_rebalancing = False
+        #: Whether it is to join again: it gave partitions up for others, or there are more.
         self._owes_rebalance = False
         self._next_heartbeat_ms = 0
         #: As a leader: how many partitions topics had as they were assigned, and when to look.
@@ -133,7 +135,7 @@ class GroupSession:
 
         Waits for the other members. Errors: ApiError for what joining again does not help.
         """
-        self.is_joining = True
+        self.is_joining, self._is_rebalancing = True, False
         if self.is_cooperative:
             self._is_joined, self._sizes, self._owes_rebalance = False, None, False
         else:
@@ -149,7 +151,7 @@ class GroupSession:
         raise api_error(REBALANCE_IN_PROGRESS, f"group {self._settings.group_id} does not settle")
 
     def _give_up(self) -> None:
-        self._is_joined = self._owes_rebalance = False
+        self._is_joined = self._owes_rebalance = self._is_rebalancing = False
         self.partitions = ()
         self._sizes = None
 
@@ -263,14 +265,39 @@ class GroupSession:
         now_ms = self._client.clock.monotonic_ms()
         if not self._is_joined or self._owes_rebalance:
             return False
-        if now_ms >= self._next_heartbeat_ms:
-            self._next_heartbeat_ms = now_ms + self._settings.heartbeat_interval_ms
-            if not self._heartbeat():
-                return False
+        if now_ms >= self._next_heartbeat_ms and not self._heartbeat():
+            return False
         if self._sizes is not None and now_ms >= self._next_look_ms:
             self._next_look_ms = now_ms + self._settings.metadata_max_age_ms
-            return not self._has_grown()
-        return True
+            # Also found between polls: the next poll joins again then.
+            self._owes_rebalance = self._has_grown()
+        return not self._owes_rebalance
+
+    @property
+    def is_member(self) -> bool:
+        """Return whether the coordinator has this member, also one that is to join again."""
+        return self._is_joined or self._is_rebalancing
+
+    def review_topics(self) -> None:
+        """Compare topics with what was assigned at the next `poll`: one seems to be gone.
+
+        Source: ConsumerCoordinator.poll, rejoinNeededOrPending of 3.9.1 after new metadata.
+        """
+        self._next_look_ms = 0
+
+    def keep_alive(self) -> int:
+        """Send a heartbeat between polls if it is due; return when the next one is, in ms.
+
+        A member that is to join again heartbeats, too: the group waits for it until the rebalance
+        time-out has passed, unless its session times out before.
+
+        Source: AbstractCoordinator.HeartbeatResponseHandler of 3.9.1, REBALANCE_IN_PROGRESS.
+        """
+        if self._is_joined and not self._owes_rebalance:
+            self.poll()
+        elif self.is_member and self.time_left_ms() == 0:
+            self._heartbeat()
+        return self.time_left_ms()
 
     def time_left_ms(self) -> int:
         """Return how long `poll` has nothing to do."""
@@ -278,6 +305,8 @@ class GroupSession:
 
     def _heartbeat(self) -> bool:
         """Send one heartbeat; False if the member has to rejoin, as after REBALANCE_IN_PROGRESS."""
+        now_ms = self._client.clock.monotonic_ms()
+        self._next_heartbeat_ms = now_ms + self._settings.heartbeat_interval_ms
         request = messages.HeartbeatRequest(
             group_id=self._settings.group_id,
             generation_id=self.generation_id,
@@ -379,6 +408,8 @@ class GroupSession:
             return True
         if code not in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID):
             raise api_error(code)
+        # As long as it has its partitions: a join that is refused has given them up.
+        self._is_rebalancing = code == REBALANCE_IN_PROGRESS and not self.is_joining
         if code == UNKNOWN_MEMBER_ID:
             self.member_id = ""
         if code != REBALANCE_IN_PROGRESS:

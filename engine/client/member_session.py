@@ -76,6 +76,11 @@ class MemberSession(Protocol):
         ...
 
     @property
+    def is_member(self) -> bool:
+        """Return whether the coordinator has this member, also one that is to join again."""
+        ...
+
+    @property
     def is_joining(self) -> bool:
         """Return whether a join was begun that has no result."""
         ...
@@ -86,6 +91,14 @@ class MemberSession(Protocol):
 
     def poll(self) -> bool:
         """Send a heartbeat if it is due; returns whether the partitions stay as they are."""
+        ...
+
+    def keep_alive(self) -> int:
+        """Send a heartbeat between polls if it is due; return when the next one is, in ms."""
+        ...
+
+    def review_topics(self) -> None:
+        """Compare topics with what was assigned at the next `poll`: one seems to be gone."""
         ...
 
     def time_left_ms(self) -> int:

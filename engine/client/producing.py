@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 from engine.client.batch_sender import IN_FLIGHT_MAX, BatchResult, ProduceSender, SenderOptions
 from engine.client.blocking import KafkaClient
-from engine.client.errors import BufferExhausted, NoCommonVersion
+from engine.client.errors import BufferExhausted, NoCommonVersion, TimedOut, Unreachable
 from engine.client.metadata import ClusterView
 from engine.client.outgoing_batch import NO_PLACE, OutgoingBatch
 from engine.client.partitioning import partition_of_key, partitions_of_keys
@@ -131,6 +131,8 @@ class Producer:
         self._view: ClusterView | None = None
         #: The partitions of each topic, and when to ask for them again.
         self._counts: dict[str, tuple[int, int]] = {}
+        #: Those of them that have a leader, by the latest metadata.
+        self._led: dict[str, tuple[int, ...]] = {}
         self._sender: ProduceSender | None = None
         self._results: list[BatchResult] = []
         self._batch_count = 0
@@ -323,7 +325,10 @@ class Producer:
                     acks=ACKS_ALL, transactional_id=self._transaction.transactional_id
                 )
             self._sender = ProduceSender(
-                self._client, sender_options, on_retry=self._notes.on_retry
+                self._client,
+                sender_options,
+                on_retry=self._notes.on_retry,
+                on_view=self._note_leaders,
             )
             if self._view is not None:
                 self._sender.take_view(self._view)
@@ -367,17 +372,35 @@ class Producer:
         return self._sticky_partition(records.topic)
 
     def _sticky_partition(self, topic: str) -> int:
+        """Return the partition of records without a key, one with a leader if there is any.
+
+        Source: BuiltInPartitioner.nextPartition of 3.9.1.
+        """
         chosen = self._sticky.get(topic)
         if chosen is None:
-            chosen = self._client.entropy.random_below(self._partition_count(topic))
-            self._sticky[topic] = chosen
+            count = self._partition_count(topic)
+            led = self._led[topic] or range(count)
+            chosen = self._sticky[topic] = led[self._client.entropy.random_below(len(led))]
         return chosen
 
     def _partition_count(self, topic: str) -> int:
         now_ms = self._client.clock.monotonic_ms()
         count, until_ms = self._counts.get(topic, (0, now_ms))
-        if now_ms >= until_ms:
-            self._view = self._client.view_of_existing([topic])
-            count = len(self._view.topics[topic].partitions)
-            self._counts[topic] = count, now_ms + self._options.metadata_max_age_ms
+        if now_ms < until_ms:
+            return count
+        try:
+            view = self._view = self._client.view_of_existing([topic])
+        except (Unreachable, TimedOut):
+            if not count:
+                raise
+            # What is known goes on: batches wait for their brokers.
+            self._counts[topic] = count, now_ms + self._client.settings.retry_backoff_ms_max
+            return count
+        count = len(view.topics[topic].partitions)
+        self._counts[topic] = count, now_ms + self._options.metadata_max_age_ms
+        self._note_leaders(view)
         return count
+
+    def _note_leaders(self, view: ClusterView) -> None:
+        for name, topic in view.topics.items():
+            self._led[name] = tuple(row.partition for row in topic.partitions if row.has_leader)

@@ -41,7 +41,9 @@ class ReconcilingConsumer(GroupConsumer):
                 self._give_up_all()
                 self.session.rejoin()
             else:
-                commit_automatically(self._commit_changed, self._group_id, self._processed)
+                # What is given up without it is read again: it has more time than a poll.
+                with self._client.repeating_until(None):
+                    commit_automatically(self._commit_changed, self._group_id, self._processed)
                 # The commit may have sent a heartbeat: the target may be gone, the member fenced.
                 if self.session.is_reconciling:
                     self._reconcile()

@@ -211,10 +211,12 @@ class ConsumerCoordinator:
             for topic in group.topics
         ]
         member = self.members.get(group.member_id or "")
-        is_stale = member is not None and member.epoch != group.member_epoch
-        row = of.OffsetFetchResponseGroup(
-            group_id="g", topics=topics, error_code=STALE_MEMBER_EPOCH if is_stale else 0
-        )
+        code = 0
+        if member is None:
+            code = UNKNOWN_MEMBER_ID if group.member_id else 0
+        elif member.epoch != group.member_epoch:
+            code = STALE_MEMBER_EPOCH
+        row = of.OffsetFetchResponseGroup(group_id="g", topics=topics, error_code=code)
         return of(groups=[row])
 
 

@@ -10,9 +10,10 @@ from engine.client.metadata import leader_of
 from engine.client.offsets import FoundOffset, list_offsets
 from engine.client.topic_admin import NewTopic, create_topics
 from engine.errors import ApiError
-from engine.host.streams import StreamEvent
+from engine.host.streams import Stream, StreamEvent, TlsSettings
 from engine.limits import NEXT_BROKER_MS
 from engine.model import TopicPartition
+from engine.wire import messages
 from engine.wire.structs import message_class
 from tests.client_session import FramedStream
 from tests.unit.client.fake_broker import FakeCluster
@@ -445,3 +446,91 @@ def test_an_interruption_that_another_wait_has_taken_still_ends_a_wait() -> None
     links.proceed()
     links.wait(5_000, may_be_interrupted=True)
     assert [0, 5_000] == cluster.waits
+
+
+class Restartable(FakeCluster):
+    """Brokers of which some take no connections."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down: set[int] = set()
+        #: When all are up again.
+        self.up_ms = 1 << 62
+        self.handlers["FindCoordinator"] = self.find_coordinator
+
+    def find_coordinator(self, body: Any, version: int, address: tuple[str, int]) -> Any:
+        response = message_class("FindCoordinatorResponse")
+        row = response.Coordinator(key="g", node_id=1, host="127.0.0.1", port=9001)
+        return response(coordinators=[row])
+
+    def stop(self, *broker_ids: int) -> None:
+        self.down.update(broker_ids)
+        for stream in self.opened:
+            if stream.address[1] - 9000 in broker_ids:
+                self.events.append(StreamEvent(stream, "closed", reason="reset"))
+
+    def connect(self, host: str, port: int, tls: TlsSettings | None = None) -> Stream:
+        if port - 9000 not in self.down or self.clock.now_ms >= self.up_ms:
+            return super().connect(host, port, tls)
+        stream = FramedStream(self, host, port)
+        self.events.append(StreamEvent(stream, "closed", reason="refused"))
+        return stream
+
+
+def test_brokers_that_were_known_are_asked_as_those_given_are_down() -> None:
+    cluster = Restartable()
+    cluster.handlers["DescribeGroups"] = lambda *_: message_class("DescribeGroupsResponse")()
+    client = cluster.client(1)
+    client.view([])
+    cluster.stop(1)
+    cluster.brokers, cluster.controller = [2], 2
+    request = messages.DescribeGroupsRequest()
+    assert client.ask("DescribeGroups", request, to=CONTROLLER).message is not None
+    assert ("DescribeGroups", 2) in cluster.requested
+
+
+def test_a_coordinator_is_waited_for_while_all_brokers_restart() -> None:
+    cluster = Restartable()
+    cluster.handlers["Heartbeat"] = lambda *_: message_class("HeartbeatResponse")()
+    client = cluster.client(1)
+    client.view([])
+    cluster.stop(1, 2)
+    cluster.up_ms = cluster.clock.now_ms + 5_000
+    request = messages.HeartbeatRequest(group_id="g")
+    client.ask_coordinator("g", "Heartbeat", request, retriable_code=lambda m: m.error_code)
+    assert cluster.up_ms <= cluster.clock.now_ms < cluster.up_ms + 2_000
+
+
+def test_a_coordinator_of_a_cluster_that_was_never_there_is_not_waited_for() -> None:
+    cluster = Restartable()
+    cluster.stop(1, 2)
+    began_ms = cluster.clock.now_ms
+    with pytest.raises(Unreachable):
+        cluster.client(1).ask_coordinator(
+            "g", "Heartbeat", messages.HeartbeatRequest(), retriable_code=lambda m: m.error_code
+        )
+    assert cluster.clock.now_ms < began_ms + 100
+
+
+def test_calls_of_a_block_are_repeated_until_its_time_is_up() -> None:
+    cluster = Restartable()
+    client = cluster.client(1)
+    client.view([])
+    cluster.stop(1, 2)
+    began_ms = cluster.clock.now_ms
+    with client.repeating_until(began_ms + 1_000):
+        with pytest.raises(Unreachable):
+            client.ask_coordinator(
+                "g", "Heartbeat", messages.HeartbeatRequest(), retriable_code=lambda m: m.error_code
+            )
+        assert began_ms < cluster.clock.now_ms <= began_ms + 1_000
+
+
+def test_a_connection_that_is_dropped_is_closed() -> None:
+    cluster = FakeCluster()
+    client = cluster.client(1)
+    client.view([])
+    (stream,) = cluster.opened
+    client.links.drop(client.bootstrap[0])
+    assert stream.is_closed
+    assert client.links.ready_address() is None

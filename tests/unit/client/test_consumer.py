@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
+from engine.client.connection import Call
 from engine.client.consumer import (
     Consumer,
     ConsumerSettings,
@@ -15,15 +16,18 @@ from engine.client.consumer import (
     NotAssigned,
     UnknownReset,
 )
+from engine.client.errors import Unreachable
 from engine.client.fetching import FetchOptions
 from engine.client.group_admin import delete_groups, set_offsets
+from engine.client.group_session import GroupSession
 from engine.client.groups import commits, committed_offsets, describe_group
 from engine.client.member_session import MemberSettings
 from engine.client.offsets import EARLIEST
-from engine.client.topic_admin import NewTopic, create_topics
+from engine.client.topic_admin import NewPartitions, NewTopic, create_partitions, create_topics
 from engine.client.waiting_records import ConsumerRecord
 from engine.errors import ApiError
 from engine.model import TopicPartition
+from engine.wire import messages
 from tests.unit.client.test_group_consumer import T0, T1, Stage
 
 MEMBER = MemberSettings("g", session_timeout_ms=10_000, max_poll_interval_ms=20_000)
@@ -329,6 +333,94 @@ def test_heartbeats_between_polls_keep_the_member(
         stage.cluster.pass_time(wait_ms)
     assert 1 == len(describe_group(stage.client, "g").members)
     assert 10_000 < 6 * MEMBER.heartbeat_interval_ms
+
+
+def test_a_heartbeat_does_not_wait_for_a_coordinator_that_cannot_be_reached(
+    stage: Stage, consumer: Callable[..., Consumer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = consumer()
+    reader.subscribe(["t"])
+    read(reader)
+    client = reader._client
+    stage.cluster.pass_time(MEMBER.heartbeat_interval_ms)
+
+    def refused(*_: object) -> None:
+        raise Unreachable("here", 1, "refused")
+
+    monkeypatch.setattr(client, "coordinator", refused)
+    began_ms = client.clock.monotonic_ms()
+    with pytest.raises(Unreachable):
+        reader.heartbeat()
+    assert client.clock.monotonic_ms() < began_ms + 100
+
+
+def test_heartbeats_keep_a_member_that_processes_records_while_others_join(
+    stage: Stage, consumer: Callable[..., Consumer]
+) -> None:
+    reader = consumer()
+    reader.subscribe(["t"])
+    read(reader)
+    # Another member joins: its response waits for this one, for max.poll.interval.ms.
+    joining = stage.new_client()
+    session = GroupSession(joining, MEMBER._replace(session_timeout_ms=30_000), ["t"])
+    assert session._join_group() is None
+    joining.links.submit(joining.coordinator("g"), join_of(session), object(), 60_000)
+    joining.links.wait(0)
+    # Longer than the session time-out: its own is over, unless it heartbeats.
+    for _ in range(5):
+        assert reader.heartbeat() is not None
+        stage.cluster.pass_time(MEMBER.heartbeat_interval_ms)
+    assert 2 == len(describe_group(stage.client, "g").members)
+    reader.commit()
+    assert 5 == committed_offsets(stage.client, "g")[T0]
+
+
+def join_of(session: GroupSession) -> Call:
+    """Return the JoinGroup of a member that has an id."""
+    of = messages.JoinGroupRequest
+    request = of(
+        group_id="g",
+        session_timeout_ms=30_000,
+        rebalance_timeout_ms=MEMBER.max_poll_interval_ms,
+        member_id=session.member_id,
+        protocol_type="consumer",
+        protocols=[
+            of.JoinGroupRequestProtocol(name=name, metadata=session._metadata(name))
+            for name in MEMBER.assignors
+        ],
+    )
+    return Call("JoinGroup", request)
+
+
+def test_a_member_that_gave_partitions_up_heartbeats_until_it_joins_again(
+    stage: Stage, consumer: Callable[..., Consumer]
+) -> None:
+    reader = consumer()
+    reader.subscribe(["t"])
+    read(reader)
+    assert reader._group is not None
+    session = reader._group.session
+    assert isinstance(session, GroupSession)
+    session._owes_rebalance = True
+    for _ in range(5):
+        wait_ms = reader.heartbeat()
+        stage.cluster.pass_time(MEMBER.heartbeat_interval_ms)
+        assert wait_ms
+    assert 1 == len(describe_group(stage.client, "g").members)
+
+
+def test_a_topic_that_has_grown_between_polls_is_found_by_the_next_poll(
+    stage: Stage, consumer: Callable[..., Consumer]
+) -> None:
+    create_topics(stage.client, [NewTopic("v", 1, 1)])
+    reader = consumer(SETTINGS._replace(member=MEMBER._replace(metadata_max_age_ms=3_000)))
+    reader.subscribe(["v"])
+    read(reader, 2)
+    create_partitions(stage.client, {"v": NewPartitions(2)})
+    stage.cluster.pass_time(3_000)
+    reader.heartbeat()
+    reader.poll(0)
+    assert {TopicPartition("v", 0), TopicPartition("v", 1)} == reader.assignment
 
 
 def test_a_member_that_polls_too_seldom_leaves_and_the_next_poll_joins_again(

@@ -14,10 +14,12 @@ from engine.client.consumer_heartbeat import (
     SubscriptionPattern,
     new_member_id,
 )
+from engine.client.errors import Unreachable
 from engine.client.group_consumers import group_consumer_of
 from engine.client.group_protocol import SettingOfOtherProtocol
 from engine.client.member_session import MemberSettings, NotAMember
 from engine.client.member_states import VALID_PREVIOUS_STATES, MemberState, MemberStates
+from engine.client.settings import ClientSettings
 from engine.errors import ApiError
 from engine.kafka_errors import (
     COORDINATOR_LOAD_IN_PROGRESS,
@@ -53,6 +55,7 @@ class BareClient:
 
     def __init__(self, names: dict[bytes, str]) -> None:
         self.clock, self.entropy, self.names = FakeClock(), Entropy(), names
+        self.settings = ClientSettings()
         self.asked_ids: list[list[bytes]] = []
 
 
@@ -240,6 +243,20 @@ def test_an_error_that_may_pass_ends_one_poll_and_the_next_heartbeat_says_all(
     assert [(TOPIC_ID, [0, 1])] == [(r.topic_id, r.partitions) for r in scene.last.topic_partitions]
 
 
+def test_a_coordinator_that_cannot_be_reached_is_asked_again_after_a_back_off(
+    scene: Scene,
+) -> None:
+    session = scene.joined()
+    scene.pass_interval()
+    scene.coordinator.codes.append(Unreachable("here", 1, "refused"))
+    with pytest.raises(Unreachable):
+        session.poll()
+    # Meanwhile polls read its partitions.
+    assert scene.bare.settings.retry_backoff_ms_max == session.time_left_ms()
+    assert session.poll()
+    assert {T0, T1} == set(session.partitions)
+
+
 def test_a_cluster_without_the_protocol_is_named_as_such(scene: Scene) -> None:
     scene.coordinator.codes.append(UNSUPPORTED_VERSION)
     with pytest.raises(NoConsumerProtocol, match="does not support the consumer protocol"):
@@ -384,6 +401,17 @@ def test_offsets_are_fetched_again_in_the_epoch_that_a_heartbeat_brings(scene: S
     scene.coordinator.takes_epoch_before = True
     assert {T0: 3} == session.committed([T0])
     assert 2 == session.member_epoch
+
+
+def test_a_member_whose_offsets_are_refused_learns_at_the_next_poll_where_it_is(
+    scene: Scene,
+) -> None:
+    session = scene.joined()
+    scene.coordinator.expire(session.member_id)
+    with pytest.raises(ApiError, match="UNKNOWN_MEMBER_ID"):
+        session.committed([T0])
+    assert not session.poll()
+    assert session.has_lost_all
 
 
 def test_a_member_leaves_with_epoch_minus_1_and_a_static_one_with_minus_2(scene: Scene) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
@@ -15,12 +15,14 @@ from engine.client.group_admin import MemberToRemove, remove_members, set_offset
 from engine.client.groups import committed_offsets, describe_group
 from engine.client.topic_admin import NewTopic, create_topics, delete_topics
 from engine.client.waiting_records import ConsumerRecord
-from engine.errors import ApiError, api_error
+from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import (
+    CORRUPT_MESSAGE,
     FENCED_INSTANCE_ID,
     GROUP_AUTHORIZATION_FAILED,
     REBALANCE_IN_PROGRESS,
     TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.model import TopicPartition
 from tests.unit.client.test_consumer import MEMBER, POLL_MS, SETTINGS, Rebalances, offsets, read
@@ -74,6 +76,17 @@ def test_a_listener_may_commit_while_the_consumer_closes(stage: Stage) -> None:
     reader.close()
     assert 5 == committed_offsets(stage.client, "g")[T0]
     assert () == describe_group(stage.client, "g").members
+
+
+def test_what_a_listener_commits_while_the_consumer_closes_is_the_last_word(
+    stage: Stage, reader: Consumer
+) -> None:
+    listener = Listener()
+    reader.subscribe(["t"], listener)
+    read(reader)
+    listener.revoked = lambda: reader.commit({T0: 2})
+    reader.close()
+    assert 2 == committed_offsets(stage.client, "g")[T0]
 
 
 def test_a_listener_that_raises_does_not_keep_the_member_in_the_group(
@@ -168,8 +181,10 @@ def test_a_consumer_of_nothing_commits_nothing(reader: Consumer) -> None:
 # Partitions that fail
 
 
-def failing(partition: TopicPartition, position: int) -> ConsumedRecords:
-    error = api_error(TOPIC_AUTHORIZATION_FAILED)
+def failing(
+    partition: TopicPartition, position: int, code: int = TOPIC_AUTHORIZATION_FAILED
+) -> ConsumedRecords:
+    error = api_error(code)
     return ConsumedRecords(partition, [], position, position, error)
 
 
@@ -221,6 +236,13 @@ def test_a_partition_that_failed_is_read_again_from_its_position(
     assert INT64_MAX not in committed_offsets(stage.client, "g").values()
 
 
+def test_a_batch_that_the_broker_finds_corrupt_is_the_error_of_the_poll(reader: Consumer) -> None:
+    reader.assign([T0])
+    # Retriable, but every poll would find it again.
+    with pytest.raises(ApiError, match="CORRUPT_MESSAGE"):
+        reader._append_records([failing(T0, 0, CORRUPT_MESSAGE)])
+
+
 def test_a_reset_that_fails_is_tried_again(
     stage: Stage, reader: Consumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,8 +251,7 @@ def test_a_reset_that_fails_is_tried_again(
     reader.seek(T0, 99)
     with monkeypatch.context() as patch:
         patch.setattr(reader, "_resets", unreachable)
-        with pytest.raises(Unreachable):
-            read(reader)
+        assert [] == read(reader)
     assert 99 == reader.position(T0)
     assert [0, 1, 2, 3, 4] == read(reader)
 
@@ -262,6 +283,86 @@ def test_polls_without_anything_to_read_wait(reader: Consumer) -> None:
     began_ms = reader._client.clock.monotonic_ms()
     assert [] == reader.poll(POLL_MS)
     assert began_ms + POLL_MS <= reader._client.clock.monotonic_ms()
+
+
+# Troubles that may pass
+
+
+def test_a_topic_that_is_deleted_holds_up_no_other(
+    stage: Stage, reader: Consumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    create_topics(stage.client, [NewTopic("upper", 1, 1)])
+    stage.cluster.pass_time(1_000)
+    reader.subscribe(["t", "upper"])
+    read(reader)
+    delete_topics(stage.client, ["upper"])
+    stage.cluster.produce(1, 1, key=T0)
+    assert [5] == read(reader)
+    assert "upper-0 failed, and is tried again: UNKNOWN_TOPIC_OR_PARTITION" in caplog.text
+    # The leader of the group takes note of it, and the group goes on without.
+    read(reader)
+    assert {T0, T1} == reader.assignment
+
+
+def test_a_topic_that_is_deleted_before_it_is_begun_holds_up_no_other(
+    stage: Stage, reader: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resets = reader._resets
+    of_t1: list[int | EngineError] = [api_error(UNKNOWN_TOPIC_OR_PARTITION)]
+
+    def without_t1(
+        partitions: Sequence[TopicPartition],
+    ) -> Mapping[TopicPartition, int | EngineError]:
+        return {key: of_t1[0] if key == T1 else row for key, row in resets(partitions).items()}
+
+    # Before the group takes note of it.
+    monkeypatch.setattr(reader, "_resets", without_t1)
+    stage.cluster.produce(2, 1, key=T1)
+    reader.subscribe(["t"])
+    assert [0, 1, 2, 3, 4] == read(reader)
+    assert reader._group is not None
+    assert isinstance(reader._group.trouble, ApiError)
+    with pytest.raises(ApiError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+        reader.position(T1)
+    assert 5 == reader.position(T0)
+    of_t1[0] = 0
+    stage.cluster.pass_time(1_000)
+    assert [0] == [offset for _ in range(4) for offset in offsets(reader.poll(POLL_MS), T1)]
+    assert reader._group.trouble is None
+
+
+def test_a_poll_tries_again_until_its_time_is_up(
+    stage: Stage,
+    reader: Consumer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    reader.subscribe(["t"])
+    read(reader)
+    stage.cluster.produce(1, 1, key=T0)
+    assert reader._group is not None
+    session, clock = reader._group.session, reader._client.clock
+    began_ms = clock.monotonic_ms()
+    poll = session.poll
+
+    def down_for_a_second() -> bool:
+        if clock.monotonic_ms() < began_ms + 1_000:
+            unreachable()
+        return poll()
+
+    monkeypatch.setattr(session, "poll", down_for_a_second)
+    assert [] == reader.poll(500)
+    assert 500 <= clock.monotonic_ms() - began_ms < 600
+    assert [5] == offsets(reader.poll(2_000))
+    assert 2 == caplog.text.count("poll failed, and is tried again: cannot reach here:1: refused")
+
+
+def test_what_a_listener_cannot_reach_is_the_error_of_the_poll(reader: Consumer) -> None:
+    listener = Listener()
+    listener.assigned = unreachable
+    reader.subscribe(["t"], listener)
+    with pytest.raises(Unreachable):
+        reader.poll(POLL_MS)
 
 
 # Rebalances
@@ -298,8 +399,7 @@ def test_a_join_that_fails_revokes_nothing_twice(
     with monkeypatch.context() as patch:
         patch.setattr(reader._group.session, "join", unreachable)
         for _ in range(2):
-            with pytest.raises(Unreachable):
-                reader.poll(POLL_MS)
+            assert [] == reader.poll(POLL_MS)
     reader.poll(POLL_MS)
     assert ["assigned", "revoked", "assigned"] == [name for name, _ in listener.calls]
 
@@ -312,8 +412,7 @@ def test_committed_offsets_that_could_not_be_had_are_requested_again(
     with monkeypatch.context() as patch:
         patch.setattr(group_session, "committed_offsets", unreachable)
         for _ in range(2):
-            with pytest.raises(Unreachable):
-                reader.poll(POLL_MS)
+            assert [] == reader.poll(POLL_MS)
     assert [3, 4] == read(reader)
 
 
@@ -327,8 +426,7 @@ def test_nothing_of_the_assignment_before_is_read_while_the_next_has_no_offsets(
     with monkeypatch.context() as patch:
         patch.setattr(group_session, "committed_offsets", unreachable)
         for _ in range(3):
-            with pytest.raises(Unreachable):
-                reader.poll(POLL_MS)
+            assert [] == reader.poll(POLL_MS)
     assert [5] == read(reader)
 
 
@@ -490,8 +588,7 @@ def test_partitions_that_were_never_begun_are_given_up_too(
     reader.subscribe(["t"])
     with monkeypatch.context() as patch:
         patch.setattr(group_session, "committed_offsets", unreachable)
-        with pytest.raises(Unreachable):
-            reader.poll(POLL_MS)
+        assert [] == reader.poll(POLL_MS)
     reader.subscribe(["v"])
     assert [] == read(reader)
     assert reader._group is not None

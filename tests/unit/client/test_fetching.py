@@ -181,6 +181,18 @@ def test_a_leader_that_moved_is_looked_up_again() -> None:
     assert 2 == log.requested_apis().count("Metadata")
 
 
+def test_a_leader_is_waited_for_no_longer_while_another_partition_is_paused() -> None:
+    log = Log()
+    log.leaders["t", 0] = -1
+    fetcher = Fetcher(log.client(), {P0: 0, P1: 0})
+    fetcher.pause(P1)
+    assert [] == fetcher.poll(10_000)
+    log.leaders["t", 0] = 1
+    (found,) = fetcher.poll(10_000)
+    assert [(0, b"a"), (1, b"b")] == values(found)
+    assert log.clock.now_ms < 2_000
+
+
 def test_an_offset_out_of_range_stops_its_partition_alone() -> None:
     log = Log()
     log.codes[P0] = [1]

@@ -15,10 +15,11 @@ from engine.client.producing import (
     ProducerOptions,
 )
 from engine.errors import ApiError, EngineError
-from engine.host.streams import StreamEvent
+from engine.host.streams import Stream, StreamEvent, TlsSettings
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
-from tests.unit.client.produce_log import P0, P1, ProduceLog, record, seen
+from tests.client_session import FramedStream
+from tests.unit.client.produce_log import NOT_LEADER, P0, P1, ProduceLog, record, seen
 
 
 def test_records_of_a_batch_go_together() -> None:
@@ -69,6 +70,121 @@ def test_records_without_a_key_stay_together_until_the_batch_is_sent() -> None:
     for _ in range(5):
         producer.add(record(b"a"))
     assert 1 == len(producer.flush())
+
+
+class Drawing:
+    """Draws the last of what there is, and keeps out of how many."""
+
+    def __init__(self) -> None:
+        self.counts: list[int] = []
+
+    def random_below(self, count: int) -> int:
+        self.counts.append(count)
+        return count - 1
+
+
+def test_records_without_a_key_go_to_partitions_with_a_leader() -> None:
+    log = ProduceLog()
+    log.leaders["t", 1] = -1
+    client = log.client()
+    client.entropy = Drawing()  # type: ignore[assignment]
+    producer = Producer(client)
+    producer.add(record(b"a"))
+    assert [(P0, 10, 1, None)] == seen(producer.flush())
+
+
+def test_a_partition_that_has_lost_its_leader_gets_no_more_records_without_a_key() -> None:
+    log = ProduceLog()
+    client = log.client()
+    client.entropy = Drawing()  # type: ignore[assignment]
+    producer = Producer(client)
+    producer.add(record(b"a"))
+    assert [P1] == [done.batch.partition for done in producer.flush()]
+    log.leaders["t", 1] = -1
+    log.codes = [NOT_LEADER]
+    producer.add(record(b"b"))
+    while producer._led["t"] == (0, 1):
+        producer.poll(100)
+    producer.add(record(b"c"))
+    producer.poll(100)
+    assert [b"c"] == log.values(P0)
+    log.leaders["t", 1] = 2
+    producer.flush()
+    assert [b"a", b"b"] == log.values(P1)
+
+
+def test_a_partition_without_a_leader_holds_up_no_other() -> None:
+    log = ProduceLog()
+    log.leaders["t", 1] = -1
+    producer = Producer(log.client())
+    producer.add(record(b"x", partition=1))
+    producer.poll()
+    began_ms = log.clock.now_ms
+    for _ in range(20):
+        producer.add(record(b"a", partition=0))
+        producer.poll(10)
+    assert 20 == len(log.values(P0))
+    assert log.clock.now_ms < began_ms + 200
+    # It is looked for again after pauses that grow, and not with each batch of the others.
+    assert log.requested_apis().count("Metadata") < 6
+    log.leaders["t", 1] = 2
+    producer.flush()
+    assert [b"x"] == log.values(P1)
+
+
+def test_a_poll_waits_no_longer_than_it_may_for_a_partition_to_be_sent_again() -> None:
+    log = ProduceLog()
+    log.leaders = {("t", 0): -1, ("t", 1): -1}
+    producer = Producer(log.client())
+    producer.add(record(b"x", partition=1))
+    for wait_ms in (0, 5, 10_000):
+        began_ms = log.clock.now_ms
+        producer.poll(wait_ms)
+        # A request takes some ms.
+        assert log.clock.now_ms <= began_ms + min(wait_ms, 130) + 5
+
+
+def test_where_no_partition_has_a_leader_records_wait_for_one() -> None:
+    log = ProduceLog()
+    log.leaders = {("t", 0): -1, ("t", 1): -1}
+    producer = Producer(log.client())
+    producer.add(record(b"a"))
+    producer.poll()
+    log.leaders = {("t", 0): 1, ("t", 1): 2}
+    assert [None] == [done.error for done in producer.flush()]
+
+
+class Restarting(ProduceLog):
+    """Brokers that take no connections for a while."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up_again_ms = 0
+
+    def restart(self, lasting_ms: int) -> None:
+        self.up_again_ms = self.clock.now_ms + lasting_ms
+        for stream in self.opened:
+            self.events.append(StreamEvent(stream, "closed", reason="reset"))
+
+    def connect(self, host: str, port: int, tls: TlsSettings | None = None) -> Stream:
+        if self.clock.now_ms >= self.up_again_ms:
+            return super().connect(host, port, tls)
+        stream = FramedStream(self, host, port)
+        self.events.append(StreamEvent(stream, "closed", reason="refused"))
+        return stream
+
+
+def test_metadata_that_is_old_is_used_while_no_broker_can_be_reached() -> None:
+    log = Restarting()
+    producer = Producer(log.client(), ProducerOptions(metadata_max_age_ms=1_000))
+    producer.add(record(b"a", partition=None))
+    producer.flush()
+    log.restart(5_000)
+    log.clock.now_ms += 2_000
+    for _ in range(3):
+        producer.add(record(b"b"))
+    assert [None] == [done.error for done in producer.flush()]
+    assert 4 == len(log.values(P0) + log.values(P1))
 
 
 def test_a_place_comes_back_with_its_batch() -> None:

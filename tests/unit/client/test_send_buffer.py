@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from engine.client.errors import BufferExhausted, RecordAboveBuffer
-from engine.client.send_buffer import SendBuffer
+from engine.client.send_buffer import SendBuffer, size_of_record
+from engine.errors import EngineError
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -89,3 +90,45 @@ def test_more_than_all_the_room_is_refused() -> None:
     with pytest.raises(RecordAboveBuffer):
         buffer.try_hold(101)
     assert buffer.try_hold(100)
+
+
+class Refused(EngineError):
+    """What beginning fails with."""
+
+
+def test_what_cannot_begin_has_its_error() -> None:
+    async def work() -> None:
+        buffer = SendBuffer(100, 1_000)
+        assert buffer.try_hold(100)
+
+        def refuse() -> None:
+            buffer.release(10)
+            raise Refused
+
+        waiter = buffer.enter(10, refuse)
+        buffer.release(100)
+        with pytest.raises(Refused):
+            await buffer.begun(waiter)
+        assert 0 == buffer.held_bytes
+
+    run(work())
+
+
+def test_all_that_wait_are_given_up_together() -> None:
+    async def work() -> None:
+        buffer = SendBuffer(100, 1_000)
+        assert buffer.try_hold(100)
+        waiters = [buffer.enter(10, lambda: None) for _ in range(2)]
+        buffer.fail_waiting(Refused())
+        for waiter in waiters:
+            with pytest.raises(Refused):
+                await buffer.begun(waiter)
+        assert not buffer.is_wanted
+
+    run(work())
+
+
+def test_a_record_occupies_its_key_its_value_and_its_headers() -> None:
+    bare = size_of_record(None, None, ())
+    assert bare + 5 == size_of_record(b"abc", b"de", ())
+    assert bare + 3 + 4 + 2 == size_of_record(None, None, (("abc", b"defg"), ("no", None)))
