@@ -14,6 +14,7 @@ from engine.config.broker_config import BrokerConfig
 from engine.groups.ports import CommittingProducer, GroupRecord, LoadedRecord, Written
 from engine.host.promise import Promise
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
+from engine.model import new_tuple
 from engine.records.batch import BatchView
 from engine.records.builder import BatchRefused, BatchSettings
 from engine.records.codec import Codec
@@ -72,7 +73,10 @@ class OffsetsTopic:
                     yield from decided
                 continue
             loaded = [
-                LoadedRecord(record.offset, GroupRecord(record.key, record.value))
+                new_tuple(
+                    LoadedRecord,
+                    (record.offset, new_tuple(GroupRecord, (record.key, record.value)), -1),
+                )
                 for record in batch.records()
                 if record.key is not None
             ]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from engine.model import TopicPartition
+from engine.model import TopicPartition, new_tuple
 
 NO_OFFSET = -1
 
@@ -137,7 +137,7 @@ class GroupOffsets:
         """Apply a commit from the log, unless a later one is known."""
         entry = self._committed.get(partition)
         if entry is None or entry.log_offset < log_offset:
-            self._committed[partition] = _Entry(committed, log_offset)
+            self._committed[partition] = new_tuple(_Entry, (committed, log_offset))
 
     def remove(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget committed offsets; commits on their way count once they are written."""

@@ -20,22 +20,13 @@ far as it was read.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from engine.errors import EngineError
 from engine.groups.group import Group
-from engine.groups.group_offsets import CommittedOffset
+from engine.groups.loaded_groups import LoadedGroups
 from engine.groups.ports import GroupLog, LoadedRecord
-from engine.groups.records import (
-    UnknownGroupRecord,
-    committed_of,
-    decode_group_record,
-    group_of,
-    is_group,
-    is_offset,
-)
 from engine.host.coroutine import drive
 from engine.host.turns import LoopTurns
 from engine.kafka_errors import (
@@ -45,22 +36,9 @@ from engine.kafka_errors import (
     NOT_COORDINATOR,
 )
 from engine.limits import COORDINATOR_LOAD_RETRY_MS
-from engine.model import TopicPartition
 from engine.naming import coordinator_partition, fits_coordinator_key
-from engine.wire import messages
 
 _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
-
-
-class _Loaded(NamedTuple):
-    """The content of a log: groups, and the last commit of each of their partitions.
-
-    `pending` has the commits of open transactions, in order: producer, group, partition.
-    """
-
-    groups: dict[str, Group]
-    offsets: dict[str, dict[TopicPartition, tuple[CommittedOffset, int]]]
-    pending: list[tuple[int, str, TopicPartition, CommittedOffset, int]]
 
 
 class _Ended(NamedTuple):
@@ -198,16 +176,14 @@ class GroupRegistry:
         self._ids_of.clear()
         self._open.clear()
 
-    async def _read(self, partition: int, leader_epoch: int) -> _Loaded | None:
+    async def _read(self, partition: int, leader_epoch: int) -> LoadedGroups | None:
         """Read a partition (1), again and again until it can be read; None if it is lost before."""
         while self._loading.get(partition) == leader_epoch:
-            loaded = _Loaded({}, {}, [])
+            loaded = LoadedGroups()
             # Records written before this reading begins are read.
             self._ended_during_load[partition] = []
             try:
-                await self._turns.each(
-                    self._records(partition, leader_epoch), partial(_apply, loaded)
-                )
+                await self._turns.each(self._records(partition, leader_epoch), loaded.apply)
             except EngineError as error:
                 # Served as it is, it would send consumers to their reset positions.
                 _log.error("partition %d of __consumer_offsets is read again: %s", partition, error)
@@ -218,6 +194,8 @@ class GroupRegistry:
 
     async def _load(self, partition: int, leader_epoch: int) -> None:
         """Load the groups of a partition, unless this broker resigns while it reads."""
+        clock = self._turns.clock
+        began_ms = clock.monotonic_ms()
         # 1
         loaded = await self._read(partition, leader_epoch)
         # 3
@@ -226,13 +204,20 @@ class GroupRegistry:
         del self._loading[partition]
         self._owned.add(partition)
         # 2
-        for group in _groups(loaded):
+        for group in loaded.groups():
             self._on_loaded(self.add(group))
         for producer_id, group_id, key, committed, log_offset in loaded.pending:
             offsets = self.groups[group_id].offsets
             offsets.prepare_in_transaction(producer_id, {key: committed})
             offsets.appended_in_transaction(producer_id, key, committed, log_offset)
             self.note_open(producer_id, group_id)
+        _log.info(
+            "Finished loading offsets and group metadata from __consumer_offsets-%d in %d"
+            " milliseconds for epoch %d",
+            partition,
+            clock.monotonic_ms() - began_ms,
+            leader_epoch,
+        )
         # 4
         for ended in self._ended_during_load.pop(partition):
             self.end_transaction(ended.producer_id, (partition,), is_commit=ended.is_commit)
@@ -242,55 +227,3 @@ class GroupRegistry:
             if self._loading.get(partition) != leader_epoch:
                 return
             yield entry
-
-
-def _apply(loaded: _Loaded, entry: LoadedRecord) -> None:
-    try:
-        _apply_record(loaded, entry)
-    except UnknownGroupRecord as error:
-        _log.warning(
-            "offset %d of __consumer_offsets is passed over: %s", entry.log_offset, error.reason
-        )
-
-
-def _apply_record(loaded: _Loaded, entry: LoadedRecord) -> None:
-    """Apply one record of the log to the groups and offsets read so far."""
-    decoded, log_offset = decode_group_record(entry.record), entry.log_offset
-    key = decoded.key
-    if is_offset(decoded):
-        offsets = loaded.offsets.setdefault(key.group, {})
-        partition = TopicPartition(key.topic, key.partition)
-        if entry.open_producer_id >= 0:
-            if decoded.value is not None:
-                loaded.pending.append(
-                    (
-                        entry.open_producer_id,
-                        key.group,
-                        partition,
-                        committed_of(decoded),
-                        log_offset,
-                    )
-                )
-        elif decoded.value is None:
-            offsets.pop(partition, None)
-        elif partition not in offsets or offsets[partition][1] < log_offset:
-            # A transaction that is committed late does not undo later commits.
-            offsets[partition] = (committed_of(decoded), log_offset)
-    elif is_group(decoded):
-        if decoded.value is None:
-            loaded.groups.pop(key.group, None)
-        else:
-            value = decoded.value
-            assert isinstance(value, messages.GroupMetadataValue), value.message_name
-            loaded.groups[key.group] = group_of(key.group, value)
-
-
-def _groups(loaded: _Loaded) -> Iterable[Group]:
-    pending = {group_id for _, group_id, _, _, _ in loaded.pending}
-    for group_id, offsets in loaded.offsets.items():
-        if (offsets or group_id in pending) and group_id not in loaded.groups:
-            loaded.groups[group_id] = Group(group_id, None)
-    for group_id, group in loaded.groups.items():
-        for partition, (committed, log_offset) in loaded.offsets.get(group_id, {}).items():
-            group.offsets.put(partition, committed, log_offset)
-        yield group

@@ -26,10 +26,10 @@ from typing import Final, NamedTuple
 
 from engine.errors import WireError
 from engine.limits import COMMIT_HEADS_KEPT, KEPT_CLIENT_ID_BYTES_MAX
-from engine.model import TopicPartition
+from engine.model import TopicPartition, new_tuple
 from engine.wire import messages
 from engine.wire.codec import message_codec
-from engine.wire.coordinator_records import encode_key
+from engine.wire.coordinator_records import decode_coordinator_record, encode_key
 from engine.wire.headers import api, read_request_header, response_header_bytes
 
 _COMMIT: Final = api("OffsetCommit")
@@ -53,6 +53,11 @@ _OFFSET_KEY: Final = 1
 _VALUE: Final = Format(">hqih").pack
 _VALUE_VERSION: Final = 3
 _TIME: Final = Format(">q").pack
+_READ_VALUE: Final = Format(">hqih").unpack_from
+_VALUE_BYTES: Final = 16
+_READ_TIME: Final = Format(">q").unpack_from
+_TIME_BYTES: Final = 8
+_READ_INDEX: Final = Format(">i").unpack_from
 _BAD_BYTES: Final = (struct.error, IndexError, UnicodeDecodeError)
 
 
@@ -170,6 +175,46 @@ def _answer(version: int, key: TopicPartition) -> Callable[[int, int], bytes]:
     before, behind = whole[4 : -2 - len(_NO_TAGS)], _NO_TAGS
     pack = Format(f">i{len(before)}sh{len(behind)}s").pack
     return lambda correlation_id, code: pack(correlation_id, before, code, behind)
+
+
+def read_offset_record_fast(
+    key: bytes, value: bytes
+) -> tuple[str, TopicPartition, int, int, str, int] | None:
+    """Return group, partition, offset, leader epoch, metadata and time of a committed offset.
+
+    None for a record of any other kind or version, and for one whose bytes are wrong.
+    """
+    try:
+        version, offset, leader_epoch, size = _READ_VALUE(value)
+        names = _names(key[:-_INDEX_BYTES])
+        end = _VALUE_BYTES + size
+        if (
+            version != _VALUE_VERSION
+            or size < 0
+            or names is None
+            or end + _TIME_BYTES != len(value)
+        ):
+            return None
+        metadata = str(value[_VALUE_BYTES:end], "utf-8") if size else ""
+        (commit_ms,) = _READ_TIME(value, end)
+        (index,) = _READ_INDEX(key, len(key) - _INDEX_BYTES)
+    except _BAD_BYTES:
+        return None
+    group_id, topic = names
+    partition = new_tuple(TopicPartition, (topic, index))
+    return group_id, partition, offset, leader_epoch, metadata, commit_ms
+
+
+@lru_cache(maxsize=COMMIT_HEADS_KEPT)
+def _names(start: bytes) -> tuple[str, str] | None:
+    """Return group and topic of a record's key without its partition; None for another key."""
+    try:
+        decoded = decode_coordinator_record("offsets", start + bytes(_INDEX_BYTES), None)
+    except WireError:
+        return None
+    if decoded.type != _OFFSET_KEY:
+        return None
+    return decoded.key.group, decoded.key.topic
 
 
 def offset_value_fast(offset: int, leader_epoch: int, metadata: str, commit_ms: int) -> bytes:

@@ -10,6 +10,11 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from engine.groups.group import Group
+from engine.groups.group_offsets import CommittedOffset
+from engine.groups.loaded_groups import LoadedGroups
+from engine.groups.ports import GroupRecord, LoadedRecord
+from engine.groups.records import group_record, offset_record
 from engine.model import TopicPartition
 from engine.wire.codec import message_codec
 from engine.wire.fast_commit_bytes import offset_value_fast, read_commit_fast
@@ -211,3 +216,58 @@ def commit_requests(commit: Commit) -> None:
         )
     )
     assert b"\0\3" + value == offset_value_fast(read.offset, read.leader_epoch, read.metadata, 99)
+
+
+_TEXTS = st.sampled_from(("g", "t", "ä" * 70, "", "x" * 300))
+_RECORDS = st.fixed_dictionaries(
+    {
+        "group": _TEXTS,
+        "topic": _TEXTS,
+        "partition": st.sampled_from((0, 1, -1, 7)),
+        "metadata": _TEXTS,
+        "offset": st.sampled_from((0, 5, (1 << 63) - 1, -1)),
+        "expire_ms": st.sampled_from((None, None, None, 9)),
+        "is_tombstone": st.sampled_from((False, False, False, True)),
+        "is_group": st.sampled_from((False, False, False, True)),
+        "producer_id": st.sampled_from((-1, -1, -1, 4)),
+        "flip": st.sampled_from((None,) * 12 + tuple(range(120))),
+        "size_change": st.sampled_from((0, 0, 0, 0, -1, 1)),
+    }
+)
+
+
+@FEW
+@given(st.lists(_RECORDS, max_size=12))
+def loaded_offsets(drawn: list[dict[str, Any]]) -> None:
+    """Load the same records, some of them damaged, with the fast path and without."""
+    entries = [_entry(at, record) for at, record in enumerate(drawn)]
+    seen = []
+    for is_fast_path in (True, False):
+        loaded = LoadedGroups()
+        if not is_fast_path:
+            loaded._apply_fast = lambda _entry: False  # type: ignore[method-assign]
+        for entry in entries:
+            loaded.apply(entry)
+        groups = [
+            (group.group_id, group.state, group.generation_id, group.offsets._committed)
+            for group in loaded.groups()
+        ]
+        seen.append((groups, loaded.pending))
+    assert seen[0] == seen[1]
+
+
+def _entry(log_offset: int, drawn: dict[str, Any]) -> LoadedRecord:
+    if drawn["is_group"]:
+        record = group_record(Group(drawn["group"], 5), {})
+    else:
+        committed = CommittedOffset(drawn["offset"], 3, drawn["metadata"], 8, drawn["expire_ms"])
+        key = TopicPartition(drawn["topic"], drawn["partition"])
+        record = offset_record(drawn["group"], key, None if drawn["is_tombstone"] else committed)
+    key_bytes, value = bytearray(record.key), record.value
+    if value is not None and drawn["flip"] is not None:
+        both = bytearray(record.key + value)
+        both[drawn["flip"] % len(both)] ^= 1
+        key_bytes, value = both[: len(key_bytes)], bytes(both[len(key_bytes) :])
+    if value is not None and drawn["size_change"]:
+        value = value[:-1] if drawn["size_change"] < 0 else value + b"\0"
+    return LoadedRecord(log_offset, GroupRecord(bytes(key_bytes), value), drawn["producer_id"])
