@@ -18,7 +18,7 @@ from engine.naming import uuid_text
 from engine.replication.delayed_fetch import FetchResult, FetchResults
 from engine.replication.follower_encoders import local_park
 from engine.replication.follower_session import LocalSession
-from engine.replication.following.fetch_state import LeaderAnswer
+from engine.replication.following.fetch_state import PartitionResponse
 from engine.replication.following.local_fetch import LocalFetch, LocalFetched
 
 
@@ -56,7 +56,7 @@ class AnswerLocalFetch:
 
         return read.then(answer) if isinstance(read, Promise) else Promise.of(answer(read))
 
-    def _refused(self, request: LocalFetch) -> dict[TopicPartition, LeaderAnswer]:
+    def _refused(self, request: LocalFetch) -> dict[TopicPartition, PartitionResponse]:
         """Return the partitions that cannot be read at all."""
         partitions, metadata_cache = (
             self._deps.replica_manager.partitions,
@@ -71,12 +71,14 @@ class AnswerLocalFetch:
             here = partitions.get(topic_partition)
             code = fetch_refusal(topic_partition, text, metadata_cache, here)
             if code:
-                refused[topic_partition] = LeaderAnswer(code)
+                refused[topic_partition] = PartitionResponse(code)
         return refused
 
 
 def _answered(
-    session: LocalSession, refused: Mapping[TopicPartition, LeaderAnswer], results: FetchResults
+    session: LocalSession,
+    refused: Mapping[TopicPartition, PartitionResponse],
+    results: FetchResults,
 ) -> LocalFetched:
     """Return the news for a session, and note it as sent."""
     answers = [(key, _answer_of(result)) for key, result in results]
@@ -88,17 +90,17 @@ def _answered(
     return LocalFetched(answers, session)
 
 
-def _answer_of(result: FetchResult) -> LeaderAnswer:
+def _answer_of(result: FetchResult) -> PartitionResponse:
     """Return the result of one partition as values; read the records and release their files."""
     error, records, watermark, _, log_start_offset, diverging, _ = result
     if error is not None:
-        return LeaderAnswer(error.code)
+        return PartitionResponse(error.code)
     content = b""
     if records is not None:
         try:
             content = records.read()
         except StorageError:
-            return LeaderAnswer(KAFKA_STORAGE_ERROR)
+            return PartitionResponse(KAFKA_STORAGE_ERROR)
         finally:
             records.release()
-    return LeaderAnswer(0, watermark, log_start_offset, content, diverging)
+    return PartitionResponse(0, watermark, log_start_offset, content, diverging)

@@ -30,11 +30,11 @@ from engine.log.log_messages import LogStartReason
 from engine.log.log_types import OffsetOutOfRange
 from engine.replication.fetched_append import append_fetched
 from engine.replication.following.fetch_state import (
-    CutTo,
-    CutWhereParted,
-    OwnLog,
+    LocalLogEnds,
     RestartAt,
-    start_behind,
+    TruncateTo,
+    TruncateToDivergence,
+    epoch_start_after_gap,
     truncation_offset,
 )
 from engine.replication.partition import Partition
@@ -51,17 +51,17 @@ class TakePlace(NamedTuple):
     """Replace the log by the future log."""
 
 
-MoveStep: TypeAlias = "CopyFrom | TakePlace | CutWhereParted | CutTo | RestartAt"
+MoveStep: TypeAlias = "CopyFrom | TakePlace | TruncateToDivergence | TruncateTo | RestartAt"
 
 
-def move_step(log: OwnLog, future: OwnLog, parted: EpochEnd | None) -> MoveStep:
+def move_step(log: LocalLogEnds, future: LocalLogEnds, parted: EpochEnd | None) -> MoveStep:
     """Return the next step; `parted` is where the future log diverged from the other. Pure."""
     if future.log_end_offset < log.log_start_offset:
         return RestartAt(log.log_start_offset)
     if parted is not None:
-        return CutWhereParted(parted)
+        return TruncateToDivergence(parted)
     if future.log_end_offset > log.log_end_offset:
-        return CutTo(log.log_end_offset)
+        return TruncateTo(log.log_end_offset)
     if future.log_end_offset < log.log_end_offset:
         return CopyFrom(future.log_end_offset)
     return TakePlace()
@@ -80,11 +80,11 @@ class DirectoryMove:
         match self._next():
             case CopyFrom(offset):
                 return self._copy(offset, max_bytes, now_ms)
-            case CutWhereParted(diverging):
+            case TruncateToDivergence(diverging):
                 found = future.end_offset_for_epoch(diverging.leader_epoch)
                 own = None if found is None else EpochEnd(*found)
                 future.truncate_to(truncation_offset(diverging, own, future.log_end_offset), now_ms)
-            case CutTo(offset):
+            case TruncateTo(offset):
                 future.truncate_to(offset, now_ms)
             case RestartAt(offset):
                 future.restart_at(offset, now_ms)
@@ -134,8 +134,8 @@ class DirectoryMove:
         while (gap := epochs.gap) is not None:
             end = self.partition.log.end_offset_for_epoch(gap.epoch_before)
             end_before = EpochEnd(*end) if end is not None else EpochEnd(-1, -1)
-            epochs.close_gap(gap, start_behind(gap, end_before))
+            epochs.close_gap(gap, epoch_start_after_gap(gap, end_before))
 
 
-def _ends(log: LocalLog) -> OwnLog:
-    return OwnLog(log.log_start_offset, log.log_end_offset, log.latest_epoch)
+def _ends(log: LocalLog) -> LocalLogEnds:
+    return LocalLogEnds(log.log_start_offset, log.log_end_offset, log.latest_epoch)

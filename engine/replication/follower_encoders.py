@@ -17,13 +17,13 @@ from engine.errors import StorageError
 from engine.log.log_types import FetchSlice
 from engine.model import TopicPartition, new_tuple
 from engine.replication.follower_session import SessionPosition
-from engine.replication.following.fetch_state import LeaderAnswer
+from engine.replication.following.fetch_state import PartitionResponse
 from engine.replication.parked_fetch import FollowerEncoder, LeaderSide, Park, ParkedFetch
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
 
 #: Takes a response for a spec, on a separate turn, and notifies the encoder of its result.
-Give: TypeAlias = "Callable[[LocalEncoder, TopicPartition, FetchSpec, LeaderAnswer], None]"
+Give: TypeAlias = "Callable[[LocalEncoder, TopicPartition, FetchSpec, PartitionResponse], None]"
 #: Answers a session's request with records of one partition; with nothing done, False if the
 #: session is another by now, and a StorageError where the records cannot be read.
 Respond: TypeAlias = "Callable[[Partition, bytes | FetchSlice], bool]"
@@ -70,7 +70,7 @@ class LocalEncoder(FollowerEncoder):
         self._given.add(topic_partition)
         watermark, start = partition.high_watermark, partition.log.log_start_offset
         position.note_offsets(watermark, start)
-        answer = new_tuple(LeaderAnswer, (0, watermark, start, records, None))
+        answer = new_tuple(PartitionResponse, (0, watermark, start, records, None))
         self._give(self, topic_partition, position.spec, answer)
         return True
 

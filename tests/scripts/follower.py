@@ -10,10 +10,10 @@ from engine.host.ports import Clock
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE, kafka_error
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import FetchResult
-from engine.replication.following.fetch_state import LeaderAnswer
+from engine.replication.following.fetch_state import PartitionResponse
 from engine.replication.following.followed_partitions import (
     EpochAnswer,
-    EpochQuestion,
+    EpochRequest,
     FollowedPartitions,
     LeaderEnds,
 )
@@ -32,7 +32,7 @@ def unthrottled(clock: Clock) -> ReplicationQuota:
 
 def answers_of(
     leader: ReplicaManager, replica_id: int, specs: dict[TopicPartition, FetchSpec]
-) -> list[tuple[TopicPartition, LeaderAnswer]]:
+) -> list[tuple[TopicPartition, PartitionResponse]]:
     """Return what a leader answers to a fetch that does not wait."""
     params = FetchParams(replica_id, max_wait_ms=0, isolation=Isolation.LOG_END)
     results = leader.fetch(params, list(specs.items()))
@@ -40,14 +40,14 @@ def answers_of(
     return [(key, answer_of(result)) for key, result in results]
 
 
-def answer_of(result: FetchResult) -> LeaderAnswer:
+def answer_of(result: FetchResult) -> PartitionResponse:
     """Return a leader's result as it comes to a follower."""
     if result.error is not None:
-        return LeaderAnswer(result.error.code)
+        return PartitionResponse(result.error.code)
     records = b""
     if result.records is not None and result.records.size_bytes:
         records = result.records.read()
-    return LeaderAnswer(
+    return PartitionResponse(
         0, result.high_watermark, result.log_start_offset, records, result.diverging_epoch
     )
 
@@ -63,7 +63,7 @@ def ends_of(
 
 
 def epochs_of(
-    leader: ReplicaManager, requested: dict[TopicPartition, EpochQuestion]
+    leader: ReplicaManager, requested: dict[TopicPartition, EpochRequest]
 ) -> dict[TopicPartition, EpochAnswer]:
     """Return where epochs of a leader's logs ended."""
     answers = {}
@@ -100,7 +100,7 @@ def fetch_once(
     return [f"{follower.broker_id}: {_told(follower, before, answer)}"]
 
 
-def _told(follower: Partition, before: int, answer: LeaderAnswer) -> str:
+def _told(follower: Partition, before: int, answer: PartitionResponse) -> str:
     if answer.error_code == OFFSET_OUT_OF_RANGE:
         return "its end is out of the leader's range"
     if answer.error_code:

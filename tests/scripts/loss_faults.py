@@ -12,7 +12,7 @@ from engine.log import local_log
 from engine.log.producer_state import ProducerState
 from engine.log.recovery import loader
 from engine.log.recovery.swap_recovery import SwapPlan, plan_swaps
-from engine.replication.following.fetch_state import OwnLog
+from engine.replication.following.fetch_state import LocalLogEnds
 from engine.replication.following.follower_logs import FollowerLogs
 from engine.replication.partition import Partition
 from engine.replication.partition_types import EnoughReplicas, PartitionState
@@ -95,7 +95,9 @@ def truncating_on_leader_change_alone(patch: pytest.MonkeyPatch) -> None:
             believers.add(self)
         return become_follower(self, state)
 
-    def trusting(self: FollowerLogs, topic_partition: Any, leader_epoch: int) -> OwnLog | None:
+    def trusting(
+        self: FollowerLogs, topic_partition: Any, leader_epoch: int
+    ) -> LocalLogEnds | None:
         own = begin(self, topic_partition, leader_epoch)
         partition = self._replicas.partitions.get(topic_partition)
         return own if own is None or partition not in believers else own._replace(latest_epoch=None)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from engine.host.ports import Clock
 from engine.model import TopicPartition, new_tuple
 from engine.replication.following.fetch_session_handler import FetchSessionHandler
-from engine.replication.following.fetch_state import LeaderAnswer
+from engine.replication.following.fetch_state import PartitionResponse
 from engine.replication.following.followed_partitions import FollowedPartitions
 from engine.wire.fast_replica_bytes import LAST_VERSION, read_replica_response_fast
 from engine.wire.fetch_bytes import FIRST_WITH_REPLICA_STATE
@@ -32,7 +32,7 @@ class _Fetched(NamedTuple):
     """Records of one partition, which is followed from where they begin; a view of their frame."""
 
     topic_partition: TopicPartition
-    answer: LeaderAnswer
+    answer: PartitionResponse
 
 
 class FastFetchCycle:
@@ -69,7 +69,7 @@ class FastFetchCycle:
         if topic_partition is None or not self._followed.awaits(topic_partition):
             return None
         self._version = version
-        answer = new_tuple(LeaderAnswer, (0, watermark, start, records, None))
+        answer = new_tuple(PartitionResponse, (0, watermark, start, records, None))
         return new_tuple(_Fetched, (topic_partition, answer))
 
     def take(self, fetched: _Fetched) -> bool:

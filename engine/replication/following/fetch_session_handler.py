@@ -25,7 +25,7 @@ from engine.kafka_errors import NONE
 from engine.model import TopicPartition, new_tuple
 from engine.replication.follower_encoders import Give
 from engine.replication.follower_session import LocalSession
-from engine.replication.following.fetch_state import LeaderAnswer
+from engine.replication.following.fetch_state import PartitionResponse
 from engine.replication.following.followed_partitions import ReplicaFetcherConfig
 from engine.replication.following.local_fetch import LocalFetch, LocalFetched
 from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
@@ -170,7 +170,7 @@ class FetchSessionHandler:
 
     def answers(
         self, response: messages.FetchResponse
-    ) -> list[tuple[TopicPartition, LeaderAnswer]]:
+    ) -> list[tuple[TopicPartition, PartitionResponse]]:
         """Return the partitions of a response, and advance the session.
 
         An error of the response as a whole leaves none: the next request is a first one.
@@ -196,7 +196,9 @@ class FetchSessionHandler:
             self._go_on()
         return answers
 
-    def local_answers(self, fetched: LocalFetched) -> list[tuple[TopicPartition, LeaderAnswer]]:
+    def local_answers(
+        self, fetched: LocalFetched
+    ) -> list[tuple[TopicPartition, PartitionResponse]]:
         """Return the response of a leader of the same process, and advance its session."""
         self._local = fetched.session
         return fetched.answers
@@ -251,12 +253,12 @@ class FetchSessionHandler:
         return encode_replica_fetch_fast(client_id, new_tuple(ReplicaFetch, request))
 
 
-def _answer_of(row: messages.FetchResponse.PartitionData) -> LeaderAnswer:
+def _answer_of(row: messages.FetchResponse.PartitionData) -> PartitionResponse:
     diverging = row.diverging_epoch
     parted = None
     if diverging.epoch != _NO_EPOCH:
         parted = EpochEnd(diverging.epoch, diverging.end_offset)
-    return LeaderAnswer(
+    return PartitionResponse(
         row.error_code, row.high_watermark, row.log_start_offset, row.records or b"", parted
     )
 

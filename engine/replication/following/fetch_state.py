@@ -4,7 +4,7 @@
 |---|---|---|
 | FETCHING | the start, all three | it is fetched, except while it is delayed |
 | TRUNCATING | FETCHING, TRUNCATING | its leader's start and end are requested |
-| ASKING_EPOCH | FETCHING | the end of an epoch is requested from its leader |
+| FETCHING_EPOCH | FETCHING | the end of an epoch is requested from its leader |
 
 1. Following begins at the end of the local log, in the epoch of its last record (R10). A log
    without epochs cannot show where it diverges from the leader's: it is truncated to its watermark
@@ -44,18 +44,18 @@ class FetchPhase(Enum):
 
     FETCHING = "fetching"
     TRUNCATING = "truncating"
-    ASKING_EPOCH = "asking epoch"
+    FETCHING_EPOCH = "fetching epoch"
 
 
 #: From which phases each is reached; None is the start.
 PREVIOUS_PHASES: Final = {
     FetchPhase.FETCHING: (None, *FetchPhase),
     FetchPhase.TRUNCATING: (FetchPhase.FETCHING, FetchPhase.TRUNCATING),
-    FetchPhase.ASKING_EPOCH: (FetchPhase.FETCHING,),
+    FetchPhase.FETCHING_EPOCH: (FetchPhase.FETCHING,),
 }
 
 
-class OwnLog(NamedTuple):
+class LocalLogEnds(NamedTuple):
     """A follower's log: its ends (the second exclusive), and the epoch of its last record."""
 
     log_start_offset: int
@@ -79,9 +79,9 @@ class FetchState(NamedTuple):
     lag: int | None = None
 
     @classmethod
-    def start(cls, leader_epoch: int, own: OwnLog) -> FetchState:
+    def start(cls, leader_epoch: int, ends: LocalLogEnds) -> FetchState:
         """Return the state at the begin of an epoch (rule 1)."""
-        return cls(leader_epoch, own.log_end_offset, own.latest_epoch, own.log_start_offset)
+        return cls(leader_epoch, ends.log_end_offset, ends.latest_epoch, ends.log_start_offset)
 
     def is_due(self, now_ms: int) -> bool:
         """Return whether it may be fetched: it is not delayed, or no longer."""
@@ -97,12 +97,12 @@ class FetchState(NamedTuple):
         assert self.phase in PREVIOUS_PHASES[phase]
         return self._replace(phase=phase, delayed_until_ms=None)
 
-    def behind(self, own: OwnLog, lag: int | None = None) -> FetchState:
+    def fetching_from(self, ends: LocalLogEnds, lag: int | None = None) -> FetchState:
         """Return the state that fetches from the end of the local log, as it is now (rule 3)."""
         assert self.phase in PREVIOUS_PHASES[FetchPhase.FETCHING]
-        start, end, epoch = own
-        behind = (self.leader_epoch, end, epoch, start, FetchPhase.FETCHING, None, lag)
-        return new_tuple(FetchState, behind)
+        start, end, epoch = ends
+        position = (self.leader_epoch, end, epoch, start, FetchPhase.FETCHING, None, lag)
+        return new_tuple(FetchState, position)
 
     def starting_at(self, log_start_offset: int) -> FetchState:
         """Return the state of a log whose start has risen."""
@@ -118,11 +118,11 @@ class FetchState(NamedTuple):
         )
 
     def delayed(self, until_ms: int) -> FetchState:
-        """Return the state that rests until a time (monotonic)."""
+        """Return the state that is not fetched until a time (monotonic)."""
         return self._replace(delayed_until_ms=until_ms)
 
 
-class LeaderAnswer(NamedTuple):
+class PartitionResponse(NamedTuple):
     """A leader's Fetch response for one partition; offsets are −1 where unknown."""
 
     error_code: int
@@ -140,13 +140,13 @@ class AppendFetched(NamedTuple):
     leader_log_start_offset: int
 
 
-class CutWhereParted(NamedTuple):
+class TruncateToDivergence(NamedTuple):
     """Truncate the log where it diverges from the leader's, or nearer to there (rule 4)."""
 
     diverging_epoch: EpochEnd
 
 
-class CutTo(NamedTuple):
+class TruncateTo(NamedTuple):
     """Remove all records from an offset on."""
 
     offset: int
@@ -165,15 +165,15 @@ class CloseGap(NamedTuple):
     end_before: EpochEnd
 
 
-class GoOn(NamedTuple):
+class FetchFromEnd(NamedTuple):
     """Leave the log as it is, and fetch from its end."""
 
 
-class AskLeaderEnds(NamedTuple):
+class FetchLeaderOffsets(NamedTuple):
     """Request the leader's log start and end (rule 5)."""
 
 
-class Rest(NamedTuple):
+class BackOff(NamedTuple):
     """Back off from the partition for a while, because of an error."""
 
     error_code: int
@@ -184,39 +184,43 @@ class Drop(NamedTuple):
 
 
 #: A change of the local log.
-LogStep: TypeAlias = "AppendFetched | CutWhereParted | CutTo | RestartAt | CloseGap | GoOn"
+LogStep: TypeAlias = (
+    "AppendFetched | TruncateToDivergence | TruncateTo | RestartAt | CloseGap | FetchFromEnd"
+)
 #: The step that a response leads to.
-FetchStep: TypeAlias = "LogStep | AskLeaderEnds | Rest | Drop"
+FetchStep: TypeAlias = "LogStep | FetchLeaderOffsets | BackOff | Drop"
 
 
-def after_answer(answer: LeaderAnswer) -> FetchStep:
+def step_after_response(answer: PartitionResponse) -> FetchStep:
     """Return the step that the leader's response to the latest fetch leads to."""
     if answer.error_code == NONE:
         if answer.diverging_epoch is not None:
-            return CutWhereParted(answer.diverging_epoch)
+            return TruncateToDivergence(answer.diverging_epoch)
         return AppendFetched(answer.records, answer.high_watermark, answer.log_start_offset)
-    return AskLeaderEnds() if answer.error_code == OFFSET_OUT_OF_RANGE else after_error(answer)
+    return FetchLeaderOffsets() if answer.error_code == OFFSET_OUT_OF_RANGE else after_error(answer)
 
 
-def after_error(answer: LeaderAnswer) -> FetchStep:
+def after_error(answer: PartitionResponse) -> FetchStep:
     """Return the step that an error other than an offset out of range leads to (rule 6)."""
-    return Drop() if answer.error_code == FENCED_LEADER_EPOCH else Rest(answer.error_code)
+    return Drop() if answer.error_code == FENCED_LEADER_EPOCH else BackOff(answer.error_code)
 
 
-def after_leader_ends(own: OwnLog, leader_start_offset: int, leader_end_offset: int) -> LogStep:
+def step_out_of_range(
+    ends: LocalLogEnds, leader_start_offset: int, leader_end_offset: int
+) -> LogStep:
     """Return the step for a log out of its leader's range (rule 5, PART-10).
 
     Differs: the seeds' broker halts at B1 where unclean elections are forbidden; Kafka's have not
     since 2.0, nor does this one.
     """
-    if leader_end_offset < own.log_end_offset:
-        return CutTo(leader_end_offset)
-    if leader_start_offset > own.log_end_offset:
+    if leader_end_offset < ends.log_end_offset:
+        return TruncateTo(leader_end_offset)
+    if leader_start_offset > ends.log_end_offset:
         return RestartAt(leader_start_offset)
-    return GoOn()
+    return FetchFromEnd()
 
 
-def start_behind(gap: EpochGap, end_before: EpochEnd) -> int:
+def epoch_start_after_gap(gap: EpochGap, end_before: EpochEnd) -> int:
     """Return the start of an epoch after a gap, by the leader's end of the one before (rule 7).
 
     A leader that does not know the epoch before leaves it where the local log ended.

@@ -29,20 +29,20 @@ from engine.model import TopicPartition, new_tuple
 from engine.naming import uuid_bytes
 from engine.replication.following.fetch_state import (
     AppendFetched,
-    AskLeaderEnds,
+    BackOff,
     CloseGap,
     Drop,
+    FetchFromEnd,
+    FetchLeaderOffsets,
     FetchPhase,
     FetchState,
     FetchStep,
-    GoOn,
-    LeaderAnswer,
+    LocalLogEnds,
     LogStep,
-    OwnLog,
-    Rest,
-    after_answer,
+    PartitionResponse,
     after_error,
-    after_leader_ends,
+    step_after_response,
+    step_out_of_range,
 )
 from engine.replication.following.follower_logs import FollowerLogs
 from engine.replication.partition_types import EpochEnd, FetchSpec
@@ -69,7 +69,7 @@ class LeaderEnds(NamedTuple):
     end_offset: int = -1
 
 
-class EpochQuestion(NamedTuple):
+class EpochRequest(NamedTuple):
     """The leader's epoch before a gap, whose end is requested, and the present `leader_epoch`."""
 
     leader_epoch: int
@@ -207,18 +207,18 @@ class FollowedPartitions:
         due = self._due(FetchPhase.TRUNCATING)
         return {topic_partition: state.leader_epoch for topic_partition, state in due.items()}
 
-    def requested_epoch_ends(self) -> dict[TopicPartition, EpochQuestion]:
+    def requested_epoch_ends(self) -> dict[TopicPartition, EpochRequest]:
         """Return the partitions for which the leader must return the end of an epoch (rule 7).
 
         One that has no such epoch any more, because its log was truncated, is fetched again.
         """
         questions = {}
-        for topic_partition, state in self._due(FetchPhase.ASKING_EPOCH).items():
+        for topic_partition, state in self._due(FetchPhase.FETCHING_EPOCH).items():
             gap = self._logs.epoch_gap(topic_partition, state.leader_epoch)
             if gap is None:
-                self._perform(topic_partition, GoOn())
+                self._perform(topic_partition, FetchFromEnd())
             else:
-                questions[topic_partition] = EpochQuestion(state.leader_epoch, gap)
+                questions[topic_partition] = EpochRequest(state.leader_epoch, gap)
         return questions
 
     def _due(self, phase: FetchPhase) -> dict[TopicPartition, FetchState]:
@@ -246,7 +246,7 @@ class FollowedPartitions:
 
     # Taking
 
-    def taken(self, answers: Iterable[tuple[TopicPartition, LeaderAnswer]]) -> bool:
+    def taken(self, answers: Iterable[tuple[TopicPartition, PartitionResponse]]) -> bool:
         """Apply a leader's responses of a cycle; responses that were not requested are passed over.
 
         False if the response of a followed partition was not applied whole: passed over, or its log
@@ -256,7 +256,7 @@ class FollowedPartitions:
         is_all_known = True
         for topic_partition, answer in answers:
             if self.awaits(topic_partition):
-                self._perform(topic_partition, after_answer(answer), answer)
+                self._perform(topic_partition, step_after_response(answer), answer)
                 is_all_known &= answer.diverging_epoch is None
             else:
                 is_followed = topic_partition in self._states
@@ -271,7 +271,10 @@ class FollowedPartitions:
         )
 
     def take_given(
-        self, topic_partition: TopicPartition, answer: LeaderAnswer, spec: FetchSpec | None = None
+        self,
+        topic_partition: TopicPartition,
+        answer: PartitionResponse,
+        spec: FetchSpec | None = None,
     ) -> bool:
         """Append a leader's records of one partition during a cycle, if it is awaited.
 
@@ -318,7 +321,7 @@ class FollowedPartitions:
             if found is None:
                 self._back_off(topic_partition)
             elif found.error_code != NONE or own is None:
-                answer = LeaderAnswer(found.error_code)
+                answer = PartitionResponse(found.error_code)
                 self._perform(topic_partition, Drop() if own is None else after_error(answer))
             else:
                 _log.warning(
@@ -329,12 +332,12 @@ class FollowedPartitions:
                     found.end_offset,
                 )
                 self._perform(
-                    topic_partition, after_leader_ends(own, found.start_offset, found.end_offset)
+                    topic_partition, step_out_of_range(own, found.start_offset, found.end_offset)
                 )
 
     def epochs_taken(
         self,
-        requested: Mapping[TopicPartition, EpochQuestion],
+        requested: Mapping[TopicPartition, EpochRequest],
         answers: Mapping[TopicPartition, EpochAnswer],
     ) -> None:
         """Set the starts of epochs to their leader's (rule 7); one left out gets a back-off."""
@@ -343,7 +346,7 @@ class FollowedPartitions:
             if (
                 state is None
                 or state.leader_epoch != leader_epoch
-                or state.phase is not FetchPhase.ASKING_EPOCH
+                or state.phase is not FetchPhase.FETCHING_EPOCH
                 or self._logs.epoch_gap(topic_partition, leader_epoch) != gap
             ):
                 continue
@@ -351,7 +354,7 @@ class FollowedPartitions:
             if answer is None:
                 self._back_off(topic_partition)
             elif answer.error_code != NONE:
-                self._perform(topic_partition, after_error(LeaderAnswer(answer.error_code)))
+                self._perform(topic_partition, after_error(PartitionResponse(answer.error_code)))
             else:
                 end_before = EpochEnd(answer.leader_epoch, answer.end_offset)
                 self._perform(topic_partition, CloseGap(gap, end_before))
@@ -363,15 +366,18 @@ class FollowedPartitions:
                 self._back_off(topic_partition)
 
     def _perform(
-        self, topic_partition: TopicPartition, step: FetchStep, answer: LeaderAnswer | None = None
+        self,
+        topic_partition: TopicPartition,
+        step: FetchStep,
+        answer: PartitionResponse | None = None,
     ) -> None:
         """Perform one step of a partition: truncation, back-off, removal, or a log change."""
         state = self._states[topic_partition]
         self.is_as_requested = False
         match step:
-            case AskLeaderEnds():
+            case FetchLeaderOffsets():
                 self._put(topic_partition, state.entering(FetchPhase.TRUNCATING))
-            case Rest(error_code):
+            case BackOff(error_code):
                 _log.info(
                     "%s is not fetched for a while: %s",
                     topic_partition,
@@ -391,7 +397,7 @@ class FollowedPartitions:
 
     def _change_log(
         self, topic_partition: TopicPartition, step: LogStep, leader_watermark: int | None
-    ) -> OwnLog | None:
+    ) -> LocalLogEnds | None:
         """Change a log and fetch on from its end; None if something else came of it."""
         state = self._states[topic_partition]
         try:
@@ -412,9 +418,9 @@ class FollowedPartitions:
             self._quota.record(topic_partition, len(step.records))
             # After the others, so that each has its turn when a response is full.
             del self._states[topic_partition]
-        following = state.behind(own, lag)
+        following = state.fetching_from(own, lag)
         # No gap without a new epoch.
-        if own.latest_epoch != state.last_fetched_epoch or state.phase is FetchPhase.ASKING_EPOCH:
+        if own.latest_epoch != state.last_fetched_epoch or state.phase is FetchPhase.FETCHING_EPOCH:
             following = self._before_fetching(topic_partition, following)
         self._put(topic_partition, following)
         return own
@@ -426,7 +432,7 @@ class FollowedPartitions:
         if self._logs.epoch_gap(topic_partition, following.leader_epoch) is None:
             return following
         self.is_as_requested = False
-        return following.entering(FetchPhase.ASKING_EPOCH)
+        return following.entering(FetchPhase.FETCHING_EPOCH)
 
     def _failed(self, topic_partition: TopicPartition, failure: ApiError | StorageError) -> None:
         """Rest after records that the local log refuses; drop a partition whose log is broken."""

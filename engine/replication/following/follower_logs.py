@@ -18,13 +18,13 @@ from engine.replication.effects import Effect
 from engine.replication.following.fetch_state import (
     AppendFetched,
     CloseGap,
-    CutTo,
-    CutWhereParted,
-    GoOn,
+    FetchFromEnd,
+    LocalLogEnds,
     LogStep,
-    OwnLog,
     RestartAt,
-    start_behind,
+    TruncateTo,
+    TruncateToDivergence,
+    epoch_start_after_gap,
     truncation_offset,
 )
 from engine.replication.partition import Partition
@@ -42,7 +42,7 @@ class FollowerLogs:
 
     def local_replica_log(
         self, topic_partition: TopicPartition, leader_epoch: int
-    ) -> OwnLog | None:
+    ) -> LocalLogEnds | None:
         """Return a follower's log, None if it is not here or not in this epoch."""
         partition = self._find(topic_partition, leader_epoch)
         return None if partition is None else _local_replica_log(partition)
@@ -57,7 +57,7 @@ class FollowerLogs:
         partition = self._find(topic_partition, leader_epoch)
         return None if partition is None else partition.log.epochs.gap
 
-    def begin(self, topic_partition: TopicPartition, leader_epoch: int) -> OwnLog | None:
+    def begin(self, topic_partition: TopicPartition, leader_epoch: int) -> LocalLogEnds | None:
         """Return a log to follow; one without epochs is truncated to its watermark."""
         partition = self._find(topic_partition, leader_epoch)
         if partition is None:
@@ -68,7 +68,7 @@ class FollowerLogs:
 
     def perform(
         self, topic_partition: TopicPartition, leader_epoch: int, step: LogStep
-    ) -> OwnLog | None:
+    ) -> LocalLogEnds | None:
         """Perform the step of a leader's response; return the log after it, None if it is deleted.
 
         The errors are those of the log; nothing is written then.
@@ -83,20 +83,20 @@ class FollowerLogs:
                 _, effects = partition.append_as_follower(
                     memoryview(records), watermark, log_start_offset
                 )
-            case CutWhereParted(diverging):
+            case TruncateToDivergence(diverging):
                 found = partition.log.end_offset_for_epoch(diverging.leader_epoch)
                 own = None if found is None else EpochEnd(*found)
                 self._truncate(
                     partition, truncation_offset(diverging, own, partition.log.log_end_offset)
                 )
-            case CutTo(offset):
+            case TruncateTo(offset):
                 self._truncate(partition, offset)
             case RestartAt(offset):
                 _log.warning("%s starts again at its leader's start %d", topic_partition, offset)
                 partition.restart_at(offset)
             case CloseGap(gap, end_before):
-                partition.log.epochs.close_gap(gap, start_behind(gap, end_before))
-            case GoOn():
+                partition.log.epochs.close_gap(gap, epoch_start_after_gap(gap, end_before))
+            case FetchFromEnd():
                 pass
             case _:
                 assert_never(step)
@@ -135,7 +135,7 @@ class FollowerLogs:
         partition.truncate_to(offset)
 
 
-def _local_replica_log(partition: Partition) -> OwnLog:
+def _local_replica_log(partition: Partition) -> LocalLogEnds:
     log = partition.log
     own = (log.log_start_offset, log.log_end_offset, log.latest_epoch)
-    return new_tuple(OwnLog, own)
+    return new_tuple(LocalLogEnds, own)

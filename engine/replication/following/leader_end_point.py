@@ -27,7 +27,7 @@ from engine.replication.following.fast_fetch_cycle import FastFetchCycle
 from engine.replication.following.fetch_session_handler import FetchSessionHandler
 from engine.replication.following.followed_partitions import (
     EpochAnswer,
-    EpochQuestion,
+    EpochRequest,
     FollowedPartitions,
 )
 from engine.replication.metadata_cache import BrokerNode, MetadataCache
@@ -146,7 +146,7 @@ class LeaderEndPoint:
         return self._send(_list_offsets(self._ports.broker_id, requested, EARLIEST))
 
     def epoch_ends(
-        self, requested: Mapping[TopicPartition, EpochQuestion]
+        self, requested: Mapping[TopicPartition, EpochRequest]
     ) -> Promise[messages.OffsetForLeaderEpochResponse]:
         """Request the ends of the epochs before gaps."""
         return self._send(_epoch_ends(self._ports.broker_id, requested))
@@ -178,7 +178,7 @@ def offsets_of(response: messages.ListOffsetsResponse) -> Iterable[tuple[TopicPa
             yield TopicPartition(topic.name, row.partition_index), row.error_code, row.offset
 
 
-def _epoch_ends(replica_id: int, requested: Mapping[TopicPartition, EpochQuestion]) -> Call:
+def _epoch_ends(replica_id: int, requested: Mapping[TopicPartition, EpochRequest]) -> Call:
     """Return an OffsetForLeaderEpoch request for the epoch before each gap."""
     request = messages.OffsetForLeaderEpochRequest
     topics: dict[str, messages.OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = {}

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from engine.model import TopicPartition
 from engine.replication.follower_encoders import Give
 from engine.replication.follower_session import LocalSession
-from engine.replication.following.fetch_state import LeaderAnswer
+from engine.replication.following.fetch_state import PartitionResponse
 from engine.replication.partition_types import FetchParams, FetchSpec
 
 
@@ -35,5 +35,5 @@ class LocalFetch(NamedTuple):
 class LocalFetched(NamedTuple):
     """The leader's response for the partitions that have changed, and the session after that."""
 
-    answers: list[tuple[TopicPartition, LeaderAnswer]]
+    answers: list[tuple[TopicPartition, PartitionResponse]]
     session: LocalSession

@@ -29,9 +29,9 @@ from engine.host.promise import Promise
 from engine.kafka_errors import NONE, kafka_error
 from engine.model import TopicPartition
 from engine.replication.follower_encoders import LocalEncoder
-from engine.replication.following.fetch_state import LeaderAnswer
+from engine.replication.following.fetch_state import PartitionResponse
 from engine.replication.following.followed_partitions import (
-    EpochQuestion,
+    EpochRequest,
     FollowedPartitions,
     LeaderEnds,
 )
@@ -142,7 +142,7 @@ class ReplicaFetcher:
         leader: LocalEncoder,
         topic_partition: TopicPartition,
         spec: FetchSpec,
-        answer: LeaderAnswer,
+        answer: PartitionResponse,
     ) -> None:
         """Apply a response that a local leader passes during a parked fetch, in its own turn."""
 
@@ -230,7 +230,7 @@ class ReplicaFetcher:
     def _on_epoch_ends(
         self,
         promise: Promise[messages.OffsetForLeaderEpochResponse],
-        requested: Mapping[TopicPartition, EpochQuestion],
+        requested: Mapping[TopicPartition, EpochRequest],
     ) -> None:
         """Truncate by the leader's epoch ends, and start the next fetch cycle."""
         if promise.error is not None:

@@ -9,7 +9,12 @@ from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.segment import Segment
 from engine.replication.directory_move import CopyFrom, DirectoryMove, TakePlace, move_step
-from engine.replication.following.fetch_state import CutTo, CutWhereParted, OwnLog, RestartAt
+from engine.replication.following.fetch_state import (
+    LocalLogEnds,
+    RestartAt,
+    TruncateTo,
+    TruncateToDivergence,
+)
 from engine.replication.partition import Partition
 from engine.replication.partition_types import EpochEnd, FetchSpec
 from tests.unit.log.writing import batches_of, fill, log_that_lost_its_end, new_log, sent, sent_by
@@ -21,8 +26,8 @@ from tests.unit.replication.replicas import leader_of, state
     [
         ((5, 20), (0, 4), None, RestartAt(5)),
         ((5, 20), (0, 5), None, CopyFrom(5)),
-        ((0, 20), (0, 9), EpochEnd(1, 7), CutWhereParted(EpochEnd(1, 7))),
-        ((0, 20), (0, 25), None, CutTo(20)),
+        ((0, 20), (0, 9), EpochEnd(1, 7), TruncateToDivergence(EpochEnd(1, 7))),
+        ((0, 20), (0, 25), None, TruncateTo(20)),
         ((0, 20), (0, 19), None, CopyFrom(19)),
         ((0, 20), (0, 20), None, TakePlace()),
     ],
@@ -30,7 +35,7 @@ from tests.unit.replication.replicas import leader_of, state
 def test_each_pair_of_ends_has_its_step(
     log: tuple[int, int], future: tuple[int, int], parted: EpochEnd | None, step: object
 ) -> None:
-    assert step == move_step(OwnLog(*log, 0), OwnLog(*future, 0), parted)
+    assert step == move_step(LocalLogEnds(*log, 0), LocalLogEnds(*future, 0), parted)
 
 
 def test_a_future_log_catches_up_with_one_that_is_cut_and_written_again() -> None:

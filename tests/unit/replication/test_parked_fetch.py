@@ -18,7 +18,7 @@ from engine.model import TopicPartition
 from engine.replication.delayed_fetch import FetchResults
 from engine.replication.follower_encoders import LocalEncoder, RemoteEncoder
 from engine.replication.follower_session import LocalPosition, LocalSession
-from engine.replication.following.fetch_state import LeaderAnswer
+from engine.replication.following.fetch_state import PartitionResponse
 from engine.replication.following.local_fetch import LocalFetch
 from engine.replication.following.replica_fetcher import ReplicaFetcher
 from engine.replication.parked_fetch import LeaderSide, ParkedFetch
@@ -229,7 +229,7 @@ class Standing:
     """A leader of one partition, and a follower's fetch that stands there."""
 
     def __init__(self, broker: Broker, spec: FetchSpec, params: FetchParams = FOLLOWER) -> None:
-        self.given: list[LeaderAnswer] = []
+        self.given: list[PartitionResponse] = []
         self.positions = positions_of({PARTITION: spec})
         promise = broker.manager.fetch(params, [(PARTITION, spec)], self._stand, self.positions)
         assert isinstance(promise, Promise)
@@ -252,7 +252,7 @@ class Standing:
         _leader: LocalEncoder,
         _key: TopicPartition,
         _spec: FetchSpec,
-        answer: LeaderAnswer,
+        answer: PartitionResponse,
     ) -> None:
         self.given.append(answer)
 
@@ -318,7 +318,7 @@ def test_who_is_not_in_the_leaders_epoch_or_log_is_answered_with_all(spec: Fetch
     broker = Broker((1, 2))
     leader = Standing(broker, LACKING_ALL).leader
     broker.partition.append(sent(), 1)
-    given: list[LeaderAnswer] = []
+    given: list[PartitionResponse] = []
     positions = positions_of({PARTITION: spec})
     encoder = LocalEncoder(lambda *answer: given.append(answer[-1]))
     fetch = ParkedFetch(100, FOLLOWER, positions, leader, positions, encoder)

@@ -7,7 +7,7 @@ from typing import Any
 from engine.kafka_errors import FETCH_SESSION_ID_NOT_FOUND
 from engine.model import TopicPartition
 from engine.replication.following.fetch_session_handler import FetchSessionHandler
-from engine.replication.following.fetch_state import LeaderAnswer
+from engine.replication.following.fetch_state import PartitionResponse
 from engine.replication.following.followed_partitions import ReplicaFetcherConfig
 from engine.replication.partition_types import EpochEnd, FetchSpec
 from engine.wire.codec import message_codec
@@ -169,5 +169,5 @@ def test_answers_are_found_by_id_and_by_name() -> None:
     one = session()
     message_of(one.call({A: SPEC, B: SPEC}, set(), IDS))
     answers = dict(one.answers(response(1, responses=topics)))
-    assert LeaderAnswer(0, 8, 2, b"records") == answers[A]
+    assert PartitionResponse(0, 8, 2, b"records") == answers[A]
     assert EpochEnd(1, 4) == answers[B].diverging_epoch

@@ -20,10 +20,10 @@ from engine.log.log_messages import LogStartReason
 from engine.model import TopicPartition
 from engine.naming import uuid_text
 from engine.records.batch import BatchView
-from engine.replication.following.fetch_state import FetchPhase, LeaderAnswer
+from engine.replication.following.fetch_state import FetchPhase, PartitionResponse
 from engine.replication.following.followed_partitions import (
     EpochAnswer,
-    EpochQuestion,
+    EpochRequest,
     FollowedPartitions,
     LeaderEnds,
     ReplicaFetcherConfig,
@@ -78,7 +78,7 @@ class Pair:
     def answer(self, error_code: int, key: TopicPartition = PARTITION) -> Pair:
         """Take an error in place of an answer."""
         self.followed.requested()
-        self.followed.taken([(key, LeaderAnswer(error_code))])
+        self.followed.taken([(key, PartitionResponse(error_code))])
         return self
 
     def assert_same(self) -> None:
@@ -267,9 +267,9 @@ def test_partitions_whose_leader_gave_no_answer_rest() -> None:
 
 def test_an_answer_that_was_not_requested_is_passed_over() -> None:
     pair = Pair().begin()
-    assert not pair.followed.taken([(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
+    assert not pair.followed.taken([(PARTITION, PartitionResponse(0, 7, 0, bytes(sent(3))))])
     assert 0 == pair.own.log.log_end_offset
-    assert pair.followed.taken([(OTHER, LeaderAnswer(0))]), "nobody follows it"
+    assert pair.followed.taken([(OTHER, PartitionResponse(0))]), "nobody follows it"
 
 
 def test_an_error_for_the_ends_rests_and_asks_again() -> None:
@@ -321,12 +321,12 @@ def test_a_fenced_partition_is_dropped_until_the_next_order(
 def test_an_answer_to_an_earlier_epoch_or_offset_is_passed_over() -> None:
     pair = Pair().begin()
     pair.followed.requested()
-    late = [(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))]
+    late = [(PARTITION, PartitionResponse(0, 7, 0, bytes(sent(3))))]
     pair.own.become_follower(state((1, 2), epoch=6))
     pair.followed.add(PARTITION, 6)
     assert not pair.followed.taken(late)
     assert 0 == pair.own.log.log_end_offset
-    refusal = [(PARTITION, LeaderAnswer(FENCED_LEADER_EPOCH))]
+    refusal = [(PARTITION, PartitionResponse(FENCED_LEADER_EPOCH))]
     assert pair.followed.taken(refusal), "a late error tells nothing that has to be known"
     pair.followed.requested()
     assert pair.followed.taken(late)
@@ -334,13 +334,13 @@ def test_an_answer_to_an_earlier_epoch_or_offset_is_passed_over() -> None:
     pair.followed.taken(late)
     assert 3 == pair.followed.states[PARTITION].fetch_offset
     pair.followed.requested()
-    pair.followed.taken([(OTHER, LeaderAnswer(0))])
+    pair.followed.taken([(OTHER, PartitionResponse(0))])
 
 
 def test_records_that_a_leader_sends_during_a_fetch_cycle_are_appended() -> None:
     pair = Pair().begin()
     spec = pair.followed.requested()[PARTITION]
-    given = LeaderAnswer(0, 1, 0, bytes(sent(3)))
+    given = PartitionResponse(0, 1, 0, bytes(sent(3)))
     behind, next_epoch = spec._replace(fetch_offset=1), spec._replace(current_leader_epoch=6)
     assert not pair.followed.take_given(PARTITION, given, behind)
     assert not pair.followed.take_given(PARTITION, given, next_epoch)
@@ -379,7 +379,7 @@ def test_what_lags_is_left_out_while_a_throttle_holds_it_back() -> None:
     pair.followed = FollowedPartitions(FollowerLogs(pair.replicas), pair.clock, quota)
     pair.begin()
     assert pair.followed.next_due_ms() is None
-    given = LeaderAnswer(0, 9, 0, bytes(sent(3)))
+    given = PartitionResponse(0, 9, 0, bytes(sent(3)))
     pair.followed.requested()
     assert pair.followed.taken([(PARTITION, given)])
     assert {} == pair.followed.requested()
@@ -394,7 +394,7 @@ def test_a_delay_that_is_over_makes_nothing_due_while_a_throttle_holds_it_back()
     quota = quota_of(pair.clock, [PARTITION], 1)
     pair.followed = FollowedPartitions(FollowerLogs(pair.replicas), pair.clock, quota)
     pair.begin().followed.requested()
-    assert pair.followed.taken([(PARTITION, LeaderAnswer(0, 9, 0, bytes(sent(3))))])
+    assert pair.followed.taken([(PARTITION, PartitionResponse(0, 9, 0, bytes(sent(3))))])
     pair.followed.unreached([PARTITION])
     pair.clock.advance(BACKOFF_MS)
     assert {} == pair.followed.requested()
@@ -411,7 +411,7 @@ def test_during_a_fetch_cycle_a_throttle_applies_to_lagging_followers_alone(
     quota = quota_of(pair.clock, [PARTITION], bound_per_s)
     pair.followed = FollowedPartitions(FollowerLogs(pair.replicas), pair.clock, quota)
     assert [PARTITION] == list(pair.begin().followed.requested())
-    given = LeaderAnswer(0, watermark, 0, bytes(sent(3)))
+    given = PartitionResponse(0, watermark, 0, bytes(sent(3)))
     assert goes_on is pair.followed.take_given(PARTITION, given)
     assert 3 == pair.own.log.log_end_offset
 
@@ -420,7 +420,7 @@ def test_a_replica_that_leads_now_is_changed_no_more() -> None:
     pair = Pair().begin()
     assert pair.followed.requested()
     pair.own.become_leader(state((2,), replicas=(1, 2), leader=2, epoch=6))
-    pair.followed.taken([(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
+    pair.followed.taken([(PARTITION, PartitionResponse(0, 7, 0, bytes(sent(3))))])
     assert 0 == pair.own.log.log_end_offset
     assert {} == pair.followed.requested()
     assert {} == pair.followed.states
@@ -432,7 +432,7 @@ def test_a_replica_that_is_here_no_more_is_changed_no_more() -> None:
     assert requested
     pair.replicas.remove(PARTITION)
     assert {} == pair.followed.topic_ids([PARTITION])
-    pair.followed.taken([(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
+    pair.followed.taken([(PARTITION, PartitionResponse(0, 7, 0, bytes(sent(3))))])
     assert 0 == pair.own.log.log_end_offset
     assert {} == pair.followed.states
     pair.followed.add(PARTITION, 5)
@@ -453,7 +453,7 @@ def test_records_with_a_wrong_checksum_are_requested_again(
     bad = bytearray(sent(1))
     bad[-1] ^= 1
     pair.followed.requested()
-    pair.followed.taken([(PARTITION, LeaderAnswer(0, 0, 0, bytes(bad)))])
+    pair.followed.taken([(PARTITION, PartitionResponse(0, 0, 0, bytes(bad)))])
     assert (0, {}) == (pair.own.log.log_end_offset, pair.followed.requested())
     pair.clock.advance(BACKOFF_MS)
     assert 0 == pair.followed.requested()[PARTITION].fetch_offset
@@ -472,9 +472,9 @@ def test_a_follower_backs_off_from_a_batch_of_an_epoch_after_its_leaders(first_e
         pair.begin()
     else:
         pair.begin().followed.requested()
-        pair.followed.taken([(PARTITION, LeaderAnswer(0, 3, 0, bytes(first) + bytes(later)))])
+        pair.followed.taken([(PARTITION, PartitionResponse(0, 3, 0, bytes(first) + bytes(later)))])
     assert 2 == pair.followed.requested()[PARTITION].fetch_offset
-    pair.followed.taken([(PARTITION, LeaderAnswer(0, 3, 0, bytes(later)))])
+    pair.followed.taken([(PARTITION, PartitionResponse(0, 3, 0, bytes(later)))])
     assert (2, {}) == (pair.own.log.log_end_offset, pair.followed.requested())
     pair.clock.advance(BACKOFF_MS)
     assert 2 == pair.followed.requested()[PARTITION].fetch_offset
@@ -484,7 +484,7 @@ def test_records_that_cannot_follow_drop_the_partition(caplog: pytest.LogCapture
     pair = Pair()
     fill(pair.own.log, [3])
     pair.begin()
-    answer = LeaderAnswer(0, 0, 0, bytes(sent(1)))
+    answer = PartitionResponse(0, 0, 0, bytes(sent(1)))
     pair.followed.requested()
     pair.followed.taken([(PARTITION, answer)])
     assert {} == pair.followed.states
@@ -537,12 +537,12 @@ def fetched_once(pair: Pair) -> Pair:
 
 def test_an_epoch_behind_a_gap_starts_where_its_leader_says() -> None:
     pair = fetched_once(cleaned())
-    assert FetchPhase.ASKING_EPOCH is pair.followed.states[PARTITION].phase
+    assert FetchPhase.FETCHING_EPOCH is pair.followed.states[PARTITION].phase
     assert not pair.followed.is_as_requested
     assert {} == pair.followed.requested(), "the leader does not hear of the records yet"
     assert {} == pair.followed.requested_ends()
     requested = pair.followed.requested_epoch_ends()
-    assert {PARTITION: EpochQuestion(6, GAP)} == requested
+    assert {PARTITION: EpochRequest(6, GAP)} == requested
     assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries, "from where the log ended, until then"
     pair.followed.epochs_taken(requested, epochs_of(pair.leader, requested))
     assert ((2, 0), (5, EPOCH_END)) == pair.own.log.epochs.entries
@@ -588,7 +588,7 @@ def test_an_error_for_an_epoch_rests_and_asks_again() -> None:
     pair.clock.advance(BACKOFF_MS)
     requested = pair.followed.requested_epoch_ends()
     pair.followed.epochs_taken(requested, {PARTITION: EpochAnswer(NOT_LEADER_OR_FOLLOWER)})
-    assert FetchPhase.ASKING_EPOCH is pair.followed.states[PARTITION].phase
+    assert FetchPhase.FETCHING_EPOCH is pair.followed.states[PARTITION].phase
     pair.clock.advance(BACKOFF_MS)
     requested = pair.followed.requested_epoch_ends()
     pair.followed.epochs_taken(requested, {PARTITION: EpochAnswer(FENCED_LEADER_EPOCH)})
@@ -605,7 +605,7 @@ def test_an_epoch_without_a_response_is_requested_in_the_next_leader_epoch() -> 
     pair.followed.add(PARTITION, 7)
     pair.followed.epochs_taken(late, {PARTITION: EpochAnswer(0, 2, 7)})
     assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries, "an answer that came late"
-    assert {PARTITION: EpochQuestion(7, GAP)} == pair.followed.requested_epoch_ends()
+    assert {PARTITION: EpochRequest(7, GAP)} == pair.followed.requested_epoch_ends()
     pair.round()
     assert (5, EPOCH_END) == pair.own.log.epochs.entries[-1]
 

@@ -8,7 +8,13 @@ import pytest
 
 from engine.host.memory import ManualClock
 from engine.replication.delayed_fetch import FetchResults
-from engine.replication.following.fetch_state import AppendFetched, CutTo, GoOn, OwnLog, RestartAt
+from engine.replication.following.fetch_state import (
+    AppendFetched,
+    FetchFromEnd,
+    LocalLogEnds,
+    RestartAt,
+    TruncateTo,
+)
 from engine.replication.following.follower_logs import FollowerLogs
 from engine.replication.partition_types import FetchSpec
 from engine.replication.replica_manager import ReplicaManager
@@ -44,13 +50,13 @@ def test_a_cut_of_committed_records_is_warned_of(
 ) -> None:
     follower = Follower()
     caplog.set_level(logging.INFO, "kafka.server.ReplicaFetcherThread")
-    assert OwnLog(0, offset, 0) == follower.logs.perform(PARTITION, EPOCH, CutTo(offset))
+    assert LocalLogEnds(0, offset, 0) == follower.logs.perform(PARTITION, EPOCH, TruncateTo(offset))
     assert told == [(line.levelno, line.getMessage()) for line in caplog.records]
 
 
 def test_a_log_that_starts_again_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     follower = Follower()
-    assert OwnLog(9, 9, None) == follower.logs.perform(PARTITION, EPOCH, RestartAt(9))
+    assert LocalLogEnds(9, 9, None) == follower.logs.perform(PARTITION, EPOCH, RestartAt(9))
     lines = [line for line in caplog.records if line.levelno == logging.WARNING]
     assert [f"{PARTITION} starts again at its leader's start 9"] == [
         line.getMessage() for line in lines
@@ -70,14 +76,14 @@ def test_the_leaders_watermark_wakes_who_reads_from_the_follower() -> None:
 
 
 def test_a_log_is_read_and_changed_as_a_follower_of_its_epoch_alone() -> None:
-    follower, own = Follower(), OwnLog(0, 6, 0)
+    follower, own = Follower(), LocalLogEnds(0, 6, 0)
     logs, partition = follower.logs, follower.partition
 
-    def found(epoch: int) -> list[OwnLog | None]:
+    def found(epoch: int) -> list[LocalLogEnds | None]:
         return [
             logs.local_replica_log(PARTITION, epoch),
             logs.begin(PARTITION, epoch),
-            logs.perform(PARTITION, epoch, GoOn()),
+            logs.perform(PARTITION, epoch, FetchFromEnd()),
         ]
 
     assert [own] * 3 == found(EPOCH)

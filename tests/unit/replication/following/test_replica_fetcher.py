@@ -12,7 +12,7 @@ from engine.host.promise import Promise
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.log.local_log import LocalLog
 from engine.naming import uuid_text
-from engine.replication.following.fetch_state import FetchPhase, LeaderAnswer
+from engine.replication.following.fetch_state import FetchPhase, PartitionResponse
 from engine.replication.following.leader_end_point import LeaderEndPoint
 from engine.replication.following.replica_fetcher import ReplicaFetcher
 from engine.replication.partition_types import PartitionState
@@ -90,7 +90,7 @@ def test_what_rests_is_forgotten_by_its_leader_until_it_is_due() -> None:
 def test_what_is_out_of_range_is_requested_and_goes_on() -> None:
     cluster, fetcher = followed()
     fetcher.followed.requested()
-    fetcher.followed.taken([(T0, LeaderAnswer(OFFSET_OUT_OF_RANGE))])
+    fetcher.followed.taken([(T0, PartitionResponse(OFFSET_OUT_OF_RANGE))])
     assert {T0: 0} == fetcher.followed.requested_ends()
     cluster.pass_time(1000)
     assert {} == fetcher.followed.requested_ends()
@@ -133,7 +133,7 @@ def test_a_watermark_that_was_passed_over_comes_again(is_one_process: bool) -> N
     assert 0 == cluster.produce(1, 3, acks=1).code()
     # The response that tells the watermark comes to a log that is about its range by then.
     fetcher.followed.requested()
-    fetcher.followed.taken([(T0, LeaderAnswer(OFFSET_OUT_OF_RANGE))])
+    fetcher.followed.taken([(T0, PartitionResponse(OFFSET_OUT_OF_RANGE))])
     cluster.pass_time(5000)
     assert 3 == cluster.partition(2).high_watermark
 
@@ -193,7 +193,7 @@ def test_a_leader_that_is_lost_before_it_answers_an_epoch_is_asked_again() -> No
     led, own = clean_away(cluster)
     cluster.pass_time(800)
     assert not failures
-    assert FetchPhase.ASKING_EPOCH is fetcher.followed.states[T0].phase
+    assert FetchPhase.FETCHING_EPOCH is fetcher.followed.states[T0].phase
     assert not fetcher._leader.session.holds_partitions
     cluster.pass_time(1500)
     assert led.epochs.entries == own.epochs.entries
