@@ -49,7 +49,7 @@ _kctl() {
     "cluster start --unset") kind="broker-keys" ;;
     "znode get -o"|"znode get --output") kind="words raw table wide json ndjson yaml csv name markdown html tsv" ;;
     "dump-log -o"|"dump-log --output") kind="words text lines json ndjson csv" ;;
-    "spark-export --format") kind="words parquet json lines" ;;
+    "spark-export --format") kind="words parquet json lines table" ;;
     "spark-export --isolation"|"spark-sql --isolation"|"spark-shell --isolation") kind="words read_uncommitted read_committed" ;;
     "schema -o"|"schema --output") kind="words json yaml table wide ndjson csv name markdown html tsv" ;;
   esac

@@ -1957,7 +1957,7 @@ complete -c kctl -n '__fish_seen_subcommand_from logs; and __fish_seen_subcomman
 complete -c kctl -n '__fish_seen_subcommand_from logs; and __fish_seen_subcommand_from diff' -l output -x -a 'table wide json ndjson yaml csv name markdown html tsv' -d 'table, wide, json, ndjson, yaml, csv, name, markdown, html or tsv'
 complete -c kctl -n '__fish_seen_subcommand_from logs; and __fish_seen_subcommand_from diff' -l help -d 'Show help'
 complete -c kctl -n '__fish_seen_subcommand_from spark-export' -l out -x -a '(__fish_complete_directories)' -d 'Folder to write; an earlier export there is replaced when the new one is complete'
-complete -c kctl -n '__fish_seen_subcommand_from spark-export' -l format -x -a 'parquet json lines' -d 'parquet, orc, or json: lines, gzipped'
+complete -c kctl -n '__fish_seen_subcommand_from spark-export' -l format -x -a 'parquet json lines table' -d 'parquet, orc, json: lines, gzipped; or a table: delta, iceberg'
 complete -c kctl -n '__fish_seen_subcommand_from spark-export' -l where -x -d 'Only records that meet a condition, such as offset > 9'
 complete -c kctl -n '__fish_seen_subcommand_from spark-export' -l anonymise -x -d 'hash, mask or drop a column, or a field such as decoded_value.user.name; can be given several times'
 complete -c kctl -n '__fish_seen_subcommand_from spark-export' -l anonymise-key -r -d 'Hash by HMAC-SHA-256 with the bytes of a file, not by SHA-256'
