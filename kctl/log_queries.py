@@ -11,10 +11,10 @@ from kctl.spark_input import engine_for
 
 if TYPE_CHECKING:
     from engine.analysis.problem import Problem
+    from engine.analysis.saved_views import SavedViews
     from engine.analysis.spark_target import SparkTarget
     from engine.analysis.splits import ReadingPlan
     from engine.analysis.statements import QueryResult
-    from engine.analysis.value_decoding import ValueDecoding
     from engine.analysis.view_column import ViewColumn
     from kctl.value_options import WantedValues
 
@@ -22,11 +22,21 @@ if TYPE_CHECKING:
 class LogQueries(NamedTuple):
     """Runs a query (with the maximum number of rows, 0 for all) on the logs that it has."""
 
-    ask: Callable[[str, int], QueryResult]
+    run: Callable[..., QueryResult]
     #: Differences of replicas, and transactions that damage left undecided, with read_committed.
     problems: list[Problem]
     #: The columns of each view.
     views: Mapping[str, tuple[ViewColumn, ...]]
+    #: Gives the views that the user saved.
+    saved: Callable[[], SavedViews] = dict
+
+    def ask(self, query: str, max_rows: int) -> QueryResult:
+        """Return the rows of a query that may use saved views."""
+        return self.ask_with(self.saved(), query, max_rows)
+
+    def ask_with(self, saved: SavedViews, query: str, max_rows: int) -> QueryResult:
+        """Return the rows of a query that may use these views."""
+        return self.run(query, max_rows, saved=saved)
 
 
 class Wanted(NamedTuple):
@@ -38,6 +48,7 @@ class Wanted(NamedTuple):
     is_committed: bool
     control: bool
     values: WantedValues | None = None
+    saved: Callable[[], SavedViews] = dict
 
 
 @contextmanager
@@ -63,10 +74,8 @@ def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
         read = committed_here(SourceFiles(), wanted.plan.splits)
     splits = [*read.splits, *wanted.plan.spares]
 
-    def ask(query: str, max_rows: int, decoding: ValueDecoding | None = None) -> QueryResult:
-        return run_local_query(
-            query, splits, control=wanted.control, max_rows=max_rows, decoding=decoding
-        )
+    def ask(query: str, max_rows: int, **how: Any) -> QueryResult:
+        return run_local_query(query, splits, control=wanted.control, max_rows=max_rows, **how)
 
     return _decoding(wanted, ask, [*wanted.plan.problems, *read.problems], show_step)
 
@@ -92,10 +101,8 @@ def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQ
         read = committed_on_spark(session, wanted.plan.splits)
     splits = [*read.splits, *wanted.plan.spares]
 
-    def ask(query: str, max_rows: int, decoding: ValueDecoding | None = None) -> QueryResult:
-        return run_query(
-            session, query, splits, control=wanted.control, max_rows=max_rows, decoding=decoding
-        )
+    def ask(query: str, max_rows: int, **how: Any) -> QueryResult:
+        return run_query(session, query, splits, control=wanted.control, max_rows=max_rows, **how)
 
     yield _decoding(wanted, ask, [*wanted.plan.problems, *read.problems], show_step)
     session.stop()
@@ -116,7 +123,8 @@ def _decoding(
     if wanted.values is not None:
         show_step("looking for schemas")
     decoding = decoding_of(wanted.values, lambda query: ask(query, 0))
-    return LogQueries(partial(ask, decoding=decoding), problems, views_of(decoding))
+    run = partial(ask, decoding=decoding)
+    return LogQueries(run, problems, views_of(decoding), wanted.saved)
 
 
 def warn_of(problems: list[Problem]) -> None:

@@ -239,7 +239,7 @@ def test_make_targets_that_pages_name_exist(page: Path) -> None:
 
 def _code_of(text: str) -> str:
     """Return the code blocks and the inline code of a page, a line each."""
-    blocks = re.findall(r"^```\n(.*?)^```", text, re.M | re.S)
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S)
     rest = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
     return "\n".join([*blocks, *re.findall(r"`([^`\n]+)`", rest)])
 

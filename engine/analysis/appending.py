@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from engine.analysis.batch_order import OffsetSpan
@@ -80,10 +80,15 @@ def earlier_export(files: Files, out: str, form: dict[str, Any]) -> Earlier | No
         earlier.ends.items()
     except (ValueError, KeyError, TypeError) as error:
         raise AppendMismatch(out, "its manifest does not say how far it came") from error
-    for name, value in form.items():
-        if manifest.get(name) != value:
-            raise AppendMismatch(out, f"its {name} is {manifest.get(name)}, here it is {value}")
+    check_form(out, manifest, form)
     return earlier
+
+
+def check_form(out: str, earlier: Mapping[str, Any], form: Mapping[str, Any]) -> None:
+    """Raise AppendMismatch unless an earlier export has the same form."""
+    for name, value in form.items():
+        if earlier.get(name) != value:
+            raise AppendMismatch(out, f"its {name} is {earlier.get(name)}, here it is {value}")
 
 
 def not_exported(splits: list[Split], earlier: Earlier) -> list[Split]:

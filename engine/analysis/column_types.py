@@ -20,6 +20,11 @@ _DUCKDB_TYPES = {
     "boolean": "BOOLEAN", "timestamp": "TIMESTAMP", "double": "DOUBLE", "json": "VARCHAR",
     "headers": 'STRUCT("key" VARCHAR, "value" BLOB)[]',
 }  # fmt: skip
+#: Spark's names of Arrow's types, where both differ.
+_OF_ARROW = {
+    "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "bool": "boolean",
+    "date32[day]": "date", "null": "void", "large_string": "string", "large_binary": "binary",
+}  # fmt: skip
 
 
 def type_name(kind: ColumnType) -> str:
@@ -86,3 +91,20 @@ def _shape_type(shape: Shape) -> pa.DataType:
             return pa.list_(pa.field("element", item))
         return pa.map_(pa.string(), item)
     return arrow_type("string" if shape.kind is ShapeKind.JSON else shape.kind.value)
+
+
+def spark_type_of(kind: pa.DataType) -> str:
+    """Return Spark's name of an Arrow type of a result."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind):
+        return f"struct<{','.join(f'{f.name}:{spark_type_of(f.type)}' for f in kind)}>"
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"array<{spark_type_of(kind.value_type)}>"
+    if pa.types.is_map(kind):
+        return f"map<{spark_type_of(kind.key_type)},{spark_type_of(kind.item_type)}>"
+    if pa.types.is_timestamp(kind):
+        return "timestamp"
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    return _OF_ARROW.get(str(kind), str(kind))

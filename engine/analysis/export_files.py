@@ -5,6 +5,7 @@
 | parquet, zstd | bytes | timestamps in UTC |
 | orc, zstd | bytes | timestamps in UTC |
 | json, gzip | base64 | ISO 8601 |
+| delta, iceberg | as parquet, added to a table (`table_export.py`) | |
 
 Batches are gathered into row groups of a good size; the file is opened with the first.
 """
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: Formats, and how the names of their files end.
-ENDINGS = {"parquet": ".parquet", "orc": ".orc", "json": ".json.gz"}
+ENDINGS = {
+    "parquet": ".parquet", "orc": ".orc", "json": ".json.gz",
+    "delta": ".parquet", "iceberg": ".parquet",
+}  # fmt: skip
 #: Few values, many repeats: worth a dictionary. Keys and values are not.
 _REPEATING = ("topic", "partition", "timestampType", "codec", "segment", "leaderEpoch",
               "producerEpoch", "producerId", "baseOffset", "batchPosition")  # fmt: skip

@@ -70,11 +70,13 @@ class ExportFolder:
     """A claim on the folder of an export; leaving it gives the claim up.
 
     Without `publish` the earlier export is still there afterwards, and the staging folder is not.
-    Raises ExportRunning, ForeignFolder.
+    `mark` is a name in it that says that it is an earlier export. Raises ExportRunning,
+    ForeignFolder.
     """
 
-    def __init__(self, files: ExportFiles, out: str, job_id: str) -> None:
+    def __init__(self, files: ExportFiles, out: str, job_id: str, mark: str = MANIFEST) -> None:
         assert posixpath.isabs(out)
+        self._mark = mark
         self._files = files
         self._out = out
         self._parent, name = posixpath.split(out)
@@ -83,7 +85,9 @@ class ExportFolder:
         self._lock_path = f"{self._parent}/{self._hidden}lock"
         #: Where the files of this export are written.
         self.staging = f"{self._parent}/{self._hidden}{job_id}"
-        _make_durable_dir(files, self._parent)
+        #: A file for notes about an export that is under way; see `table_export.py`.
+        self.pending = f"{self._parent}/{self._hidden}pending"
+        make_durable_dir(files, self._parent)
         self._lock = self._hold()
         try:
             self._check_target()
@@ -126,7 +130,7 @@ class ExportFolder:
             files.rename(self._out, self._replaced)
         files.rename(self.staging, self._out)
         files.sync_dir(self._parent)
-        return self._clean_up()
+        return self.clean_up()
 
     def _hold(self) -> HeldFile:
         try:
@@ -167,10 +171,10 @@ class ExportFolder:
         if not self._files.is_dir(self._out):
             raise ForeignFolder(self._out)
         names = self._files.list_dir(self._out)
-        if names and MANIFEST not in names:
+        if names and self._mark not in names:
             raise ForeignFolder(self._out)
 
-    def _clean_up(self) -> list[str]:
+    def clean_up(self) -> list[str]:
         """Remove the earlier export and what crashed exports left; returns what stays."""
         left: list[str] = []
         for name in self._files.list_dir(self._parent):
@@ -212,7 +216,8 @@ def _remove_if_there(files: Files, path: str) -> None:
         remove_tree(files, path)
 
 
-def _make_durable_dir(files: Files, path: str) -> None:
+def make_durable_dir(files: Files, path: str) -> None:
+    """Make a folder and those above it that are missing, durably."""
     missing: list[str] = []
     while not files.exists(path):
         missing.append(path)

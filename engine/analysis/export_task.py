@@ -20,6 +20,7 @@ from engine.analysis.partitioned_files import (
     PartitionedFiles,
     columns_in_files,
     columns_of_folders,
+    with_columns_of_folders,
 )
 from engine.analysis.problem import Problem
 from engine.analysis.record_batches import SplitRecords
@@ -54,6 +55,9 @@ class ExportShape(NamedTuple):
     def written(self, names: tuple[str, ...]) -> tuple[ViewColumn, ...]:
         """Return the columns of the files, of those that are to be exported."""
         columns = left_columns(chosen(self.records, list(names)), self.anonymised)
+        if self.file_format == "iceberg":
+            # The table's own partitions come from the columns of the files.
+            return with_columns_of_folders(columns, self.partition_by)
         return columns_in_files(columns, self.partition_by)
 
 

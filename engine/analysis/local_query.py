@@ -14,9 +14,11 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from engine.analysis.column_types import spark_type_of
 from engine.analysis.local_plan import Views, ViewScan, make_stand_ins, remove_stand_ins, scans_of
 from engine.analysis.local_sql import LocalQuery, translate
 from engine.analysis.local_views import LocalView, add_functions, add_view
+from engine.analysis.saved_views import NO_VIEWS, SavedViews
 from engine.analysis.splits import Split
 from engine.analysis.statements import (
     ABOUT_VIEWS,
@@ -26,7 +28,7 @@ from engine.analysis.statements import (
 )
 from engine.analysis.table_values import plain_rows
 from engine.analysis.value_decoding import ValueDecoding, views_of
-from engine.analysis.view_statements import about_views
+from engine.analysis.view_statements import about_views, described, described_query
 from engine.errors import EngineError
 from engine.limits import LOCAL_ENGINE_MEMORY_BYTES
 
@@ -74,6 +76,7 @@ def run_local_query(
     control: bool,
     max_rows: int,
     decoding: ValueDecoding | None = None,
+    saved: SavedViews = NO_VIEWS,
 ) -> QueryResult:
     """Return the rows of a query, at most `max_rows` unless that is 0.
 
@@ -83,12 +86,14 @@ def run_local_query(
     views = views_of(decoding)
     word = check_statement(query)
     query = query.strip().rstrip(";")
-    if word in ABOUT_VIEWS and (answer := about_views(query, views)) is not None:
+    if word in ABOUT_VIEWS and (wanted := described_query(query, saved)) is not None:
+        return _describe(translate(wanted[0], 0, views, saved), views, names_alone=wanted[1])
+    if word in ABOUT_VIEWS and (answer := about_views(query, views, saved)) is not None:
         return answer
     explained = word == "explain"
     if explained:
         query = query[len("explain") :]
-    translated = translate(query, max_rows, views)
+    translated = translate(query, max_rows, views, saved)
     with closing(connect()) as connection:
         if explained:
             return _explain(connection, translated, views)
@@ -176,6 +181,20 @@ def _explain(connection: DuckDBPyConnection, query: LocalQuery, views: Views) ->
     except duckdb.Error as error:
         raise QueryFailed(failure_of(error)) from error
     return QueryResult(["plan"], [{"plan": text} for _, text in rows], is_cut=False)
+
+
+def _describe(query: LocalQuery, views: Views, *, names_alone: bool) -> QueryResult:
+    """Return the columns of a query by its result over views without rows."""
+    import duckdb
+
+    with closing(connect()) as connection:
+        make_stand_ins(connection, views)
+        try:
+            table = _as_spark_types(connection.sql(query.sql).to_arrow_table())
+        except duckdb.Error as error:
+            raise QueryFailed(failure_of(error)) from error
+    types = (spark_type_of(field.type) for field in table.schema)
+    return described(zip(query.columns, types, strict=True), names_alone=names_alone)
 
 
 def failure_of(error: Exception) -> str:

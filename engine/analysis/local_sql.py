@@ -1,6 +1,7 @@
 """Spark's SQL as the embedded engine's: one query text gives the same rows on both engines.
 
-1. sqlglot parses Spark's SQL. A statement that is no query is refused.
+1. sqlglot parses Spark's SQL. A statement that is no query is refused. Saved views become
+   subqueries (`view_expansion.py`).
 2. The names of result columns are noted: as written, the text of an expression without a name.
 3. All names are resolved by the views' columns, stars are expanded, and types are derived.
 4. What the two engines mean differently by the same word is replaced:
@@ -27,8 +28,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from engine.analysis.column_types import spark_type
 from engine.analysis.columns import VIEWS
 from engine.analysis.local_plan import Views
+from engine.analysis.saved_views import NO_VIEWS, SavedViews, failed_view
 from engine.analysis.statements import QueryFailed, StatementRefused, unknown_column, unknown_view
 from engine.analysis.table_values import time_text
+from engine.analysis.view_expansion import ViewExpansion
 from engine.host.real import RealClock
 
 if TYPE_CHECKING:
@@ -50,21 +53,26 @@ class LocalQuery(NamedTuple):
     columns: list[str]
 
 
-def translate(query: str, max_rows: int = 0, views: Views = VIEWS) -> LocalQuery:
+def translate(
+    query: str, max_rows: int = 0, views: Views = VIEWS, saved: SavedViews = NO_VIEWS
+) -> LocalQuery:
     """Return one query of Spark's SQL in DuckDB's, for at most `max_rows` rows unless that is 0.
 
     Raises StatementRefused for a statement that is no query, QueryFailed for a wrong one.
     """
-    from sqlglot.errors import OptimizeError, SqlglotError
+    from sqlglot.errors import SqlglotError
 
     tree = _parsed(query)
     written = _written_names(tree)
+    expansion = ViewExpansion(saved, _parsed, _spark_text)
+    tree = expansion.expand(tree)
     try:
-        tree = _resolved(tree, views)
-    except OptimizeError as error:
-        raise QueryFailed(_resolving_failure(str(error), views)) from error
-    _check_tables(tree)
-    columns = _result_names(written, tree, views)
+        tree = _checked(tree, views)
+    except QueryFailed:
+        _check_saved(expansion, views)
+        raise
+    of_views = [name for used in expansion.used.values() for name in _written_names(used)]
+    columns = _result_names(written, tree, views, of_views)
     _replace_differences(tree)
     if max_rows:
         tree = _limited(tree, max_rows)
@@ -147,6 +155,29 @@ def _resolved(tree: exp.Query, views: Views) -> exp.Query:
     return annotate_types(tree, schema=schema, dialect="spark")
 
 
+def _checked(tree: exp.Query, views: Views) -> exp.Query:
+    """Return the tree as `_resolved` does; raises QueryFailed for an unknown view or column."""
+    from sqlglot.errors import OptimizeError
+
+    try:
+        tree = _resolved(tree, views)
+    except OptimizeError as error:
+        # Columns of a view that there is not are unknown, too.
+        _check_tables(tree)
+        raise QueryFailed(_resolving_failure(str(error), views)) from error
+    _check_tables(tree)
+    return tree
+
+
+def _check_saved(expansion: ViewExpansion, views: Views) -> None:
+    """Raise QueryFailed for the first saved view whose own query is wrong."""
+    for name, query in expansion.used.items():
+        try:
+            _checked(query.copy(), views)
+        except QueryFailed as error:
+            raise failed_view(name, error) from error
+
+
 def _check_tables(tree: exp.Query) -> None:
     """Raise QueryFailed for a table that is no view and no part of the query."""
     from sqlglot import exp
@@ -186,13 +217,18 @@ def _spark_text(projection: exp.Expression) -> str:
     return str(text).replace("`", "")
 
 
-def _result_names(written: list[str | None], tree: exp.Query, views: Views) -> list[str]:
-    """Return the name of each result column: as written, or the view's for one of a star."""
+def _result_names(
+    written: list[str | None], tree: exp.Query, views: Views, of_views: list[str | None]
+) -> list[str]:
+    """Return the name of each result column: as written, or the view's for one of a star.
+
+    `of_views` are the names that saved views give their columns.
+    """
     expanded = tree.named_selects
     if None not in written:
         return [name or "" for name in written]
     names = {c.name.lower(): c.name for columns in views.values() for c in columns}
-    names |= {name.lower(): name for name in written if name is not None}
+    names |= {name.lower(): name for name in (*of_views, *written) if name is not None}
     # Rows of constants have no names; Spark gives them some.
     names |= {f"_col_{number}": f"col{number + 1}" for number in range(len(expanded))}
     return [names.get(name.lower(), name) for name in expanded]

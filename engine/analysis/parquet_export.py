@@ -151,7 +151,7 @@ def export(
     """
 
     def run(job: ExportJob) -> list[TaskReport]:
-        return _run(session, job, plan.splits, on_progress)
+        return run_tasks(session, job, plan.splits, on_progress)
 
     return export_with(run, files, plan, job_id)
 
@@ -174,7 +174,7 @@ def export_with(
     return summary._replace(out=out, leftovers=tuple(leftovers))
 
 
-def _run(
+def run_tasks(
     session: SparkSession, job: ExportJob, splits: list[Split], on_progress: Callable[..., None]
 ) -> list[TaskReport]:
     """Run the export's tasks in Spark, each with a share of the splits; return their reports."""
@@ -205,9 +205,9 @@ def _complete(
     )
     bad = sum(report.bad_batch_count for report in reports)
     if plan.strict:
-        _refuse([*plan.problems, *problems])
+        refuse_damage([*plan.problems, *problems])
     written = [entry for report in reports for entry in report.files]
-    _keep(files, staging, {entry.name for entry in written})
+    keep_listed(files, staging, {entry.name for entry in written})
     entries = [
         {"name": entry.name, "records": entry.record_count, "bytes": entry.file_bytes}
         for entry in written
@@ -235,12 +235,12 @@ def _complete(
     return summary
 
 
-def _keep(files: Files, folder: str, listed: set[str], within: str = "") -> None:
+def keep_listed(files: Files, folder: str, listed: set[str], within: str = "") -> None:
     """Remove the files that no finished task reported; the names of the others are durable then."""
     for name in files.list_dir(folder):
         path, relative = f"{folder}/{name}", f"{within}{name}"
         if files.is_dir(path):
-            _keep(files, path, listed, f"{relative}/")
+            keep_listed(files, path, listed, f"{relative}/")
             if not files.list_dir(path):
                 files.remove(path)
         elif relative not in listed:
@@ -248,7 +248,7 @@ def _keep(files: Files, folder: str, listed: set[str], within: str = "") -> None
     files.sync_dir(folder)
 
 
-def _refuse(problems: list[Problem]) -> None:
+def refuse_damage(problems: list[Problem]) -> None:
     """Raise DamagedData for anything but the end of a last write that did not end."""
     serious = [problem for problem in problems if problem.code not in HARMLESS_CODES]
     if serious:
@@ -265,16 +265,22 @@ def _empty_file(files: Files, staging: str, plan: ExportPlan) -> None:
     files.replace_file(path, content)
 
 
-def _write_problems(files: Files, staging: str, problems: list[Problem]) -> None:
+def problems_table(problems: list[Problem]) -> pa.Table:
+    """Return problems as the table that an export has of them."""
     import pyarrow as pa
 
-    schema = arrow_schema(PROBLEMS)
-    table = pa.Table.from_pylist([problem._asdict() for problem in problems], schema=schema)
+    rows = [problem._asdict() for problem in problems]
+    return pa.Table.from_pylist(rows, schema=arrow_schema(PROBLEMS))
+
+
+def _write_problems(files: Files, staging: str, problems: list[Problem]) -> None:
+    table = problems_table(problems)
     files.make_dir(f"{staging}/{posixpath.dirname(PROBLEMS_FILE)}")
-    _write_table(files, f"{staging}/{PROBLEMS_FILE}", table)
+    write_table(files, f"{staging}/{PROBLEMS_FILE}", table)
 
 
-def _write_table(files: Files, path: str, table: pa.Table) -> None:
+def write_table(files: Files, path: str, table: pa.Table) -> None:
+    """Write a Parquet file durably."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

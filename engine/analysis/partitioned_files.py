@@ -71,6 +71,23 @@ def columns_in_files(
     return left
 
 
+def with_columns_of_folders(
+    columns: tuple[ViewColumn, ...], partition_by: Sequence[str]
+) -> tuple[ViewColumn, ...]:
+    """Return the columns, which have those that folders are of; raises WrongPartitioning."""
+    names = {column.name for column in columns}
+    for name in columns_of_folders(partition_by):
+        if name not in names:
+            raise WrongPartitioning(",".join(partition_by), f"the column {name} is not exported")
+    return columns
+
+
+def values_of_folder(folder: str) -> dict[str, str | None]:
+    """Return what the folders of a file say, by name: `topic=a/partition=0`; null is None."""
+    parts = (part.partition("=") for part in folder.split("/") if part)
+    return {name: None if value == _NULL else value for name, _, value in parts}
+
+
 def columns_of_folders(partition_by: Sequence[str]) -> list[str]:
     """Return the columns of records that names of folders are made of."""
     return [_DATE_OF if name == "date" else name for name in partition_by]

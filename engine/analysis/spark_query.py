@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.analysis.plan_text import explained, writing_operator
+from engine.analysis.saved_views import NO_VIEWS, SavedViews, failed_view, views_for
 from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_tasks import is_remote
 from engine.analysis.spark_views import columns_used, register_views
@@ -22,6 +23,7 @@ from engine.analysis.statements import (
 )
 from engine.analysis.table_values import plain_rows
 from engine.analysis.value_decoding import ValueDecoding, views_of
+from engine.analysis.view_statements import listed_views
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,6 +37,7 @@ def run_query(
     control: bool,
     max_rows: int,
     decoding: ValueDecoding | None = None,
+    saved: SavedViews = NO_VIEWS,
 ) -> QueryResult:
     """Return the rows of a query, at most `max_rows` unless that is 0.
 
@@ -42,12 +45,16 @@ def run_query(
     """
     is_about_views = check_statement(query) in ABOUT_VIEWS
     query = query.strip().rstrip(";")
+    views = views_of(decoding)
+    if (listed := listed_views(query, views, saved)) is not None:
+        return listed
+    definitions = SavedOnSpark(session, query, saved)
     try:
         if not is_about_views:
             _check_parsed(session, query)
-        views = views_of(decoding)
-        used = views if is_about_views else columns_used(session, query, views)
+        used = views if is_about_views else columns_used(session, query, views, definitions.define)
         register_views(session, used, splits, control=control, decoding=decoding)
+        definitions.define()
         frame = session.sql(query)
         if max_rows:
             frame = frame.limit(max_rows + 1)
@@ -58,8 +65,39 @@ def run_query(
     except StatementRefused:
         raise
     except Exception as error:
-        raise QueryFailed(failure_of(error)) from error
+        raise definitions.failure or QueryFailed(failure_of(error)) from error
+    finally:
+        definitions.remove()
     return QueryResult(list(frame.columns), rows, kept.num_rows < table.num_rows)
+
+
+class SavedOnSpark:
+    """The saved views that a query may use, as temporary views of a session."""
+
+    def __init__(self, session: SparkSession, query: str, saved: SavedViews) -> None:
+        self._session = session
+        self._queries = {name: saved[name] for name in views_for(query, saved)}
+        self._defined: list[str] = []
+        #: Why a view could not be defined; it matters if the query fails, too.
+        self.failure: QueryFailed | None = None
+
+    def define(self) -> None:
+        """Define the views over those of the logs that the session has now."""
+        self.remove()
+        for name, query in self._queries.items():
+            try:
+                _check_parsed(self._session, query)
+                self._session.sql(query).createOrReplaceTempView(name)
+            except Exception as error:
+                reason = error.reason if isinstance(error, StatementRefused) else failure_of(error)
+                self.failure = self.failure or failed_view(name, QueryFailed(reason))
+            else:
+                self._defined.append(name)
+
+    def remove(self) -> None:
+        """Remove the views from the session."""
+        while self._defined:
+            self._session.catalog.dropTempView(self._defined.pop())
 
 
 def _check_parsed(session: SparkSession, query: str) -> None:

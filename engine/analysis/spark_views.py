@@ -9,7 +9,7 @@ A view has all its columns and reads those alone that a query uses, by Spark's o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -44,14 +44,22 @@ class ViewNotPrepared(EngineError):
     """A stand-in for a view was read: the query was not the one that was looked at."""
 
 
-def columns_used(session: SparkSession, query: str, views: Views = VIEWS) -> UsedColumns:
+def columns_used(
+    session: SparkSession,
+    query: str,
+    views: Views = VIEWS,
+    define_more: Callable[[], None] | None = None,
+) -> UsedColumns:
     """Return which columns of which views a query uses.
 
-    Spark's errors for a query that it refuses are raised. The views stand for nothing afterwards.
+    `define_more` defines further views over the stand-ins. Spark's errors for a query that it
+    refuses are raised. The views stand for nothing afterwards.
     """
     for name, columns in views.items():
         frame = session.range(1).mapInArrow(_refuse_to_read, spark_schema(columns))
         frame.createOrReplaceTempView(name)
+    if define_more is not None:
+        define_more()
     if is_remote(session):
         return _used_by_text(session, query, views)
     frame = session.sql(query)

@@ -114,6 +114,10 @@ class ReadingPlan(NamedTuple):
     problems: list[Problem]
 
 
+#: For statements about views, which read no log.
+NOTHING_TO_READ = ReadingPlan([], [], [])
+
+
 def plan_splits(
     files: Files, paths: list[str], selection: Selection, split_bytes: int = SPLIT_BYTES
 ) -> list[Split]:

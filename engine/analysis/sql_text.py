@@ -33,6 +33,17 @@ def without_texts(query: str) -> str:
     return "".join((*parts, query[position:]))
 
 
+def statement_end(text: str) -> int | None:
+    """Return where the first semicolon outside of texts and comments is, None without one."""
+    position = text.find(";")
+    while position >= 0:
+        # A text that is not closed runs to the end, and takes the semicolon with it.
+        if without_texts(text[: position + 1]).endswith(";"):
+            return position
+        position = text.find(";", position + 1)
+    return None
+
+
 def _end_of(query: str, start: re.Match[str]) -> int:
     """Return where the text or comment ends that starts at a match."""
     if start[0] in _QUOTED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from engine.analysis.column_types import spark_type
 from engine.analysis.columns import VIEWS
@@ -13,10 +14,18 @@ from engine.analysis.view_column import ViewColumn
 _DESCRIBE = re.compile(r"desc(?:ribe)?\s+(?:table\s+)?(?:extended\s+|formatted\s+)?`?(\w+)`?", re.I)
 _COLUMNS = re.compile(r"show\s+columns\s+(?:in|from)\s+`?(\w+)`?", re.I)
 _TABLES = re.compile(r"show\s+(tables|views)", re.I)
-_QUERY = re.compile(r"desc(?:ribe)?\s+(?:query\s+)?(?:select|with|from|values)\b", re.I)
+_QUERY = re.compile(
+    r"desc(?:ribe)?\s+(?:query\s+(?=\S)|(?=(?:select|with|from|values)\b))(.)", re.I
+)
 
 
-def about_views(statement: str, views: Views = VIEWS) -> QueryResult | None:
+#: The columns of what `describe` answers.
+DESCRIBED = ["col_name", "data_type", "comment"]
+
+
+def about_views(
+    statement: str, views: Views = VIEWS, saved: Iterable[str] = ()
+) -> QueryResult | None:
     """Return the answer to a `show` or `describe`; None for an `explain`, which the engine answers.
 
     Raises StatementRefused for one that is not known here, QueryFailed for an unknown view.
@@ -24,22 +33,62 @@ def about_views(statement: str, views: Views = VIEWS) -> QueryResult | None:
     statement = statement.strip()
     if statement.lower().startswith("explain"):
         return None
-    if _TABLES.fullmatch(statement):
-        name = "tableName" if statement.lower().endswith("tables") else "viewName"
-        rows = [{"namespace": "", name: view, "isTemporary": True} for view in sorted(views)]
-        return QueryResult(["namespace", name, "isTemporary"], rows, is_cut=False)
+    if (listed := listed_views(statement, views, saved)) is not None:
+        return listed
     if match := _COLUMNS.fullmatch(statement):
         rows = [{"col_name": column.name} for column in _columns(match[1], views)]
         return QueryResult(["col_name"], rows, is_cut=False)
-    if not _QUERY.match(statement) and (match := _DESCRIBE.fullmatch(statement)):
-        described = [
+    if match := _DESCRIBE.fullmatch(statement):
+        rows = [
             {"col_name": column.name, "data_type": spark_type(column.type), "comment": column.doc}
             for column in _columns(match[1], views)
         ]
-        return QueryResult(["col_name", "data_type", "comment"], described, is_cut=False)
+        return QueryResult(DESCRIBED, rows, is_cut=False)
     raise StatementRefused(
         f"{statement.split(None, 1)[0].upper()} of this form is answered by --engine spark alone"
     )
+
+
+def listed_views(
+    statement: str, views: Views = VIEWS, saved: Iterable[str] = ()
+) -> QueryResult | None:
+    """Return the answer to `show tables` and `show views`, None for another statement.
+
+    Saved views are the ones that are not temporary.
+    """
+    match = _TABLES.fullmatch(statement.strip())
+    if match is None:
+        return None
+    name = "tableName" if match[1].lower() == "tables" else "viewName"
+    rows = [
+        {"namespace": "", name: view, "isTemporary": view in views}
+        for view in sorted({*views, *saved})
+    ]
+    return QueryResult(["namespace", name, "isTemporary"], rows, is_cut=False)
+
+
+def described_query(statement: str, saved: Iterable[str] = ()) -> tuple[str, bool] | None:
+    """Return a query whose columns a statement wants, and whether it wants their names alone.
+
+    Statements: `describe query SELECT …`, and `describe` and `show columns` of a saved view. None
+    for others.
+    """
+    statement = statement.strip()
+    if match := _QUERY.match(statement):
+        return statement[match.start(1) :], False
+    named, columns = _DESCRIBE.fullmatch(statement), _COLUMNS.fullmatch(statement)
+    if (match := named or columns) and match[1].lower() in saved:
+        return f"select * from `{match[1]}`", match is columns
+    return None
+
+
+def described(columns: Iterable[tuple[str, str]], *, names_alone: bool = False) -> QueryResult:
+    """Return the answer about columns: their names and types in Spark's words."""
+    rows = [{"col_name": name, "data_type": kind, "comment": None} for name, kind in columns]
+    if names_alone:
+        named = [{"col_name": row["col_name"]} for row in rows]
+        return QueryResult(["col_name"], named, is_cut=False)
+    return QueryResult(DESCRIBED, rows, is_cut=False)
 
 
 def _columns(view: str, views: Views) -> tuple[ViewColumn, ...]:

@@ -51,3 +51,10 @@ ConfOption = Annotated[
 ValuesOption = Annotated[str | None, typer.Option(metavar="WAY", help=VALUES_HELP)]
 RegistryOption = Annotated[str | None, typer.Option(metavar="URL", help=REGISTRY_HELP)]
 SchemasOption = Annotated[str | None, typer.Option(metavar="PATH", help=SCHEMAS_HELP)]
+ViewsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="File of saved views; KCTL_VIEWS, or ~/.config/kctl/views.sql by default.",
+    ),
+]

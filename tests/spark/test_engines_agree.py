@@ -13,6 +13,7 @@ from engine.analysis.local_query import run_local_query
 from engine.analysis.reports import REPORTS, report_named
 from engine.analysis.spark_query import run_query
 from engine.analysis.splits import Selection, Split, plan_reading, plan_splits
+from engine.analysis.statements import QueryFailed
 from engine.analysis.value_decoding import IDS_QUERY, by_schemas, ids_in
 from engine.host.real import RealFiles
 from tests.golden_cases import case_dir, data_dir
@@ -164,3 +165,27 @@ def test_both_engines_decode_values_the_same(spark: Any, tmp_path: Path) -> None
         on_spark = run_query(spark, query, splits, control=False, max_rows=0, decoding=decoding)
         local = run_local_query(query, splits, control=False, max_rows=0, decoding=decoding)
         assert _rows(on_spark) == _rows(local), query
+
+
+def test_both_engines_know_saved_views(spark: Any) -> None:
+    saved = {
+        "counts": "select topic as Topic, count(*), max(offset) last from records group by topic",
+        "small": "select * from counts where `count(1)` < 10",
+        "wrong": "select nosuch from records",
+        "never": "from records insert overwrite directory '/tmp/never' select key",
+    }
+    splits = _splits("plain")
+    for query in (
+        "with records as (select 1 x) select * from small, records",
+        "show columns in small",
+        "show tables",
+    ):
+        on_spark = run_query(spark, query, splits, control=False, max_rows=0, saved=saved)
+        here = run_local_query(query, splits, control=False, max_rows=0, saved=saved)
+        assert _rows(on_spark) == _rows(here), query
+    for view, reason in (("wrong", "no column nosuch"), ("never", "InsertIntoDir is no question")):
+        with pytest.raises(QueryFailed, match=f"the view {view}: {reason}"):
+            run_query(
+                spark, f"select * from {view}", splits, control=False, max_rows=0, saved=saved
+            )
+    assert set(VIEWS) == {table.name for table in spark.catalog.listTables()}

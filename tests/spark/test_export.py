@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,18 @@ from engine.analysis.parquet_export import (
     ExportPlan,
     ExportSummary,
     export,
+    run_tasks,
 )
 from engine.analysis.row_condition import row_condition
 from engine.analysis.spark_session import SparkFailed
 from engine.analysis.splits import Selection, plan_splits
+from engine.analysis.table_export import export_into_table, table_plan
+from engine.analysis.table_library import table_in
 from engine.host.held_file import RealHeldFiles
 from engine.host.real import RealFiles
 from tests.golden_cases import case_dir
 from tests.truth_tables import TruthSet, exported_records, truth_records, truth_sets
+from tests.unit.analysis.tables import rows_of
 from tests.unit.analysis.test_truth import UNREADABLE
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -61,6 +66,21 @@ def test_exports_read_back_as_the_client_read(truth: TruthSet, spark: Any, tmp_p
             expected = truth_records(path)
             assert expected == by_pyarrow.get(topic, [])
             assert expected == by_spark.get(topic, [])
+
+
+@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
+def test_a_table_gets_each_record_once(table_format: str, spark: Any, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    table = table_in(table_format, out)
+    splits = plan_splits(RealFiles(), [str(case_dir("plain") / "data")], Selection(), 4000)
+    for part in (splits[: len(splits) // 2], splits):
+        shape = ExportShape(file_format=table_format, partition_by=("topic",))
+        plan = ExportPlan(part, out, COLUMNS, shape=shape)
+        plan = table_plan(table, plan, append=True)
+        run = partial(run_tasks, spark, splits=plan.splits, on_progress=lambda _done, _all: None)
+        export_into_table(run, RealHeldFiles(), plan, "test", table)
+    places = [(row["topic"], row["partition"], row["offset"]) for row in rows_of(table_format, out)]
+    assert (1186, 1186) == (len(places), len(set(places)))
 
 
 def test_damaged_batches_are_listed_beside_the_data(spark: Any, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`kctl spark-export`: log directories to Parquet, ORC or JSON."""
+"""`kctl spark-export`: log directories to Parquet, ORC, JSON, Delta or Iceberg."""
 
 from __future__ import annotations
 
@@ -46,7 +46,11 @@ def spark_export(
     ],
     file_format: Annotated[
         str,
-        typer.Option("--format", metavar="FORMAT", help="parquet, orc, or json: lines, gzipped."),
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="parquet, orc, json: lines, gzipped; or a table: delta, iceberg.",
+        ),
     ] = "parquet",
     where: Annotated[
         str | None,
@@ -109,7 +113,8 @@ def spark_export(
     """Export the records of log directories to files on Spark.
 
     Damaged batches are passed over, counted and listed in OUT/_problems. The folder appears
-    complete or not at all, so a run can be repeated after any failure.
+    complete or not at all, so a run can be repeated after any failure. A table gets all of a run
+    by one commit; one that has records already needs --append.
     """
     from engine.analysis.export_files import check_file_format
     from engine.analysis.isolation import check_isolation

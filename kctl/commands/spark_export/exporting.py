@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from kctl.value_options import WantedValues, decoding_of
@@ -45,6 +47,15 @@ class ExportOptions(NamedTuple):
 
     def check(self) -> None:
         """Raise errors of options that can be found before logs are read."""
+        from engine.analysis.table_export import check_empty
+        from engine.analysis.table_format import TABLE_FORMATS
+        from engine.analysis.table_library import table_in
+
+        if self.file_format in TABLE_FORMATS:
+            out = os.path.realpath(self.out)
+            table = table_in(self.file_format, out)
+            if not self.append:
+                check_empty(table, out)
         if self.values is None or self.values.way != "schema":
             self.shape(decoding_of(self.values, _no_logs))
 
@@ -85,12 +96,15 @@ def export_logs(
     """Export the records read; errors as `parquet_export.export` and `ExportOptions.shape`."""
     from engine.analysis.columns import chosen
     from engine.analysis.isolation import committed_on_spark
-    from engine.analysis.parquet_export import ExportPlan, appending, export
+    from engine.analysis.parquet_export import ExportPlan, appending, export, run_tasks
     from engine.analysis.row_condition import narrowed
     from engine.analysis.shipping import ship
     from engine.analysis.spark_query import run_query
     from engine.analysis.spark_session import start_session
     from engine.analysis.spark_target import SparkTarget
+    from engine.analysis.table_export import export_into_table, table_plan
+    from engine.analysis.table_format import TABLE_FORMATS
+    from engine.analysis.table_library import table_in
     from engine.analysis.value_decoding import views_of
     from engine.host.held_file import RealHeldFiles
     from engine.host.real import RealEntropy
@@ -126,9 +140,14 @@ def export_logs(
         "read_committed" if options.is_committed else "read_uncommitted",
     )
     files = RealHeldFiles()
-    if options.append:
-        plan = appending(files, plan)
     job_id = RealEntropy().random_bytes(8).hex()
-    summary = export(session, files, plan, job_id, bar.update)
+    if options.file_format in TABLE_FORMATS:
+        table = table_in(options.file_format, os.path.realpath(options.out))
+        plan = table_plan(table, plan, append=options.append)
+        run = partial(run_tasks, session, splits=plan.splits, on_progress=bar.update)
+        summary = export_into_table(run, files, plan, job_id, table)
+    else:
+        plan = appending(files, plan) if options.append else plan
+        summary = export(session, files, plan, job_id, bar.update)
     session.stop()
     return summary

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -20,6 +21,7 @@ from kctl.options.spark import (
     SchemasOption,
     TopicsOption,
     ValuesOption,
+    ViewsOption,
 )
 from kctl.spark_input import LOGDIRS_HELP, Inputs, partition_numbers, quiet_py4j, target_of
 from kctl.value_options import wanted_values
@@ -40,6 +42,7 @@ def spark_shell(
     values: ValuesOption = None,
     schema_registry: RegistryOption = None,
     schemas: SchemasOption = None,
+    views: ViewsOption = None,
     max_rows: Annotated[
         int, typer.Option(metavar="N", help="Rows of an answer to print at most, 0 for all.")
     ] = 100,
@@ -52,13 +55,14 @@ def spark_shell(
     On a terminal with editing, history and completion; statements may come from a pipe as well.
     """
     from engine.analysis.isolation import check_isolation
-    from engine.analysis.statements import QueryResult, check_statement
+    from engine.host.real import RealFiles
     from kctl.commands.spark_shell.session import ShellSession
     from kctl.commands.spark_shell.terminal import read_lines
     from kctl.console import report_error
     from kctl.log_queries import Wanted, log_queries, warn_of, write_result
     from kctl.render import check_format
     from kctl.render.progress import ProgressBar
+    from kctl.saved_views import ViewStore, answered, views_path
 
     check_format(output)
     check_isolation(isolation)
@@ -66,14 +70,17 @@ def spark_shell(
     engine = "local" if target is None else "spark"
     decoded = wanted_values(values, schema_registry, schemas)
     plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
-    wanted = Wanted(engine, target, plan, isolation == "read_committed", include_control, decoded)
+    store = ViewStore(RealFiles(), views_path(os.environ, views))
+    is_committed = isolation == "read_committed"
+    wanted = Wanted(engine, target, plan, is_committed, include_control, decoded, store.load)
     with quiet_py4j(), ProgressBar("opening") as bar, log_queries(wanted, bar.show) as queries:
         bar.stop()
         warn_of(queries.problems)
 
         def answer(statement: str) -> None:
-            check_statement(statement)
-            result: QueryResult = queries.ask(statement, max_rows)
+            result = answered(queries, store, statement, max_rows)
+            if result is None:
+                return
             write_result(result, output)
             if result.is_cut:
                 note = f"note: only the first {max_rows} rows; --max-rows 0 prints all\n"
@@ -84,5 +91,5 @@ def spark_shell(
             sys.stdout.write(text)
 
         session = ShellSession(answer, report_error, show)
-        read_lines(session, queries.views)
+        read_lines(session, lambda: {**dict.fromkeys(store.load(), ()), **queries.views})
     return exits.FAILED if session.failure_count and not sys.stdin.isatty() else exits.OK

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from engine.analysis.sql_text import without_texts
+from engine.analysis.sql_text import statement_end, without_texts
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ _LEAVING = ("exit", "quit")
 _WORDS = (
     "select", "from", "where", "group by", "order by", "having", "limit", "join", "using", "with",
     "count(*)", "sum(", "min(", "max(", "cast(", "distinct", "describe", "show tables", "explain",
+    "create or replace view", "drop view",
     "and", "or", "not", "between", "like", "is null", "as", "desc", "exit", "help",
 )  # fmt: skip
 HELP = """A statement ends with a semicolon:
@@ -32,6 +33,8 @@ HELP = """A statement ends with a semicolon:
   describe records;                    the columns of one
   select topic, count(*) from records group by topic;
   explain select …;                    what the engine would do
+  create view NAME as select …;        saves a view, also for later runs
+  drop view NAME;                      removes it
 
 exit or Ctrl-D ends, Ctrl-C drops what is typed, Tab completes views and columns.
 """
@@ -91,17 +94,6 @@ class ShellSession:
             self._fail(error)
 
 
-def statement_end(text: str) -> int | None:
-    """Return where the first semicolon outside of texts and comments is, None without one."""
-    position = text.find(";")
-    while position >= 0:
-        # A text that is not closed runs to the end, and takes the semicolon with it.
-        if without_texts(text[: position + 1]).endswith(";"):
-            return position
-        position = text.find(";", position + 1)
-    return None
-
-
 def completions(line: str, begin: int, views: Mapping[str, tuple[ViewColumn, ...]]) -> list[str]:
     """Return the words that can start at a position of a line, by their first letters."""
     start = line[begin:]
@@ -110,7 +102,7 @@ def completions(line: str, begin: int, views: Mapping[str, tuple[ViewColumn, ...
     if dot:
         names: Iterable[str] = (column.name for column in views.get(head.lower(), ()))
         return sorted(f"{head}.{name}" for name in names if name.lower().startswith(rest.lower()))
-    if before and before[-1] in ("from", "join", "describe", "desc", "in"):
+    if before and before[-1] in ("from", "join", "describe", "desc", "in", "view"):
         names = views
     else:
         used = [view for view in views if view in line.lower()] or list(views)

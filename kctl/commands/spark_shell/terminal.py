@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from kctl.commands.spark_shell.session import ShellSession, completions
 from kctl.exits import Terminated
@@ -14,6 +14,8 @@ from kctl.exits import Terminated
 if TYPE_CHECKING:
     from engine.analysis.view_column import ViewColumn
 
+#: Gives the views there are now, with their columns.
+Views: TypeAlias = "Callable[[], Mapping[str, tuple[ViewColumn, ...]]]"
 _HISTORY_LINES_MAX = 1000
 _PROMPT, _WITHIN = "sql> ", "  -> "
 
@@ -24,7 +26,7 @@ def history_path(environment: Mapping[str, str]) -> str:
     return f"{home}/kctl/spark_shell_history"
 
 
-def read_lines(session: ShellSession, views: Mapping[str, tuple[ViewColumn, ...]]) -> None:
+def read_lines(session: ShellSession, views: Views) -> None:
     """Feed a session from standard input up to its end, or to `exit`."""
     if not sys.stdin.isatty():
         for line in sys.stdin:
@@ -50,7 +52,7 @@ def read_lines(session: ShellSession, views: Mapping[str, tuple[ViewColumn, ...]
 
 
 @contextmanager
-def _editing(views: Mapping[str, tuple[ViewColumn, ...]]) -> Iterator[None]:
+def _editing(views: Views) -> Iterator[None]:
     """Edit lines by readline, where Python has it."""
     try:
         import readline
@@ -67,7 +69,7 @@ def _editing(views: Mapping[str, tuple[ViewColumn, ...]]) -> Iterator[None]:
     def complete(_start: str, number: int) -> str | None:
         if number == 0:
             found[:] = completions(
-                readline.get_line_buffer()[: readline.get_endidx()], readline.get_begidx(), views
+                readline.get_line_buffer()[: readline.get_endidx()], readline.get_begidx(), views()
             )
         return found[number] if number < len(found) else None
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
 import typer
 
-from engine.errors import EngineError
 from kctl import exits
 from kctl.log_queries import Wanted, log_queries, warn_of, write_result
 from kctl.options.cluster import FORMATS_HELP, one_command
@@ -23,6 +23,7 @@ from kctl.options.spark import (
     SchemasOption,
     TopicsOption,
     ValuesOption,
+    ViewsOption,
 )
 from kctl.spark_input import (
     LOGDIRS_HELP,
@@ -35,13 +36,6 @@ from kctl.spark_input import (
 from kctl.value_options import wanted_values
 
 app = one_command()
-
-
-class WrongWords(EngineError):
-    """A query or a directory is missing."""
-
-    exit_code = 2
-    hint = 'such as `kctl spark-sql "select count(*) from records" /var/lib/kafka/data`'
 
 
 @app.command()
@@ -68,6 +62,14 @@ def spark_sql(
     values: ValuesOption = None,
     schema_registry: RegistryOption = None,
     schemas: SchemasOption = None,
+    save: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Save the query as a view for later runs; without DIR it is checked alone.",
+        ),
+    ] = None,
+    views: ViewsOption = None,
     max_rows: Annotated[
         int, typer.Option(metavar="N", help="Rows to print at most, 0 for all.")
     ] = 1000,
@@ -79,39 +81,45 @@ def spark_sql(
     """Ask SQL of log directories, such as
 
     kctl spark-sql "select topic, count(*) from records group by topic" /var/lib/kafka/data
+
+    Views: --save NAME, or `create or replace view NAME as ...`, and `drop view NAME`.
     """
     from engine.analysis.isolation import check_isolation
-    from engine.analysis.statements import check_statement
+    from engine.analysis.saved_views import DropView
+    from engine.analysis.splits import NOTHING_TO_READ
+    from engine.analysis.statements import ABOUT_VIEWS, check_statement
+    from engine.host.real import RealFiles
+    from kctl.commands.spark_sql.statement import WrongWords, query_and_dirs, wanted_change
     from kctl.render import check_format
     from kctl.render.progress import ProgressBar
+    from kctl.saved_views import ViewStore, check_view, views_path
 
     check_format(output)
     check_isolation(isolation)
     target = target_of(master, remote, conf)
     check_engine(engine, target)
     decoded = wanted_values(values, schema_registry, schemas)
-    query, logdirs = _query_and_dirs(words, file)
-    check_statement(query)
-    plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
-    wanted = Wanted(engine, target, plan, isolation == "read_committed", include_control, decoded)
+    query, logdirs = query_and_dirs(words, file)
+    store = ViewStore(RealFiles(), views_path(os.environ, views))
+    change = wanted_change(query, save)
+    if isinstance(change, DropView):
+        store.apply(change)
+        return exits.OK
+    if not logdirs and change is None and check_statement(query) not in ABOUT_VIEWS:
+        raise WrongWords("SQL and at least one log directory are needed")
+    inputs = Inputs(logdirs, topics, partition_numbers(partitions))
+    plan = inputs.plan() if logdirs else NOTHING_TO_READ
+    is_committed = isolation == "read_committed"
+    wanted = Wanted(engine, target, plan, is_committed, include_control, decoded, store.load)
     with quiet_py4j(), ProgressBar("asking") as bar, log_queries(wanted, bar.show) as queries:
         bar.show("running the query")
-        result = queries.ask(query, max_rows)
+        result = check_view(queries, store, change) if change else queries.ask(query, max_rows)
+        if save and logdirs:
+            result = queries.ask(query, max_rows)
+    if change:
+        store.apply(change)
     write_result(result, output)
     warn_of(queries.problems)
     if result.is_cut:
         sys.stderr.write(f"note: only the first {max_rows} rows; --max-rows 0 prints all\n")
     return exits.OK
-
-
-def _query_and_dirs(words: list[str], file: str | None) -> tuple[str, list[str]]:
-    """Return the query and the directories; raises WrongWords, and StorageError for the file."""
-    from engine.host.real import RealFiles
-
-    if file is None:
-        if len(words) == 1:
-            raise WrongWords("SQL and at least one log directory are needed")
-        return words[0], words[1:]
-    if file == "-":
-        return sys.stdin.read(), words
-    return RealFiles().read_bytes(file).decode("utf-8-sig", "replace"), words

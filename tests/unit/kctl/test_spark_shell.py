@@ -8,9 +8,10 @@ import json
 import pytest
 
 from engine.analysis.columns import VIEWS
+from engine.analysis.sql_text import statement_end
 from engine.errors import EngineError
 from kctl.__main__ import main
-from kctl.commands.spark_shell.session import ShellSession, completions, statement_end
+from kctl.commands.spark_shell.session import ShellSession, completions
 from kctl.commands.spark_shell.terminal import history_path
 from tests.golden_cases import case_dir
 

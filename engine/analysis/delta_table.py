@@ -1,0 +1,117 @@
+"""A Delta table that exports add to, by the library `deltalake`.
+
+| what | where |
+|---|---|
+| the form of the export | the table's configuration, `kctl.export` |
+| the end offset of a partition | the version of the transaction `kctl/<topic>/<number>` |
+| the number of the last run | the version of the transaction `kctl` |
+
+These are application transactions: actions of the commit that adds the files. Delta keeps the last
+version of each through checkpoints and the cleaning of its log.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from engine.analysis.appending import AppendMismatch
+from engine.analysis.table_format import Ends, TableFailed, TableFile, TableState
+from engine.host.real import RealClock
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FORM = "kctl.export"
+_RUN = "kctl"
+
+
+class Delta:
+    """The Delta table in a folder of this machine."""
+
+    mark = "_delta_log"
+    data_folder = ""
+
+    def __init__(self, out: str) -> None:
+        self._out = out
+
+    def state(self, partitions: Iterable[tuple[str, int]]) -> TableState | None:
+        """Return the state of the table; see `Table`."""
+        from deltalake import DeltaTable
+
+        with _failures(self._out):
+            if not DeltaTable.is_deltatable(self._out):
+                return None
+            table = DeltaTable(self._out)
+            form = table.metadata().configuration.get(_FORM)
+            if form is None:
+                raise AppendMismatch(self._out, "no export made this table")
+            ends = {
+                place: end
+                for place in partitions
+                if (end := table.transaction_version(_app(place))) is not None
+            }
+            return TableState(json.loads(form), table.transaction_version(_RUN) or 0, ends)
+
+    def create(self, schema: pa.Schema, partition_by: tuple[str, ...], form: str) -> None:
+        """Make the table; see `Table`."""
+        from deltalake import DeltaTable
+
+        with _failures(self._out):
+            DeltaTable.create(
+                self._out,
+                schema,
+                partition_by=list(partition_by),
+                configuration={_FORM: form},
+                raise_if_key_not_exists=False,
+            )
+
+    def commit(self, files: list[TableFile], run: int, ends: Ends) -> list[str]:
+        """Commit the files; see `Table`."""
+        from deltalake import CommitProperties, DeltaTable, Transaction
+
+        with _failures(self._out):
+            table = DeltaTable(self._out)
+            now_ms = RealClock().wall_ms()
+            versions = {_RUN: run, **{_app(place): end for place, end in sorted(ends.items())}}
+            table.create_write_transaction(
+                [_added(file, now_ms) for file in files],
+                "append",
+                table.schema(),
+                table.metadata().partition_columns,
+                commit_properties=CommitProperties(
+                    app_transactions=[Transaction(*version) for version in versions.items()]
+                ),
+            )
+            version = DeltaTable(self._out).version()
+        return [f"{self._out}/{self.mark}/{version:020d}.json"]
+
+
+def _app(place: tuple[str, int]) -> str:
+    topic, partition = place
+    return f"kctl/{topic}/{partition}"
+
+
+def _added(file: TableFile, now_ms: int) -> object:
+    from deltalake.transaction import AddAction
+
+    return AddAction(
+        path=file.path,
+        size=file.file_bytes,
+        partition_values=dict(file.values),
+        modification_time=now_ms,
+        data_change=True,
+        stats=json.dumps({"numRecords": file.record_count}),
+    )
+
+
+@contextmanager
+def _failures(out: str) -> Iterator[None]:
+    from deltalake.exceptions import DeltaError
+
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        raise TableFailed(out, str(error).split("\n", 1)[0]) from error

@@ -1,0 +1,184 @@
+"""Views that a user defines by a query, and the text in which they are kept.
+
+```
+create view big as
+select topic, partition, offset from records where value_size > 1000000;
+```
+
+The text is a list of such statements, in any order; people may write it by hand. A view may use
+other saved views. Its query runs where a query uses it, as if it were written there; a name of a
+`with` in that query goes before a saved view of this name.
+
+Source: Spark's CREATE VIEW and DROP VIEW. Differs: comments and column lists are not taken, and a
+view outlives the session.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
+
+from engine.analysis.columns import VIEWS
+from engine.analysis.sql_text import statement_end, without_texts
+from engine.analysis.statements import QueryFailed
+from engine.errors import EngineError
+
+#: The query of each saved view, by its name in small letters.
+SavedViews: TypeAlias = Mapping[str, str]
+NO_VIEWS: Final[SavedViews] = MappingProxyType({})
+
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_CREATE = re.compile(r"create\s+(or\s+replace\s+)?view\s+`?(\w+)`?\s+as\b\s*", re.I)
+_DROP = re.compile(r"drop\s+view\s+(if\s+exists\s+)?`?(\w+)`?", re.I)
+_BEGINNING = re.compile(r"\s*(?:--[^\n]*(?:\n|$)\s*)*")
+
+
+class WrongViewName(EngineError):
+    """A view cannot have a name."""
+
+    exit_code = 2
+    hint = "a name is letters, digits and _, such as big_values"
+
+    def __init__(self, name: str, rule: str) -> None:
+        super().__init__(f"view {name}: {rule}")
+        self.name = name
+
+
+class ViewExists(EngineError):
+    """A view is to be saved under a name that another one has."""
+
+    exit_code = 2
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is a saved view {name} already")
+        self.name = name
+        self.hint = f"`create or replace view {name} as …` replaces it, `drop view {name}` removes"
+
+
+class NoSavedView(EngineError):
+    """A view is to be removed that is not saved."""
+
+    exit_code = 2
+
+    def __init__(self, name: str, names: list[str]) -> None:
+        super().__init__(f"no saved view {name}; saved are: {', '.join(names) or 'none'}")
+        self.name = name
+
+
+class WrongViewText(ValueError):
+    """A text has something else than statements that create views."""
+
+
+class CreateView(NamedTuple):
+    """A view to save."""
+
+    name: str
+    query: str
+    replaces: bool = False
+
+
+class DropView(NamedTuple):
+    """A view to remove; `if_exists` accepts that there is none."""
+
+    name: str
+    if_exists: bool = False
+
+
+def view_change(statement: str) -> CreateView | DropView | None:
+    """Return the change of saved views that a statement is, None for any other statement.
+
+    Raises WrongViewName.
+    """
+    text = _alone(statement[_start(statement) :]).strip()
+    if match := _CREATE.match(text):
+        return CreateView(checked_name(match[2]), text[match.end() :].strip(), match[1] is not None)
+    if match := _DROP.fullmatch(text):
+        return DropView(match[2].lower(), match[1] is not None)
+    return None
+
+
+def checked_name(name: str) -> str:
+    """Return the name of a view in small letters; raises WrongViewName."""
+    if not _NAME.fullmatch(name):
+        raise WrongViewName(name, "not a name")
+    if name.lower() in VIEWS:
+        raise WrongViewName(name, "a view of the logs has this name")
+    return name.lower()
+
+
+def changed(saved: SavedViews, change: CreateView | DropView) -> SavedViews:
+    """Return the views after a change; raises ViewExists, NoSavedView."""
+    if isinstance(change, CreateView):
+        if change.name in saved and not change.replaces:
+            raise ViewExists(change.name)
+        return {**saved, change.name: change.query}
+    if change.name not in saved and not change.if_exists:
+        raise NoSavedView(change.name, sorted(saved))
+    return {name: query for name, query in saved.items() if name != change.name}
+
+
+def views_in(text: str) -> SavedViews:
+    """Return the views that a text creates; of two with one name, the last.
+
+    Raises WrongViewText, WrongViewName.
+    """
+    saved: dict[str, str] = {}
+    while without_texts(text).strip():
+        end = statement_end(text)
+        statement, text = text[:end], text[end + 1 :] if end is not None else ""
+        change = view_change(statement)
+        if not isinstance(change, CreateView):
+            first = statement[_start(statement) :].split("\n", 1)[0]
+            raise WrongViewText(f"expected `create view NAME as …;`, not {first[:80]!r}")
+        saved[change.name] = change.query
+    return saved
+
+
+def _start(statement: str) -> int:
+    """Return where a statement begins, after comments in lines of their own."""
+    match = _BEGINNING.match(statement)
+    return match.end() if match else 0
+
+
+def _alone(statement: str) -> str:
+    """Return a statement without the semicolon at its end; all of it if another one follows."""
+    end = statement_end(statement)
+    is_last = end is not None and not without_texts(statement[end + 1 :]).strip("; \n\t")
+    return statement[:end] if is_last else statement
+
+
+def text_of(saved: SavedViews) -> str:
+    """Return the text that creates views, by name."""
+    # A comment at the end of a query would take the semicolon.
+    return "".join(f"create view {name} as\n{saved[name]}\n;\n\n" for name in sorted(saved))
+
+
+def views_for(query: str, saved: SavedViews) -> list[str]:
+    """Return the saved views that a query may use, each after those that it uses itself.
+
+    It goes by words: a view may be listed though its name stands for something else.
+    """
+    found: list[str] = []
+    under_way: set[str] = set()
+
+    def add(text: str) -> None:
+        for name in _named(text, saved):
+            if name not in found and name not in under_way:
+                under_way.add(name)
+                add(saved[name])
+                found.append(name)
+
+    add(query)
+    return found
+
+
+def _named(text: str, saved: SavedViews) -> Iterator[str]:
+    words = {word.lower() for word in re.findall(r"\w+", text)}
+    yield from (name for name in saved if name in words)
+
+
+def failed_view(name: str, error: QueryFailed) -> QueryFailed:
+    """Return the error of a query that uses a saved view whose own query is wrong."""
+    return QueryFailed(f"the view {name}: {error.reason}")

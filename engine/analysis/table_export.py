@@ -1,0 +1,246 @@
+"""Exporting records into a Delta or Iceberg table: the table's own commit publishes them.
+
+```
+out                    the table; readers see what its commits name
+.out.kctl-<job>        staging: what tasks of a running export have written so far
+.out.kctl-pending      the run's number, and the files that it moves into `out`
+.out.kctl-lock         held by the process that exports into `out`
+```
+
+1. Claim the folder. If a pending note is there and the table has no run of its number, a crash came
+   before the commit: its files are removed from `out`. Then the note is removed.
+2. Tasks fill the staging folder. The table is made, if there is none.
+3. The note is made durable. The files are moved into `out`, durably.
+4. The commit: files, run number and the end offset of each partition, together or not at all. What
+   it wrote is synced.
+5. The note and the staging folder are removed, then the lock.
+
+| after a crash in step | the table has | the next run |
+|---|---|---|
+| 1 to 3 | the earlier runs | removes the moved files, exports the same offsets again |
+| 4, before the commit | the earlier runs | the same |
+| 4, after it, or 5 | this run, too | goes on after it |
+
+So each offset is in the table once. A power cut within step 4 is as safe as the library's commit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+from collections.abc import Callable
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.analysis.appending import (
+    Earlier,
+    ExportChanged,
+    check_form,
+    exported_ends,
+    not_exported,
+)
+from engine.analysis.columns import arrow_schema
+from engine.analysis.export_folder import ExportFiles, ExportFolder, make_durable_dir
+from engine.analysis.export_task import ExportJob, TaskReport
+from engine.analysis.gaps import with_gaps
+from engine.analysis.parquet_export import (
+    ExportPlan,
+    ExportSummary,
+    keep_listed,
+    problems_table,
+    refuse_damage,
+    write_table,
+)
+from engine.analysis.partitioned_files import FileEntry, values_of_folder
+from engine.analysis.table_format import Ends, Table, TableFile, TableState
+from engine.errors import EngineError
+from engine.host.ports import Files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class TableExists(EngineError):
+    """A table with rows is to be exported to that would have to be replaced."""
+
+    exit_code = 2
+    hint = "--append adds what it has not; or choose another folder for --out"
+
+    def __init__(self, out: str) -> None:
+        super().__init__(f"{out} has a table with records already")
+        self.out = out
+
+
+def table_plan(table: Table, plan: ExportPlan, *, append: bool) -> ExportPlan:
+    """Return a plan for what a table lacks; raises TableExists, AppendMismatch, TableFailed."""
+    out = os.path.realpath(plan.out)
+    state = table.state(_places(plan))
+    if state is None:
+        return plan._replace(out=out)
+    if not append:
+        check_empty(table, out)
+    check_form(out, state.form, plan.form)
+    partitions = [
+        {"topic": topic, "partition": number, "next_offset": end}
+        for (topic, number), end in state.ends.items()
+    ]
+    earlier = Earlier(b"", {**state.form, "partitions": partitions, "runs": state.run_count})
+    return plan._replace(out=out, splits=not_exported(plan.splits, earlier), earlier=earlier)
+
+
+def check_empty(table: Table, out: str) -> None:
+    """Raise TableExists if a run has added to a table; TableFailed, AppendMismatch."""
+    state = table.state(())
+    if state is not None and state.run_count:
+        raise TableExists(out)
+
+
+def _places(plan: ExportPlan) -> list[tuple[str, int]]:
+    return sorted({(split.topic, split.partition) for split in plan.splits})
+
+
+def export_into_table(
+    run: Callable[[ExportJob], list[TaskReport]],
+    files: ExportFiles,
+    plan: ExportPlan,
+    job_id: str,
+    table: Table,
+) -> ExportSummary:
+    """Add what `run` writes into a job's staging folder to a table; the plan is of `table_plan`.
+
+    Raises ExportRunning, ForeignFolder, ExportChanged, DamagedData (strict), TableFailed, and the
+    errors of `run`.
+    """
+    number = (plan.earlier.run_count if plan.earlier else 0) + 1
+    with ExportFolder(files, plan.out, job_id, table.mark) as folder:
+        state = table.state(_places(plan))
+        _finish_crashed(files, plan.out, folder.pending, state)
+        if (state.run_count if state else 0) != number - 1:
+            raise ExportChanged(plan.out)
+        job = ExportJob(folder.staging, plan.columns, plan.include_control, plan.shape)
+        reports = run(job._replace(prefix=f"run{number}-{job_id}-"))
+        moves, summary = _collect(files, plan, folder.staging, reports, number, table)
+        ends = _ends(plan, reports)
+        if state is None:
+            make_durable_dir(files, plan.out)
+            table.create(_table_schema(plan), plan.shape.partition_by, json.dumps(plan.form))
+        if moves or state is None or ends != (plan.earlier.ends if plan.earlier else {}):
+            _move(files, plan.out, folder, moves, number)
+            added = [move.added for move in moves if move.added is not None]
+            for path in table.commit(added, number, ends):
+                _sync(files, path)
+            _forget(files, folder.pending)
+        leftovers = folder.clean_up()
+    return summary._replace(leftovers=tuple(leftovers))
+
+
+class _Move(NamedTuple):
+    """A file of the staging folder, where it goes in the table's, and what the table has of it."""
+
+    source: str
+    target: str
+    added: TableFile | None
+
+
+def _collect(
+    files: Files,
+    plan: ExportPlan,
+    staging: str,
+    reports: list[TaskReport],
+    number: int,
+    table: Table,
+) -> tuple[list[_Move], ExportSummary]:
+    """Return the moves of a run and its summary; removes what no report names.
+
+    Raises DamagedData for a strict export.
+    """
+    problems = with_gaps(
+        [problem for report in reports for problem in report.problems],
+        [span for report in reports for span in report.spans],
+    )
+    if plan.strict:
+        refuse_damage([*plan.problems, *problems])
+    problems = [*plan.problems, *problems]
+    written = [entry for report in reports for entry in report.files]
+    keep_listed(files, staging, {entry.name for entry in written})
+    moves = [_move_of(entry, table.data_folder) for entry in written]
+    if problems:
+        name = f"_problems/run{number}-{posixpath.basename(staging).rpartition('-')[2]}.parquet"
+        files.make_dir(f"{staging}/_problems")
+        write_table(files, f"{staging}/{name}", problems_table(problems))
+        moves.append(_Move(name, name, None))
+    summary = ExportSummary(
+        out=plan.out,
+        file_count=len(written),
+        record_count=sum(report.record_count for report in reports),
+        file_bytes=sum(entry.file_bytes for entry in written),
+        read_bytes=sum(report.read_bytes for report in reports),
+        bad_batch_count=sum(report.bad_batch_count for report in reports),
+        problem_count=len(problems),
+    )
+    return moves, summary
+
+
+def _move_of(entry: FileEntry, data_folder: str) -> _Move:
+    target = f"{data_folder}{entry.name}"
+    values = values_of_folder(posixpath.dirname(entry.name))
+    added = TableFile(target, entry.record_count, entry.file_bytes, values)
+    return _Move(entry.name, target, added)
+
+
+def _ends(plan: ExportPlan, reports: list[TaskReport]) -> Ends:
+    spans = [span for report in reports for span in report.spans]
+    return {
+        (entry["topic"], entry["partition"]): entry["next_offset"]
+        for entry in exported_ends(spans, plan.splits, plan.earlier)
+    }
+
+
+def _table_schema(plan: ExportPlan) -> pa.Schema:
+    """Return the columns of the table: those of the files, then those of the folders alone."""
+    import pyarrow as pa
+
+    schema = arrow_schema(plan.written_columns)
+    types = {"topic": pa.string(), "partition": pa.int32(), "date": pa.date32()}
+    if plan.shape.file_format == "delta":
+        for name in plan.shape.partition_by:
+            schema = schema.append(pa.field(name, types[name], nullable=name == "date"))
+    return schema
+
+
+def _move(files: Files, out: str, folder: ExportFolder, moves: list[_Move], number: int) -> None:
+    """Note the files of a run and move them into the table's folder, both durably."""
+    targets = [move.target for move in moves]
+    files.replace_file(folder.pending, json.dumps({"run": number, "files": targets}).encode())
+    for path in sorted({posixpath.dirname(f"{out}/{target}") for target in targets}):
+        make_durable_dir(files, path)
+    for move in moves:
+        files.rename(f"{folder.staging}/{move.source}", f"{out}/{move.target}")
+    for path in sorted({posixpath.dirname(f"{out}/{target}") for target in targets}):
+        files.sync_dir(path)
+
+
+def _finish_crashed(files: Files, out: str, pending: str, state: TableState | None) -> None:
+    """Remove what a run moved into the table's folder that ended before its commit."""
+    if not files.exists(pending):
+        return
+    note = json.loads(files.read_bytes(pending))
+    if state is None or state.run_count < note["run"]:
+        for path in (f"{out}/{target}" for target in note["files"]):
+            if files.exists(path):
+                files.remove(path)
+                files.sync_dir(posixpath.dirname(path))
+    _forget(files, pending)
+
+
+def _forget(files: Files, pending: str) -> None:
+    files.remove(pending)
+    files.sync_dir(posixpath.dirname(pending))
+
+
+def _sync(files: Files, path: str) -> None:
+    """Make a file that a library wrote durable, with its name."""
+    with closing(files.open(path, write=True)) as file:
+        file.sync()
+    files.sync_dir(posixpath.dirname(path))

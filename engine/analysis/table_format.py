@@ -1,0 +1,71 @@
+"""What an export needs of a table: its state, and one commit that publishes files and offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+from engine.errors import EngineError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Formats that are tables with commits of their own; the extras for them have the same names.
+TABLE_FORMATS = ("delta", "iceberg")
+#: The end offset of each partition, exclusive, by (topic, partition).
+Ends: TypeAlias = Mapping[tuple[str, int], int]
+
+
+class TableFailed(EngineError):
+    """The library of a table format could not read the table or commit to it."""
+
+    def __init__(self, out: str, reason: str) -> None:
+        super().__init__(f"the table in {out}: {reason}")
+        self.out = out
+
+
+class TableState(NamedTuple):
+    """What a table says of the exports that made it.
+
+    `run_count` is the number of the last run that was committed, 0 if none was.
+    """
+
+    form: Mapping[str, Any]
+    run_count: int
+    ends: Ends
+
+
+class TableFile(NamedTuple):
+    """A Parquet file to commit: its path in the table's folder, and the folders' values by name."""
+
+    path: str
+    record_count: int
+    file_bytes: int
+    values: Mapping[str, str | None]
+
+
+class Table(Protocol):
+    """One table in a folder."""
+
+    #: A name in the folder that says that it is one.
+    mark: str
+    #: Where in it data files lie; empty for the folder itself.
+    data_folder: str
+
+    def state(self, partitions: Iterable[tuple[str, int]]) -> TableState | None:
+        """Return the state, with the ends of these partitions; None without a table.
+
+        Raises AppendMismatch for a table that no export made, TableFailed.
+        """
+        ...
+
+    def create(self, schema: pa.Schema, partition_by: tuple[str, ...], form: str) -> None:
+        """Make a table without rows; `form` is kept as it is. Raises TableFailed."""
+        ...
+
+    def commit(self, files: list[TableFile], run: int, ends: Ends) -> list[str]:
+        """Add files, the run's number and all ends in one commit; returns what it wrote.
+
+        Either all of it is in the table afterwards or nothing. Raises TableFailed.
+        """
+        ...

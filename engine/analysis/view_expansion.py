@@ -1,0 +1,123 @@
+"""Saved views in a parsed query: each use becomes the view's own query, as a subquery.
+
+A table's name stands for the first of these that there is: a `with` around it, a saved view, a
+view of the logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from engine.analysis.columns import VIEWS
+from engine.analysis.saved_views import SavedViews, failed_view
+from engine.analysis.statements import QueryFailed
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+
+class ViewExpansion:
+    """Puts saved views into queries."""
+
+    def __init__(
+        self,
+        saved: SavedViews,
+        parse: Callable[[str], exp.Query],
+        column_name: Callable[[exp.Expression], str],
+    ) -> None:
+        """`column_name` gives the name of a result column that has none written."""
+        self._saved = saved
+        self._parse = parse
+        self._column_name = column_name
+        #: The queries of the views that were used, with those that they use in them.
+        self.used: dict[str, exp.Query] = {}
+
+    def expand(self, tree: exp.Query, within: tuple[str, ...] = ()) -> exp.Query:
+        """Replace the uses of saved views in a query; raises QueryFailed for one that is wrong."""
+        from sqlglot import exp
+
+        if self._saved:
+            _rename_shadows(tree)
+        for table in list(tree.find_all(exp.Table)):
+            name = table.name.lower()
+            if name in self._saved and not table.db and not _is_of_with(table, name):
+                table.replace(_as_table(self._query_of(name, within), table))
+        return tree
+
+    def _query_of(self, name: str, within: tuple[str, ...]) -> exp.Query:
+        if name in within:
+            raise QueryFailed(f"the view {name} uses itself: {' → '.join((*within, name))}")
+        if name not in self.used:
+            try:
+                query = self._parse(self._saved[name])
+            except QueryFailed as error:
+                raise failed_view(name, error) from error
+            self._name_columns(query)
+            self.used[name] = self.expand(query, (*within, name))
+        return self.used[name].copy()
+
+    def _name_columns(self, query: exp.Query) -> None:
+        """Give the result columns without a name the one that Spark gives them."""
+        from sqlglot import exp
+
+        for projection in list(query.selects):
+            is_star = projection.is_star and not isinstance(projection, exp.Count)
+            if is_star or isinstance(projection, exp.Alias | exp.Column):
+                continue
+            is_field = isinstance(projection, exp.Dot)
+            name = projection.name if is_field else self._column_name(projection)
+            projection.replace(exp.alias_(projection.copy(), name, quoted=True))
+
+
+def _is_of_with(table: exp.Table, name: str) -> bool:
+    """Return whether a name is that of a `with` around it; within one, of a part before."""
+    from sqlglot import exp
+
+    inner: exp.Expression = table
+    while (node := inner.parent) is not None:
+        parts: list[exp.CTE] = []
+        if isinstance(node, exp.With):
+            place = next(n for n, part in enumerate(node.expressions) if part is inner)
+            parts = node.expressions[: place + bool(node.recursive)]
+        elif (clause := node.args.get("with_")) and clause is not inner:
+            parts = clause.expressions
+        if any(part.alias.lower() == name for part in parts):
+            return True
+        inner = node
+    return False
+
+
+def _rename_shadows(tree: exp.Query) -> None:
+    """Give each `with` that has the name of a view of the logs another one.
+
+    A saved view in its reach means the view.
+    """
+    from sqlglot import exp
+
+    parts = [part for part in tree.find_all(exp.CTE) if part.alias.lower() in VIEWS]
+    tables = [
+        table
+        for table in (tree.find_all(exp.Table) if parts else ())
+        if not table.db and _is_of_with(table, table.name.lower())
+    ]
+    for table in tables:
+        if (name := table.name.lower()) in VIEWS:
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=table.this.copy()))
+            table.set("this", exp.to_identifier(f"kctl_{name}"))
+    for part in parts:
+        part.args["alias"].set("this", exp.to_identifier(f"kctl_{part.alias.lower()}"))
+
+
+def _as_table(query: exp.Query, table: exp.Table) -> exp.Expression:
+    """Return a query as a subquery in the place of a table, with what the table has beside it."""
+    from sqlglot import exp
+
+    alias = table.args.get("alias") or exp.TableAlias(this=table.this.copy())
+    beside = {
+        key: value
+        for key, value in table.args.items()
+        if key in ("joins", "laterals", "pivots", "sample") and value
+    }
+    return exp.Subquery(this=query, alias=alias.copy(), **beside)

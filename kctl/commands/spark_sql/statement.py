@@ -1,0 +1,36 @@
+"""What `kctl spark-sql` is to do: its words as a query, directories and a change of saved views."""
+
+from __future__ import annotations
+
+import sys
+
+from engine.analysis.saved_views import CreateView, DropView, checked_name, view_change
+from engine.analysis.statements import StatementRefused, check_statement
+from engine.errors import EngineError
+from engine.host.real import RealFiles
+
+
+class WrongWords(EngineError):
+    """A query or a directory is missing."""
+
+    exit_code = 2
+    hint = 'such as `kctl spark-sql "select count(*) from records" /var/lib/kafka/data`'
+
+
+def wanted_change(query: str, save: str | None) -> CreateView | DropView | None:
+    """Return the change of saved views that is wanted; raises StatementRefused, WrongViewName."""
+    change = view_change(query)
+    if change is not None and save is not None:
+        raise StatementRefused("--save NAME takes a query, not a statement about a view")
+    if change is None or isinstance(change, CreateView):
+        check_statement(change.query if change else query)
+    return change if save is None else CreateView(checked_name(save), query.strip().rstrip("; \n"))
+
+
+def query_and_dirs(words: list[str], file: str | None) -> tuple[str, list[str]]:
+    """Return the query and the directories; raises StorageError for the file."""
+    if file is None:
+        return words[0], words[1:]
+    if file == "-":
+        return sys.stdin.read(), words
+    return RealFiles().read_bytes(file).decode("utf-8-sig", "replace"), words

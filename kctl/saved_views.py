@@ -1,0 +1,123 @@
+"""Where views that users save are kept: a file of SQL beside that of the contexts.
+
+| first that exists | |
+|---|---|
+| `--views FILE` | one that belongs to a case, and can be handed on |
+| `KCTL_VIEWS` | |
+| `$XDG_CONFIG_HOME/kctl/views.sql` | the user's own |
+
+`engine/analysis/saved_views.py` has the form of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from engine.analysis.saved_views import (
+    CreateView,
+    DropView,
+    SavedViews,
+    WrongViewName,
+    WrongViewText,
+    changed,
+    text_of,
+    view_change,
+    views_in,
+)
+from engine.analysis.statements import check_statement
+from engine.errors import EngineError
+from engine.host.ports import Files
+from kctl.console import notify
+
+if TYPE_CHECKING:
+    from engine.analysis.statements import QueryResult
+    from kctl.log_queries import LogQueries
+
+_FILE = "kctl/views.sql"
+
+
+class BadViewFile(EngineError):
+    """The file of saved views is malformed."""
+
+    hint = "correct it by hand; it is a list of `create view NAME as SELECT …;`"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+def views_path(environment: Mapping[str, str], given: str | None = None) -> str:
+    """Return the path of the file of saved views; `given` is that of `--views`."""
+    named = given or environment.get("KCTL_VIEWS")
+    if named:
+        return named
+    home = environment.get("XDG_CONFIG_HOME") or f"{environment.get('HOME', '')}/.config"
+    return f"{home}/{_FILE}"
+
+
+class ViewStore:
+    """The saved views in one file."""
+
+    def __init__(self, files: Files, path: str) -> None:
+        self._files = files
+        self.path = path
+
+    def load(self) -> SavedViews:
+        """Return the saved views, none without a file; raises BadViewFile, StorageError."""
+        if not self._files.exists(self.path):
+            return {}
+        try:
+            return views_in(self._files.read_bytes(self.path).decode("utf-8-sig"))
+        except (WrongViewText, WrongViewName, UnicodeDecodeError) as error:
+            raise BadViewFile(self.path, str(error)) from error
+
+    def apply(self, change: CreateView | DropView) -> None:
+        """Save or remove a view, under the file's lock.
+
+        Errors: ViewExists, NoSavedView, BadViewFile, StorageError.
+        """
+        from engine.host.lock_file import acquire
+
+        self._files.make_dir(self.path.rpartition("/")[0] or ".")
+        release = acquire(f"{self.path}.lock", waits=True)
+        try:
+            before = self.load()
+            after = changed(before, change)
+            if after != before:
+                self._files.replace_file(self.path, text_of(after).encode())
+        finally:
+            release()
+        verb = "saved" if isinstance(change, CreateView) else "removed"
+        notify(f"{verb} view {change.name} in {self.path}")
+
+
+def check_view(queries: LogQueries, store: ViewStore, change: CreateView) -> QueryResult:
+    """Return the columns of a view that is not saved yet.
+
+    Errors: ViewExists, WrongViewName, and those of its query.
+    """
+    saved = changed(store.load(), change)
+    if views_in(text_of({change.name: change.query})) != {change.name: change.query}:
+        raise WrongViewName(change.name, "its query ends within a text or a comment")
+    return queries.ask_with(saved, f"describe `{change.name}`", 0)
+
+
+def answered(
+    queries: LogQueries, store: ViewStore, statement: str, max_rows: int
+) -> QueryResult | None:
+    """Return the rows of a statement, the columns of a view that it saves, None if it removes one.
+
+    Errors: StatementRefused, those of a query and of `ViewStore.apply`.
+    """
+    change = view_change(statement)
+    if not isinstance(change, DropView):
+        check_statement(change.query if change else statement)
+    result = None
+    if change is None:
+        return queries.ask(statement, max_rows)
+    if isinstance(change, CreateView):
+        result = check_view(queries, store, change)
+    store.apply(change)
+    return result
