@@ -367,7 +367,7 @@ class PrintRun:
     def _print(self, partition: TopicPartition, run: RecordRun) -> None:
         """Print the records of a run that pass the filters, up to the limit of --max-messages.
 
-        Callers end the run when `_left` is 0, and then commit offsets up to `_last_offset`.
+        Callers end when `_left` is 0; a member of a group then commits up to `_last_offset`.
         """
         # After a few thousand records it is worth loading the compiled code that reads them.
         self._bulk.count(run.record_count)
