@@ -119,11 +119,13 @@ def walk_headers(file: File, offset: int, position: int, end: int) -> BatchPlace
 
 
 def first_truncated(file: File, place: BatchPlace, offset: int, end: int) -> BatchPlace:
-    """Return the first batch that a truncation to `offset` removes, from its apparent place on.
+    """Return the first batch that a truncation to `offset` removes.
 
-    `place` is the first batch that ends at or after `offset` by its header. If its checksum is
-    wrong, its last offset may be, too: it stays if a later batch begins at or before `offset`.
-    Differs: Kafka removes the batches between the two as well.
+    `place` is the first batch that ends at or after `offset` by its header, `end` the position
+    where the segment ends. If the checksum of `place` is wrong, its last offset may be wrong too.
+    The result is then the last batch after `place` that begins at or before `offset`, with its
+    base offset as `last_offset`; `place` without one. What is in front of the result stays.
+    Differs: Kafka truncates at `place` in any case, and removes the batches in between as well.
     """
     if not _is_damaged(file, place):
         return place

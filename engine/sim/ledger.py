@@ -390,7 +390,7 @@ class Ledger:
             fault = history.fault_of(batches(content), history.committed_end, 0)
             if fault:
                 self._invariants.broke("R2", f"{partition}: {broker_id} {fault}", partition)
-        contents = {broker_id: _behind_forks(history, c) for broker_id, c in contents.items()}
+        contents = {broker_id: _without_forks(history, c) for broker_id, c in contents.items()}
         # Each replica deletes old records by itself.
         first_id, first = min(contents.items(), key=lambda item: len(item[1]))
         for broker_id, content in contents.items():
@@ -472,8 +472,11 @@ def first_writes_are_in_order(placed: Iterable[tuple[int, int]], forked: frozens
     return list(first) == sorted(first)
 
 
-def _behind_forks(history: History, content: bytes) -> bytes:
-    """Return a log without the batches in which replicas may differ."""
+def _without_forks(history: History, content: bytes) -> bytes:
+    """Return the bytes of a log without the batches that overlap a fork.
+
+    A fork is a range of offsets at which replicas may hold different records of one epoch.
+    """
     if not history.forks:
         return content
     return b"".join(

@@ -218,7 +218,7 @@ class SimulatedZnodeClient:
         self.on_session(SessionEvent.SUSPENDED)
 
     def _expired(self) -> None:
-        """End the session: fail its requests with SessionExpired, drop watches, notify."""
+        """End the session: fail pending and unsent requests, drop watches, notify the listener."""
         self._has_session = False
         self._drop_connection()
         self._cancel()
@@ -226,6 +226,7 @@ class SimulatedZnodeClient:
         unsent, self._unsent = self._unsent, []
         for promise in pending.values():
             promise.fail(SessionExpired(self._session_id))
+        # Without a session, `send` sends nothing: it fails its request with SessionExpired.
         for send in unsent:
             send()
         self._watches.end()

@@ -192,7 +192,11 @@ class SegmentCleaner:
         cleaned.close_file()
 
     def _write(self, group: SegmentGroup, cleaned: Segment) -> Iterator[int]:
-        """Write the kept records of a group to the cleaned segment; yield bytes per chunk."""
+        """Write the kept records of a group to the cleaned segment.
+
+        Yields after each chunk of a source how many bytes were read and written, in one sum:
+        `log.cleaner.io.max.bytes.per.second` limits both together.
+        """
         transactions = self._transactions
         transactions.on_kept = cleaned.add_aborted
         moment = CleaningMoment(self._facts.now_ms, group.config.delete_retention_ms)

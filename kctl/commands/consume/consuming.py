@@ -269,6 +269,7 @@ class PrintRun:
         self.rate_line: RateLine | None = None
         self._read_count = 0
         self._read_bytes = 0
+        #: How many more records --max-messages allows, None without that limit.
         self._left = max_messages
         #: The offset of the last record that was printed.
         self._last_offset: int | None = None
@@ -364,7 +365,11 @@ class PrintRun:
             fetcher.stop(partition)
 
     def _print(self, partition: TopicPartition, run: RecordRun) -> None:
-        """Print those records of a run that the filters select."""
+        """Print the records of a run that pass the filters, up to the limit of --max-messages.
+
+        Callers end when `_left` is 0; a member of a group then commits up to `_last_offset`.
+        """
+        # After a few thousand records it is worth loading the compiled code that reads them.
         self._bulk.count(run.record_count)
         if self.rate_line is not None:
             self._read_count += run.record_count
