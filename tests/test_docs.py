@@ -15,7 +15,7 @@ import pytest
 from engine.config.key import UpdateMode, broker_keys
 from kctl.app import NOUNS
 from tests.cli.commands import all_leaves
-from tests.parsed_sources import ONE_PROCESS, tree_of
+from tests.parsed_sources import ONE_PROCESS, nodes_of, tree_of
 from tools.reference import FOLDER, pages
 
 pytestmark = ONE_PROCESS
@@ -111,15 +111,23 @@ def named_in(tree: ast.AST) -> set[str]:
 
 
 @cache
+def classes() -> dict[str, list[ast.ClassDef]]:
+    """Return the classes of each name."""
+    found: dict[str, list[ast.ClassDef]] = {}
+    for path in sources():
+        for node in nodes_of(ROOT / path):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(node)
+    return found
+
+
+@cache
 def bases() -> dict[str, set[str]]:
     """Return the classes that each class is made from, by name."""
-    found: dict[str, set[str]] = {}
-    for tree in sources().values():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                names = {ast.unparse(base).split("[")[0] for base in node.bases}
-                found.setdefault(node.name, set()).update(names)
-    return found
+    return {
+        name: {ast.unparse(base).split("[")[0] for node in nodes for base in node.bases}
+        for name, nodes in classes().items()
+    }
 
 
 @cache
@@ -128,26 +136,22 @@ def all_names() -> frozenset[str]:
 
 
 @cache
-def attributes() -> frozenset[str]:
-    """Return what objects have besides methods: `Class.name` of every `self.name` that is set."""
-    found = set()
-    for tree in sources().values():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                for inner in ast.walk(node):
-                    if (
-                        isinstance(inner, ast.Attribute)
-                        and isinstance(inner.value, ast.Name)
-                        and inner.value.id == "self"
-                    ):
-                        found.add(f"{node.name}.{inner.attr}")
-    return frozenset(found)
+def attributes(class_name: str) -> frozenset[str]:
+    """Return what objects of a class have besides methods: every `self.name` that is set."""
+    return frozenset(
+        inner.attr
+        for node in classes().get(class_name, ())
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Attribute)
+        and isinstance(inner.value, ast.Name)
+        and inner.value.id == "self"
+    )
 
 
 def is_member(class_name: str, member: str) -> bool:
     """Return whether a class, or one that it is made from, has a member."""
     name = f"{class_name}.{member}"
-    if name in all_names() or name in attributes():
+    if name in all_names() or member in attributes(class_name):
         return True
     return any(is_member(base, member) for base in bases().get(class_name, ()))
 

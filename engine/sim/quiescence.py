@@ -143,9 +143,9 @@ def _has_failed_at_damage(
 ) -> bool:
     """Return whether a follower fetches no more since it found its own log damaged."""
     partition = _replica_on(node, key)
-    if partition is None or partition.is_leader or _is_fetched(key, node):
+    if partition is None or partition.is_leader:
         return False
-    return invariants.rots.may_have_given_up(node.broker_id, key)
+    return invariants.rots.may_have_given_up(node.broker_id, key) and not _is_fetched(key, node)
 
 
 def _is_fetched(key: TopicPartition, node: SimulatedBroker) -> bool:

@@ -125,7 +125,11 @@ class ZnodeShellSession(ZnodeEditor):
         else:
             self._given_up.set()
             self._kazoo._notify_pending(KeeperState.CONNECTING)
-        self._closing.wait(seconds)
+        # Without a first connection `_connect` gives up and closes, however late it runs.
+        is_ending = self._given_up.is_set() and not self._has_begun
+        if self._closing.wait(None if is_ending else seconds):
+            # No further attempt before the client is stopped.
+            self._kazoo._stopped.wait()
 
     def _note_state(self, state: str) -> None:
         """Report a state; the first, and those of the end, are the caller's own."""

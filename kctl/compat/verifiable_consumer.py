@@ -141,19 +141,22 @@ class _Events:
         print_event(self._call, self._client, name, event)
 
     def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        """Print partitions that are given, or given up."""
+        """Print partitions that are given, or given up.
+
+        A signal that comes with the event finds it noted.
+        """
+        before, was_idle = self._assigned, self._is_idle
+        self._assigned, self._is_idle = partitions, False
         if partitions:
             self._print("partitions_assigned", {"partitions": _named(partitions)})
-        elif self._assigned or self._is_idle:
-            self._print("partitions_revoked", {"partitions": _named(self._assigned)})
-        self._assigned = partitions
-        self._is_idle = False
+        elif before or was_idle:
+            self._print("partitions_revoked", {"partitions": _named(before)})
 
     def on_joined(self, partitions: Sequence[TopicPartition]) -> None:
         """Print that no partition is given, which is given up before the next join."""
         if not partitions:
-            self._print("partitions_assigned", {"partitions": []})
             self._is_idle = not self._is_cooperative
+            self._print("partitions_assigned", {"partitions": []})
 
     def consume_all(self, source: GroupSource, *, commits: bool) -> int:
         """Consume until the requested number of records or a signal; returns the exit code."""

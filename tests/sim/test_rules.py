@@ -26,6 +26,7 @@ from engine.sim.logs import epochs_rise
 from engine.sim.node import SimulatedBroker
 from engine.sim.phases import watch_phases
 from engine.sim.quiescence import are_even, is_held, lacks_offsets_alone, may_not_fit
+from engine.sim.rot import RotRules
 from engine.sim.sessions import SessionRules
 from engine.sim.side_files import filled_files, unreadable_files
 from engine.sim.topics import Topics
@@ -45,6 +46,7 @@ class Noting:
         self.broken: list[str] = []
         self.files: set[int] = set()
         self.histories: dict[TopicPartition, History] = {}
+        self.rots = RotRules(self.histories, {})
         self.topics = Topics(
             lambda rule, _text: self.broken.append(rule),
             self.histories,
@@ -93,11 +95,14 @@ def test_a_follower_that_lacks_offsets_without_records_has_all_that_is_left(
     assert is_left_behind is lacks_offsets_alone(log_that_lost_its_end(count, 9), end)
 
 
-def replica(log: LocalLog, *, leads: bool = False, is_under_min_isr: bool = False) -> Any:
+def replica(
+    log: LocalLog, broker_id: int = 1, *, leads: bool = False, is_under_min_isr: bool = False
+) -> Any:
     """Return a broker with one replica that has a log."""
     partition = SimpleNamespace(log=log, is_leader=leads, is_under_min_isr=is_under_min_isr)
     manager = SimpleNamespace(partitions={T0: partition})
-    return SimpleNamespace(broker=SimpleNamespace(storage=SimpleNamespace(replica_manager=manager)))
+    broker = SimpleNamespace(storage=SimpleNamespace(replica_manager=manager))
+    return SimpleNamespace(broker_id=broker_id, broker=broker)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +120,7 @@ def test_a_producer_waits_for_good_only_where_too_few_can_ever_be_in_sync(
     follower = log_that_lost_its_end(1, follower_end)
     nodes = {
         1: replica(leader, leads=True, is_under_min_isr=is_under_min_isr),
-        2: replica(follower),
+        2: replica(follower, 2),
     }
     assert may_wait is is_held(T0, nodes, cast(Any, noting))
 
