@@ -94,6 +94,10 @@ def test_an_assignment_without_partitions_is_an_event(cluster: Shell) -> None:
         busy.end()
         idle.until({"name": "partitions_revoked", "partitions": []})
         idle.until({"name": "partitions_assigned", "partitions": given})
+        # What is committed needs the coordinator no more: a signal meets no request to it.
+        cluster.ok("produce", "one", stdin="a\n")
+        while idle.next_event()["name"] != "offsets_committed":
+            pass
         assert idle.end()[-2:] == [
             {"name": "partitions_revoked", "partitions": given},
             {"name": "shutdown_complete"},

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from engine.broker.coordinator_topic import CoordinatorTopic
-from engine.groups import offset_commits, registry
+from engine.groups import offset_commits
 from engine.groups.group_offsets import GroupOffsets
+from engine.groups.loaded_groups import LoadedGroups
 from engine.groups.offset_commits import OffsetCommits
 from engine.groups.rebalances import Rebalances
 from engine.groups.records import decode_group_record, is_offset
@@ -38,13 +39,13 @@ def sessions_last_for_ever(patch: pytest.MonkeyPatch) -> None:
 
 def committed_offsets_are_not_loaded(patch: pytest.MonkeyPatch) -> None:
     """Forget offsets as a group moves to another coordinator."""
-    apply = registry._apply
+    apply = LoadedGroups.apply
 
     def groups_alone(loaded: Any, entry: Any) -> None:
         if not is_offset(decode_group_record(entry.record)):
             apply(loaded, entry)
 
-    patch.setattr(registry, "_apply", groups_alone)
+    patch.setattr(LoadedGroups, "apply", groups_alone)
 
 
 def commits_count_once_appended(patch: pytest.MonkeyPatch) -> None:
@@ -90,10 +91,10 @@ def aborted_offsets_count(patch: pytest.MonkeyPatch) -> None:
 
 def open_commits_are_not_loaded(patch: pytest.MonkeyPatch) -> None:
     """Forget the offsets of an open transaction as a group moves to another coordinator."""
-    apply = registry._apply
+    apply = LoadedGroups.apply
 
     def decided_alone(loaded: Any, entry: Any) -> None:
         if entry.open_producer_id < 0:
             apply(loaded, entry)
 
-    patch.setattr(registry, "_apply", decided_alone)
+    patch.setattr(LoadedGroups, "apply", decided_alone)
