@@ -197,6 +197,11 @@ class RealStream:
         self.close()
         self._owner.report_closed(self, failure.reason, failure.hint)
 
+    def interrupted(self) -> None:
+        """Close after an interrupted operation, and report it."""
+        if self._phase != "closed":
+            self.end(Failure("it was interrupted as it moved bytes"))
+
     def _receive(self) -> None:
         """Report all bytes that have arrived; end the stream if the peer has closed it."""
         while self._socket is not None:
@@ -272,6 +277,9 @@ class _Waker:
         """Raise: a pair of this process has no failure that would be another's."""
         raise error
 
+    def interrupted(self) -> None:
+        """Go on: a byte that was taken has woken the thread."""
+
     def close(self) -> None:
         """Close both."""
         self.received.close()
@@ -326,11 +334,17 @@ class RealStreams:
     # -- for RealStream
 
     def attempt(self, stream: RealStream | _Waker, operate: Any) -> None:
-        """Run an operation; its `OSError` closes the stream."""
+        """Run an operation; its `OSError` closes the stream, and so does an interrupt.
+
+        What a signal interrupts may have moved bytes that are not noted: they would move twice.
+        """
         try:
             operate()
         except OSError as error:
             stream.fail(error)
+        except KeyboardInterrupt:
+            stream.interrupted()
+            raise
 
     def check_process(self) -> None:
         """Raise UsedAfterFork in a child of the process that made the streams."""

@@ -186,3 +186,42 @@ def test_a_name_that_is_unknown_closes_its_stream(
     streams.connect("nowhere.example", 9092)
     (closed,) = until(streams, "closed")
     assert "unknown host: Name or service not known" == closed.reason
+
+
+def test_bytes_that_an_interrupt_left_unnoted_are_not_sent_again(
+    streams: RealStreams, serve: Callable[[Callable[[socket.socket], None]], int]
+) -> None:
+    received: list[bytes] = []
+
+    def read_all(connection: socket.socket) -> None:
+        while data := connection.recv(100):
+            received.append(data)
+        is_read.set()
+
+    is_read = threading.Event()
+    stream = streams.connect("127.0.0.1", serve(read_all), None)
+    until(streams, "opened")
+
+    class Interrupted:
+        """A socket whose send is interrupted once the bytes have gone."""
+
+        def __init__(self, real: socket.socket) -> None:
+            self.real = real
+
+        def send(self, data: memoryview) -> int:
+            self.real.send(data)
+            raise KeyboardInterrupt
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.real, name)
+
+    real: Any = stream
+    streams.forget(real._socket)
+    real._socket = Interrupted(real._socket)
+    with pytest.raises(KeyboardInterrupt):
+        stream.send([b"request"])
+    (event,) = streams.wait(0)
+    assert ("closed", "it was interrupted as it moved bytes") == (event.kind, event.reason)
+    stream.send([b"more"])
+    assert is_read.wait(WAIT_MS / 1000)
+    assert [b"request"] == received
