@@ -81,6 +81,12 @@ def test_records_of_an_aborted_transaction_do_not_count() -> None:
     assert made.problems(read(made, 0, 1, 2), 0, 4, 0)
 
 
+def test_a_log_with_records_that_were_sent_twice_is_read_to_its_high_watermark() -> None:
+    counted, uncounted = (partition(Kept(knows_offsets=known)) for known in (True, False))
+    assert [5, 5] == [counted.end_to_read(7), counted.end_to_read(4)]
+    assert [7, 5] == [uncounted.end_to_read(7), uncounted.end_to_read(4)]
+
+
 def test_only_old_records_may_go_by_retention() -> None:
     kept = Kept(is_compacted=False, retention_ms=1000)
     made = partition(kept)

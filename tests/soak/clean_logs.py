@@ -42,7 +42,7 @@ from confluent_kafka.admin import (
 )
 
 from tests.cluster.java_tools import JavaTools
-from tests.soak import cleaned_files
+from tests.soak import cleaned_files, keyed_reading
 from tests.soak.broker_process import free_port
 from tests.soak.cluster_load import DEADLINE_S, until_in_sync
 from tests.soak.cluster_processes import ClusterProcesses
@@ -228,7 +228,11 @@ class CleanSoak:
     # Checks
 
     def _ends(self) -> Mapping[Place, int]:
-        ends = {place: each.end_offset for place, each in self.partitions.items()}
+        high_watermarks = keyed_reading.high_watermarks(self.address, self.partitions)
+        ends = {
+            place: partition.end_to_read(high_watermarks[place])
+            for place, partition in self.partitions.items()
+        }
         return ends | {_TRANSACTIONS: self.transactions.last_stable_offset}
 
     def _stable_end(self, partition: KeyedPartition) -> int:

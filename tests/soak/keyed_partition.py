@@ -22,7 +22,7 @@ DELETE_RETENTION_MS = 60_000
 class Kept(NamedTuple):
     """How a topic keeps its records; times in ms, None for ever.
 
-    `places` says whether every offset is known: not where a producer without ids sends twice.
+    `knows_offsets`: every offset is known. It is not where a producer without ids sends twice.
     """
 
     is_compacted: bool = True
@@ -87,6 +87,15 @@ class KeyedPartition:
     def end_offset(self) -> int:
         """Return where the next record or marker comes."""
         return len(self.records) + len(self._markers)
+
+    def end_to_read(self, high_watermark: int) -> int:
+        """Return the offset to which a consumer has to read to see every record, exclusive.
+
+        Records that a producer without ids sent twice have offsets of their own.
+        """
+        if self.kept.knows_offsets:
+            return self.end_offset
+        return max(self.end_offset, high_watermark)
 
     def fold(self, end: int) -> dict[bytes, int]:
         """Return the last committed number of each key below number `end`, which never falls."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
@@ -63,12 +63,21 @@ def _read_of(message: Message) -> Read:
     return Read(message.offset() or 0, bytes(message.key() or b""), number, message.value())
 
 
-def start_offsets(address: str, places: Mapping[Place, object]) -> dict[Place, int]:
+def start_offsets(address: str, places: Iterable[Place]) -> dict[Place, int]:
     """Return the log start offsets that leaders have now."""
+    return {place: start for place, (start, _) in _watermarks(address, places).items()}
+
+
+def high_watermarks(address: str, places: Iterable[Place]) -> dict[Place, int]:
+    """Return the high watermarks that leaders have now."""
+    return {place: high for place, (_, high) in _watermarks(address, places).items()}
+
+
+def _watermarks(address: str, places: Iterable[Place]) -> dict[Place, tuple[int, int]]:
     consumer = Consumer({"bootstrap.servers": address, "group.id": "unused", "log_level": 0})
     try:
         return {
-            place: consumer.get_watermark_offsets(TopicPartition(*place), timeout=30)[0]
+            place: consumer.get_watermark_offsets(TopicPartition(*place), timeout=30)
             for place in places
         }
     finally:
