@@ -23,6 +23,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from engine.client.broker_connections import CallResult, Links
 from engine.client.connection import BrokerConnection, Call, RequestMessage, Response
+from engine.client.coordinators import GROUP_KEY_TYPE, Coordinators
 from engine.client.errors import ClientCloses, ConnectionLost, TimedOut, Unreachable
 from engine.client.first_response import FirstResponse
 from engine.client.metadata import (
@@ -56,7 +57,6 @@ Destination: TypeAlias = "int | str | Address"
 
 #: Metadata before 4 creates the topics that it is asked about.
 METADATA_LOWEST: Final = 4
-_GROUP_KEY_TYPE: Final = 0
 _VERSIONS_REQUEST: Final = messages.ApiVersionsRequest(
     client_software_name="kctl", client_software_version="0"
 )
@@ -99,7 +99,7 @@ class KafkaClient:
         self._known_addresses: tuple[Address, ...] = ()
         #: When a call is not repeated any more although its own time is not up.
         self._repeats_until_ms: int | None = None
-        self._coordinators: dict[tuple[int, str], Address] = {}
+        self._coordinators = Coordinators(self.ask)
         #: Whether calls to coordinators of groups have a connection of their own, so that none of
         #: them waits behind a Fetch to the same broker.
         self.has_coordinators_apart = False
@@ -523,39 +523,9 @@ class KafkaClient:
 
     # -- coordinators
 
-    def coordinator(self, key: str, key_type: int = _GROUP_KEY_TYPE) -> Address:
+    def coordinator(self, key: str, key_type: int = GROUP_KEY_TYPE) -> Address:
         """Return the coordinator of a group (key type 0) or a transactional id (1)."""
-        address = self._coordinators.get((key_type, key))
-        if address is None:
-            address = self._find_coordinator(key, key_type)
-            self._coordinators[key_type, key] = address
-        return address
-
-    def _find_coordinator(self, key: str, key_type: int) -> Address:
-        """Ask any broker for the coordinator of a group (key_type 0) or transactional id (1).
-
-        Retriable codes such as COORDINATOR_NOT_AVAILABLE are retried; others raise ApiError.
-        """
-
-        def request(version: int) -> messages.FindCoordinatorRequest:
-            if version >= 4:
-                return messages.FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
-            if version >= 1:
-                return messages.FindCoordinatorRequest(key_type=key_type, key=key)
-            return messages.FindCoordinatorRequest(key=key)
-
-        def row(
-            message: messages.FindCoordinatorResponse,
-        ) -> messages.FindCoordinatorResponse | messages.FindCoordinatorResponse.Coordinator:
-            return message.coordinators[0] if message.coordinators else message
-
-        response = self.ask(
-            "FindCoordinator", request, retriable_code=lambda message: row(message).error_code
-        )
-        coordinator = row(response.message)
-        if coordinator.error_code != NONE:
-            raise api_error(coordinator.error_code, coordinator.error_message)
-        return Address(coordinator.host, coordinator.port)
+        return self._coordinators.address(key, key_type)
 
     def ask_coordinator(  # noqa: PLR0913 (those of `ask`, and whose coordinator)
         self,
@@ -563,7 +533,7 @@ class KafkaClient:
         api_name: str,
         message: RequestMessage,
         *,
-        key_type: int = _GROUP_KEY_TYPE,
+        key_type: int = GROUP_KEY_TYPE,
         retriable_code: Callable[[Message], int],
         lowest: int = 0,
         highest: int | None = None,
@@ -577,13 +547,13 @@ class KafkaClient:
         waited for as the client begins to close.
         """
         deadline_ms = self._deadline_ms(timeout_ms)
-        is_apart = self.has_coordinators_apart and key_type == _GROUP_KEY_TYPE
+        is_apart = self.has_coordinators_apart and key_type == GROUP_KEY_TYPE
         attempt = 0
         call = Call(api_name, message, lowest, highest, release=release)
         while True:
             result: CallResult
             try:
-                address = self.coordinator(key, key_type)
+                address = self._coordinators.address(key, key_type)
             except Unreachable as error:
                 if not self._known_addresses:
                     raise
@@ -598,7 +568,7 @@ class KafkaClient:
             if isinstance(result, Response) and not kafka_error(code).is_retriable:
                 return result
             # One that does not answer may have been replaced.
-            self._coordinators.pop((key_type, key), None)
+            self._coordinators.forget(key, key_type)
             if not isinstance(result, Response | Unreachable):
                 raise result
             if not self._may_wait(attempt, deadline_ms):

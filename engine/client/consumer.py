@@ -30,20 +30,21 @@ Source: KafkaConsumer, ConsumerCoordinator of 3.9.1.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from engine.client.auto_commit import commit_automatically, log_trouble
 from engine.client.blocking import KafkaClient
 from engine.client.consumer_heartbeat import SubscriptionPattern
+from engine.client.consumer_settings import CLOSE_TIMEOUT_MS, ConsumerSettings
 from engine.client.errors import may_pass
-from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
-from engine.client.group_consumer import AUTO_COMMIT_INTERVAL_MS, GroupConsumer
+from engine.client.fetching import ConsumedRecords, Fetcher
+from engine.client.group_consumer import GroupConsumer
 from engine.client.group_consumers import group_consumer_of
 from engine.client.group_session import GroupSession
 from engine.client.groups import committed_offsets
-from engine.client.member_session import MemberSettings
-from engine.client.offsets import EARLIEST, LATEST, FoundOffset, list_offsets
+from engine.client.offsets import EARLIEST, LATEST
+from engine.client.rebalance_listener import ListenerCalls, RebalanceListener
+from engine.client.start_offsets import StartOffsets
 from engine.client.waiting_records import ConsumerRecord, WaitingRecords
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import (
@@ -55,37 +56,6 @@ from engine.kafka_errors import (
 from engine.model import TopicPartition
 from engine.records.record_run import NO_EPOCH
 
-#: How long `close` takes at most. Source: ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS of 3.9.1.
-CLOSE_TIMEOUT_MS: Final = 30_000
-_RESETS: Final = {"earliest": EARLIEST, "latest": LATEST}
-
-
-class ConsumerSettings(NamedTuple):
-    """How a consumer behaves; the names and defaults are those of Kafka's consumer.
-
-    Without `member` there is no group: nothing is committed, and topics are not subscribed to.
-    """
-
-    member: MemberSettings | None = None
-    auto_offset_reset: str = "latest"
-    enable_auto_commit: bool = True
-    auto_commit_interval_ms: int = AUTO_COMMIT_INTERVAL_MS
-    max_poll_records: int = 500
-    metadata_max_age_ms: int = 300_000
-    fetch: FetchOptions = FetchOptions()
-
-
-class RebalanceListener(Protocol):
-    """What an application does as partitions come and go; called within `poll` and `close`."""
-
-    def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
-        """Finish with partitions: offsets may still be committed."""
-        ...
-
-    def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        """Begin with partitions that were added; `seek` is allowed."""
-        ...
-
 
 class NoGroup(EngineError):
     """What was asked for needs a group."""
@@ -96,30 +66,12 @@ class NoGroup(EngineError):
         super().__init__(f"{action} needs a group id")
 
 
-class NoOffset(EngineError):
-    """A partition has no offset to begin at, and `auto_offset_reset` is none."""
-
-    hint = "commit or seek to an offset first, or set auto.offset.reset to earliest or latest"
-
-    def __init__(self, partition: TopicPartition) -> None:
-        super().__init__(f"{partition.topic}-{partition.partition} has no offset to begin at")
-        self.partition = partition
-
-
 class NotAssigned(EngineError):
     """A partition is not this consumer's."""
 
     def __init__(self, partition: TopicPartition) -> None:
         super().__init__(f"{partition.topic}-{partition.partition} is not assigned")
         self.partition = partition
-
-
-class UnknownReset(EngineError):
-    """`auto_offset_reset` is none of earliest, latest and none."""
-
-    def __init__(self, value: str) -> None:
-        super().__init__(f"auto.offset.reset is earliest, latest or none, not {value}")
-        self.value = value
 
 
 def _is_cured_by_polling(failure: EngineError) -> bool:
@@ -146,8 +98,7 @@ class Consumer:
         """Errors: UnknownReset. Nothing is requested before the first `poll`."""
         self._client = client
         self._settings = settings or ConsumerSettings()
-        if self._settings.auto_offset_reset not in (*_RESETS, "none"):
-            raise UnknownReset(self._settings.auto_offset_reset)
+        self._starts = StartOffsets(client, self._settings)
         # A commit does not wait behind a Fetch to the same broker.
         client.has_coordinators_apart = self._settings.member is not None
         self._pattern: re.Pattern[str] | None = None
@@ -155,9 +106,7 @@ class Consumer:
         self._topics: tuple[str, ...] = ()
         self._group: GroupConsumer | None = None
         self._fetcher: Fetcher | None = None
-        self._listener: RebalanceListener | None = None
-        #: What it raised last.
-        self._listener_failure: EngineError | None = None
+        self._listener = ListenerCalls(client)
         self._records = WaitingRecords()
         #: The partitions of which something was fetched or sought, each with the leader epoch of
         #: the last record that was returned.
@@ -182,19 +131,19 @@ class Consumer:
         if self._settings.member is None:
             raise NoGroup("subscribe")
         if isinstance(topics, re.Pattern):
-            self._listener = listener
+            self._listener.listener = listener
             self._pattern, self._next_match_ms = topics, 0
             self._subscribe_to(self._matching(topics))
             return
         if isinstance(topics, SubscriptionPattern):
-            self._listener, self._pattern = listener, None
+            self._listener.listener, self._pattern = listener, None
             self._subscribe_to(topics)
             return
         names = tuple(sorted(set(topics)))
         if not names:
             self.unsubscribe()
             return
-        self._listener = listener
+        self._listener.listener = listener
         self._pattern = None
         self._subscribe_to(names)
 
@@ -210,7 +159,7 @@ class Consumer:
         self._commit_assigned()
         before = self._fetcher
         added = [key for key in keys if key not in self._assigned]
-        starts = self._start_offsets(added)
+        starts = self._starts.of(added)
         if before is not None:
             starts |= {key: before.position(key) for key in keys if key in self._assigned}
         self._fetcher = Fetcher(
@@ -282,7 +231,7 @@ class Consumer:
             self._client,
             self._settings.member,
             names,
-            start_of=self._resets,
+            start_of=self._starts.of_reset,
             fetch=self._settings.fetch,
             auto_commit_interval_ms=self._settings.auto_commit_interval_ms,
             commits=self._settings.enable_auto_commit,
@@ -294,24 +243,12 @@ class Consumer:
         before, self._assigned = self._assigned, frozenset(partitions)
         self._drop(before - self._assigned)
         added = [key for key in partitions if key not in before]
-        if self._listener is not None and partitions:
-            self._call_listener(self._listener.on_assigned, added)
-
-    def _call_listener(
-        self, call: Callable[[Sequence[TopicPartition]], None], partitions: Sequence[TopicPartition]
-    ) -> None:
-        """Call the listener, whose requests have their own time, and whose errors end a poll."""
-        try:
-            with self._client.repeating_until(None):
-                call(partitions)
-        except EngineError as error:
-            self._listener_failure = error
-            raise
+        if partitions:
+            self._listener.assigned(added)
 
     def _revoke(self, partitions: Sequence[TopicPartition]) -> None:
         try:
-            if self._listener is not None and partitions:
-                self._call_listener(self._listener.on_revoked, partitions)
+            self._listener.revoked(partitions)
         finally:
             self._drop(partitions)
             self._assigned = self._assigned.difference(partitions)
@@ -347,7 +284,7 @@ class Consumer:
                 self._receive(max(until_ms - self._now_ms(), 0))
                 return
             except EngineError as error:
-                if not may_pass(error) or error is self._listener_failure:
+                if not may_pass(error) or error is self._listener.failure:
                     raise
                 if not attempt:
                     log_trouble("poll", error)
@@ -418,7 +355,7 @@ class Consumer:
         is_out_of_range = isinstance(error, ApiError) and error.code == OFFSET_OUT_OF_RANGE
         if is_out_of_range and self._settings.auto_offset_reset != "none":
             try:
-                start = self._resets([partition])[partition]
+                start = self._starts.of_reset([partition])[partition]
             except EngineError as refused:
                 start = refused
         failure = start if isinstance(start, EngineError) else None
@@ -479,7 +416,7 @@ class Consumer:
     def _seek_to(self, partitions: Collection[TopicPartition], timestamp: int) -> None:
         for key in partitions:
             self._fetcher_of(key)
-        for key, offset in self._offsets(partitions, timestamp).items():
+        for key, offset in self._starts.at(partitions, timestamp).items():
             if isinstance(offset, EngineError):
                 raise offset
             self.seek(key, offset)
@@ -519,42 +456,6 @@ class Consumer:
         if partition not in self._assigned:
             raise NotAssigned(partition)
         return self._current_fetcher()
-
-    def _start_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return each partition's committed offset, or where it has none, that of the reset policy.
-
-        Raises the error of the first partition whose offset cannot be found.
-        """
-        starts: dict[TopicPartition, int] = {}
-        if self._settings.member is not None and partitions:
-            committed = committed_offsets(self._client, self._settings.member.group_id, partitions)
-            starts = {key: committed[key] for key in partitions if key in committed}
-        left = [key for key in partitions if key not in starts]
-        for key, offset in (self._resets(left) if left else {}).items():
-            if isinstance(offset, EngineError):
-                raise offset
-            starts[key] = offset
-        return starts
-
-    def _resets(
-        self, partitions: Sequence[TopicPartition]
-    ) -> Mapping[TopicPartition, int | EngineError]:
-        """Return where partitions begin that have no offset. Errors: NoOffset."""
-        timestamp = _RESETS.get(self._settings.auto_offset_reset)
-        if timestamp is None:
-            return {key: NoOffset(key) for key in partitions}
-        return self._offsets(partitions, timestamp)
-
-    def _offsets(
-        self, partitions: Iterable[TopicPartition], timestamp: int
-    ) -> dict[TopicPartition, int | EngineError]:
-        committed = self._settings.fetch.read_committed
-        rows = list_offsets(
-            self._client, dict.fromkeys(partitions, timestamp), read_committed=committed
-        )
-        return {
-            key: row.offset if isinstance(row, FoundOffset) else row for key, row in rows.items()
-        }
 
     # Offsets and the group
 

@@ -11,7 +11,7 @@ import pytest
 from engine.client.async_consumer import AsyncConsumer
 from engine.client.async_producer import AsyncProducer, NoTransactions, RecordAborted, StoredRecord
 from engine.client.blocking import KafkaClient
-from engine.client.consumer import ConsumerSettings
+from engine.client.consumer_settings import ConsumerSettings
 from engine.client.fetching import FetchOptions
 from engine.client.groups import committed_offsets
 from engine.client.member_session import MemberSettings

@@ -16,8 +16,9 @@ import pytest
 
 from engine.client.async_consumer import AsyncConsumer
 from engine.client.blocking import KafkaClient
-from engine.client.consumer import Consumer, ConsumerSettings
+from engine.client.consumer import Consumer
 from engine.client.consumer_heartbeat import NoConsumerProtocol, SubscriptionPattern
+from engine.client.consumer_settings import ConsumerSettings
 from engine.client.fetching import FetchOptions
 from engine.client.groups import describe_group
 from engine.client.member_session import MemberSettings

@@ -21,7 +21,8 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import KafkaError
 
 from engine.client.blocking import KafkaClient
-from engine.client.consumer import Consumer, ConsumerSettings
+from engine.client.consumer import Consumer
+from engine.client.consumer_settings import ConsumerSettings
 from engine.client.member_session import MemberSettings
 from engine.client.settings import parse_addresses
 from engine.errors import EngineError

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.client.async_consumer import AsyncConsumer, ConsumerClosed
-from engine.client.consumer import ConsumerSettings
+from engine.client.consumer_settings import ConsumerSettings
 from engine.client.errors import Unreachable
 from engine.client.group_session import GroupSession
 from engine.client.groups import committed_offsets, describe_group

@@ -8,14 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from engine.client.connection import Call
-from engine.client.consumer import (
-    Consumer,
-    ConsumerSettings,
-    NoGroup,
-    NoOffset,
-    NotAssigned,
-    UnknownReset,
-)
+from engine.client.consumer import Consumer, NoGroup, NotAssigned
+from engine.client.consumer_settings import ConsumerSettings
 from engine.client.errors import Unreachable
 from engine.client.fetching import FetchOptions
 from engine.client.group_admin import delete_groups, set_offsets
@@ -23,6 +17,7 @@ from engine.client.group_session import GroupSession
 from engine.client.groups import commits, committed_offsets, describe_group
 from engine.client.member_session import MemberSettings
 from engine.client.offsets import EARLIEST
+from engine.client.start_offsets import NoOffset, UnknownReset
 from engine.client.topic_admin import NewPartitions, NewTopic, create_partitions, create_topics
 from engine.client.waiting_records import ConsumerRecord
 from engine.errors import ApiError
@@ -347,7 +342,7 @@ def test_a_heartbeat_does_not_wait_for_a_coordinator_that_cannot_be_reached(
     def refused(*_: object) -> None:
         raise Unreachable("here", 1, "refused")
 
-    monkeypatch.setattr(client, "coordinator", refused)
+    monkeypatch.setattr(client._coordinators, "address", refused)
     began_ms = client.clock.monotonic_ms()
     with pytest.raises(Unreachable):
         reader.heartbeat()

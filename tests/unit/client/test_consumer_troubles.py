@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from engine.client import group_session
-from engine.client.consumer import Consumer, NoOffset, NotAssigned
+from engine.client.consumer import Consumer, NotAssigned
 from engine.client.errors import Unreachable
 from engine.client.fetching import INT64_MAX, ConsumedRecords
 from engine.client.group_admin import MemberToRemove, remove_members, set_offsets
 from engine.client.groups import committed_offsets, describe_group
+from engine.client.start_offsets import NoOffset
 from engine.client.topic_admin import NewTopic, create_topics, delete_topics
 from engine.client.waiting_records import ConsumerRecord
 from engine.errors import ApiError, EngineError, api_error
@@ -250,7 +251,7 @@ def test_a_reset_that_fails_is_tried_again(
     read(reader)
     reader.seek(T0, 99)
     with monkeypatch.context() as patch:
-        patch.setattr(reader, "_resets", unreachable)
+        patch.setattr(reader._starts, "of_reset", unreachable)
         assert [] == read(reader)
     assert 99 == reader.position(T0)
     assert [0, 1, 2, 3, 4] == read(reader)
@@ -307,7 +308,7 @@ def test_a_topic_that_is_deleted_holds_up_no_other(
 def test_a_topic_that_is_deleted_before_it_is_begun_holds_up_no_other(
     stage: Stage, reader: Consumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    resets = reader._resets
+    resets = reader._starts.of_reset
     of_t1: list[int | EngineError] = [api_error(UNKNOWN_TOPIC_OR_PARTITION)]
 
     def without_t1(
@@ -316,7 +317,7 @@ def test_a_topic_that_is_deleted_before_it_is_begun_holds_up_no_other(
         return {key: of_t1[0] if key == T1 else row for key, row in resets(partitions).items()}
 
     # Before the group takes note of it.
-    monkeypatch.setattr(reader, "_resets", without_t1)
+    monkeypatch.setattr(reader._starts, "of_reset", without_t1)
     stage.cluster.produce(2, 1, key=T1)
     reader.subscribe(["t"])
     assert [0, 1, 2, 3, 4] == read(reader)

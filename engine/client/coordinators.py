@@ -1,0 +1,73 @@
+"""Which broker coordinates a group or a transactional id: asked for once, until it is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from engine.client.connection import RequestMessage, Response
+from engine.client.settings import Address
+from engine.errors import api_error
+from engine.kafka_errors import NONE
+from engine.wire import messages
+from engine.wire.structs import Message
+
+GROUP_KEY_TYPE: Final = 0
+
+
+class AskAny(Protocol):
+    """Asks any broker, and again while the code of the response is retriable: `KafkaClient.ask`."""
+
+    def __call__(
+        self, api_name: str, message: RequestMessage, *, retriable_code: Callable[[Message], int]
+    ) -> Response:
+        """Return the response. Errors: those of the request."""
+        ...
+
+
+class Coordinators:
+    """The coordinators that one client has found, by key type and key."""
+
+    def __init__(self, ask: AskAny) -> None:
+        self._ask = ask
+        self._addresses: dict[tuple[int, str], Address] = {}
+
+    def address(self, key: str, key_type: int) -> Address:
+        """Return the coordinator of a group (key type 0) or a transactional id (1).
+
+        Errors: those of the request, and ApiError where the broker's code is final.
+        """
+        address = self._addresses.get((key_type, key))
+        if address is None:
+            address = self._addresses[key_type, key] = self._find(key, key_type)
+        return address
+
+    def forget(self, key: str, key_type: int) -> None:
+        """Have the next call ask again: the coordinator moved, or does not answer."""
+        self._addresses.pop((key_type, key), None)
+
+    def _find(self, key: str, key_type: int) -> Address:
+        """Ask any broker; retriable codes such as COORDINATOR_NOT_AVAILABLE are asked again."""
+        response = self._ask(
+            "FindCoordinator",
+            lambda version: _request(version, key, key_type),
+            retriable_code=lambda message: _row(message).error_code,
+        )
+        coordinator = _row(response.message)
+        if coordinator.error_code != NONE:
+            raise api_error(coordinator.error_code, coordinator.error_message)
+        return Address(coordinator.host, coordinator.port)
+
+
+def _request(version: int, key: str, key_type: int) -> messages.FindCoordinatorRequest:
+    if version >= 4:
+        return messages.FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
+    if version >= 1:
+        return messages.FindCoordinatorRequest(key_type=key_type, key=key)
+    return messages.FindCoordinatorRequest(key=key)
+
+
+def _row(
+    message: messages.FindCoordinatorResponse,
+) -> messages.FindCoordinatorResponse | messages.FindCoordinatorResponse.Coordinator:
+    return message.coordinators[0] if message.coordinators else message

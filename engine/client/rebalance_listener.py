@@ -1,0 +1,55 @@
+"""What an application does as its partitions come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from engine.client.blocking import KafkaClient
+from engine.errors import EngineError
+from engine.model import TopicPartition
+
+
+class RebalanceListener(Protocol):
+    """What an application does as partitions come and go; called within `poll` and `close`."""
+
+    def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
+        """Finish with partitions: offsets may still be committed."""
+        ...
+
+    def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
+        """Begin with partitions that were added; `seek` is allowed."""
+        ...
+
+
+class ListenerCalls:
+    """Calls a consumer's listener, whose requests have their own time, not that of a poll."""
+
+    def __init__(self, client: KafkaClient) -> None:
+        self._client = client
+        self.listener: RebalanceListener | None = None
+        #: The error that the listener raised last: it ends a poll, also where it may pass.
+        self.failure: EngineError | None = None
+
+    def revoked(self, partitions: Sequence[TopicPartition]) -> None:
+        """Call `on_revoked` if there is a listener and a partition. Errors: the listener's."""
+        if self.listener is not None and partitions:
+            self._call(self.listener.on_revoked, partitions)
+
+    def assigned(self, partitions: Sequence[TopicPartition]) -> None:
+        """Call `on_assigned` if there is a listener, also without a partition that was added.
+
+        Errors: the listener's.
+        """
+        if self.listener is not None:
+            self._call(self.listener.on_assigned, partitions)
+
+    def _call(
+        self, call: Callable[[Sequence[TopicPartition]], None], partitions: Sequence[TopicPartition]
+    ) -> None:
+        try:
+            with self._client.repeating_until(None):
+                call(partitions)
+        except EngineError as error:
+            self.failure = error
+            raise
