@@ -7,6 +7,8 @@
    (`local_views.py`) while it runs the query.
 
 DuckDB is locked to what it is given: no files, no network, no extensions, no settings.
+
+Source: D30.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ A partition that cannot be read keeps its position, so later polls read the othe
 A member that does not poll for `max_poll_interval_ms` leaves its group with the next `heartbeat`,
 so that others get its partitions; the next poll joins again.
 
-Source: KafkaConsumer, ConsumerCoordinator of 3.9.1.
+Source: GRP-14; KafkaConsumer, ConsumerCoordinator of 3.9.1.
 """  # noqa: E501 - a table
 
 from __future__ import annotations

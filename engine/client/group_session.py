@@ -33,7 +33,7 @@ both. The leader joins again when a topic has grown, which it looks for every `m
 
 Not for use by several threads; `poll` has to be called more often than the session time-out.
 
-Source: AbstractCoordinator, ConsumerCoordinator of 3.9.1; KIP-394, KIP-345, KIP-429.
+Source: REPL-11; AbstractCoordinator, ConsumerCoordinator of 3.9.1; KIP-394, KIP-345, KIP-429.
 Differs: heartbeats are sent by `poll`, not beside it, so one time-out bounds both.
 """
 

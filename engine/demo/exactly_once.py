@@ -10,7 +10,7 @@ input ── INSTANCES processes of one group: consume, transform, produce, in t
 4. Instances copy it (`instance`), until the group has committed all of it.
 5. The output is read with read_committed, and compared record by record (`copied_records`).
 
-Source: the exactly-once demo in Kafka's examples; KIP-447.
+Source: TXN-1, TXN-2; the exactly-once demo in Kafka's examples; KIP-447.
 """
 
 from __future__ import annotations
@@ -191,7 +191,10 @@ def committed_count(client: KafkaClient, plan: CopyPlan) -> int:
 def check_output(
     client: KafkaClient, plan: CopyPlan, on_count: Callable[[int], None]
 ) -> CheckedOutput:
-    """Read the output and compare it (5). Errors: those of reading, UnexpectedRecord."""
+    """Read the output and compare it (5). Errors: those of reading, UnexpectedRecord.
+
+    Source: TXN-2.
+    """
     partitions = plan.partitions(plan.output_topic)
     checks = {
         key: PartitionCheck(key, plan.partition_count, plan.record_count) for key in partitions

@@ -8,7 +8,7 @@
 Both run in one loop: the producer sends, the consumer polls. The consumer is a member of a group of
 its own, which begins at the end of the topic.
 
-Source: the producer and consumer demo in Kafka's examples.
+Source: TXN-1; the producer and consumer demo in Kafka's examples.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ The leader's SyncGroup is written to the log; all that are parked are answered t
 accepted in all states with members: a member that learns of a rebalance (27) keeps
 its partitions, and joins again.
 
-Source: GRP-1, GRP-7, GRP-8, GRP-9, GRP-15; GroupCoordinator of 3.9.1.
+Source: GRP-1, GRP-7, GRP-8, GRP-9, GRP-15, REPL-11; GroupCoordinator of 3.9.1.
 """
 
 from __future__ import annotations

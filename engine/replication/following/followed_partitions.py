@@ -11,7 +11,7 @@ One cycle at a time: the fetcher sends the leader the result of `requested`, and
 to `taken`. A response counts while the partition has the requested position; any other is
 passed over. A failure of one partition never holds up the others.
 
-Source: PART-9, REPL-17; Kafka's AbstractFetcherThread. The rules are those of `fetch_state`.
+Source: PART-9, REPL-17, D27; Kafka's AbstractFetcherThread. The rules are those of `fetch_state`.
 Differs: a `replica.fetch.backoff.ms` of 0 is 1.
 """
 
