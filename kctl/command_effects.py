@@ -115,6 +115,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "brokers replace": _CHANGE_OR_TRY,
     "brokers log-dirs": _READ,
     "brokers api-versions": _READ,
+    "brokers metrics": _READ,
     "features list": _READ,
     "features upgrade": _CHANGE_OR_TRY,
     "features downgrade": _CHANGE_OR_TRY,

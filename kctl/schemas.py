@@ -142,6 +142,7 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         note="rows with topic are those of --replicas",
     ),
     "brokers api-versions": _rows("brokers.listing.API_COLUMNS"),
+    "brokers metrics": _rows("brokers.metrics.METRIC_COLUMNS"),
     "features list": _rows("features.levels.LIST_COLUMNS"),
     "features upgrade": _rows("features.levels.CHANGE_COLUMNS"),
     "features downgrade": _rows("features.levels.CHANGE_COLUMNS"),

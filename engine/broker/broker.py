@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
+from itertools import chain
 
 from engine.admin.policies import load_policies
 from engine.admin.topic_waiting import TopicWaiting
@@ -54,6 +55,15 @@ from engine.broker.live_tls import LiveTls
 from engine.broker.local_requests import LocalRequests
 from engine.broker.local_server import LocalServer
 from engine.broker.loggers import PythonLoggers
+from engine.broker.metrics import (
+    BrokerMetric,
+    controller_metrics,
+    directory_metrics,
+    group_metrics,
+    log_metrics,
+    partition_metrics,
+    server_metrics,
+)
 from engine.broker.peer_security import peer_security
 from engine.broker.peers import Peers, Serve
 from engine.broker.quota_settings import QuotaSettings
@@ -81,6 +91,7 @@ from engine.host.coroutine import drive
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
 from engine.log.cleaner.compaction_state import LogCompaction
+from engine.model import TopicPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.server import RequestServer, ServerEvents
 from engine.wire.structs import Message
@@ -571,6 +582,33 @@ class Broker:
         states: list[LogCompaction] = []
         await self._process_turns().each(self.storage.compaction(), states.append)
         return states
+
+    async def metrics(self) -> list[BrokerMetric]:
+        """Return the broker's gauges by Kafka's names, in shares of the loop's turns."""
+        storage, replicas = self.storage, self.storage.replica_manager
+        partitions = [partition for _, partition in sorted(replicas.partitions.items())]
+        logs = storage.logs
+        compacted = [
+            (logs.directory_of(log), state)
+            for state in await self.compaction()
+            if (log := logs.logs.get(TopicPartition(state.topic, state.partition))) is not None
+        ]
+        delayed = {
+            "DeleteRecords": replicas.delayed_delete_count,
+            "Fetch": replicas.delayed_fetch_count,
+            "Produce": replicas.delayed_produce_count,
+        }
+        found: list[BrokerMetric] = []
+        gauges = chain(
+            server_metrics(partitions, logs.logs.values(), replicas.offline_count, delayed),
+            controller_metrics(self.controller.context, is_active=self.controller.is_active),
+            group_metrics(self.groups.registry),
+            directory_metrics(logs.directories, compacted),
+            partition_metrics(partitions),
+            log_metrics([log for _, log in sorted(logs.logs.items())]),
+        )
+        await self._process_turns().each(gauges, found.append)
+        return found
 
     def _process_turns(self) -> LoopTurns:
         """Return turns that come after a stop of this broker, too: no waiting call is left."""

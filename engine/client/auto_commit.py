@@ -8,7 +8,8 @@ Commits that nobody asked for by name: an error of one is logged, and the next i
 | retriable, as UNKNOWN_TOPIC_OR_PARTITION of a topic that was deleted | logged as debug |
 | any other | logged as a warning |
 
-Source: GRP-14; ConsumerCoordinator.autoCommitOffsetsAsync, invokeCompletedOffsetCommitCallbacks of 3.9.1.
+Source: GRP-14; ConsumerCoordinator.autoCommitOffsetsAsync and
+invokeCompletedOffsetCommitCallbacks of 3.9.1.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@
 | retention | every broker that runs deletes what is due now |
 | compact | every broker that runs cleans the logs of topics before others; nobody waits for it |
 | compaction | every broker that runs says how far its cleaner is |
+| metrics | every broker that runs returns its gauges |
 
 One request is carried out after the other.
 """  # noqa: E501 - a table
@@ -28,7 +29,14 @@ from engine.cluster.data_directory import DataDirectory, RunningCluster
 from engine.cluster.ownership import remove_file, remove_log_dir
 from engine.cluster.plan import ClusterPlan, check_plan
 from engine.cluster.process import ServedBrokers
-from engine.cluster.requests import OF_ALL, Action, ClusterRequest, last_number, read_request
+from engine.cluster.requests import (
+    OF_ALL,
+    REPEATED,
+    Action,
+    ClusterRequest,
+    last_number,
+    read_request,
+)
 from engine.cluster.served_logs import TooManyBrokers
 from engine.errors import EngineError
 from engine.host.coroutine import drive
@@ -127,7 +135,7 @@ class ClusterKeeper:
         if request is None or request.number == self._done:
             return
         self._is_busy, self._done = True, request.number
-        if request.action is not Action.COMPACTION:
+        if request.action not in REPEATED:
             # A watching command asks for that again and again.
             _log.info("asked to %s broker %s", request.action.value, request.broker_id or "")
         work = drive(self._carry_out(request))

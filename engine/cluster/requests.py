@@ -12,7 +12,8 @@ the last one, also when the clock went back; the process carries out every numbe
 |---|---|
 | response.json | {"number": …, "broker": 2, "error": null, "hint": null, "logs": {}} |
 
-`logs` are those of each broker, by its id, for what is wanted of all. The process asks brokers in
+`logs` are the rows that each broker returns, by its id, for what is wanted of all: its logs, or its
+metrics. The process asks brokers in
 processes of their own in the same way:
 
 | broker-<id>.request | {"number": …, "action": "compact", "broker": null, "topics": ["t"]} |
@@ -55,10 +56,15 @@ class Action(Enum):
     COMPACT = "compact"
     #: Say how far the cleaners are.
     COMPACTION = "compaction"
+    #: Return the gauges of brokers.
+    METRICS = "metrics"
 
 
 #: What is wanted of all brokers that run.
-OF_ALL = frozenset({Action.RETENTION, Action.COMPACT, Action.COMPACTION})
+OF_ALL = frozenset({Action.RETENTION, Action.COMPACT, Action.COMPACTION, Action.METRICS})
+
+#: Requests that a watching command repeats, which are not logged.
+REPEATED = frozenset({Action.COMPACTION, Action.METRICS})
 
 
 class ClusterRequest(NamedTuple):
@@ -153,6 +159,24 @@ def ask_compaction(
         raise BadClusterFile(data.response_path, f"no logs: {error}") from error
 
 
+def ask_metrics(
+    data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[int], None]
+) -> dict[int, dict[str, int]]:
+    """Return the gauges of each broker that runs, by their object names in Kafka's JMX.
+
+    Errors as `ask`, and BadClusterFile.
+    """
+    request = ClusterRequest(next_number(data), Action.METRICS, None)
+    response = _exchange(data, request, clock, timeout_s, pause)
+    try:
+        return {
+            int(key): {str(row["name"]): int(row["value"]) for row in rows}
+            for key, rows in response["logs"].items()
+        }
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadClusterFile(data.response_path, f"no metrics: {error}") from error
+
+
 def next_number(data: DataDirectory) -> int:
     """Return the number behind those of the last request and the last response."""
     return 1 + max(last_number(data, data.request_path), last_number(data, data.response_path))
@@ -215,12 +239,14 @@ def read_request(data: DataDirectory, path: str) -> ClusterRequest | None:
 
 
 async def carry_out(broker: Broker, request: ClusterRequest) -> list[JsonObject]:
-    """Have a broker do what is wanted of all, and return its logs as values of JSON."""
+    """Have a broker do what is wanted of all; returns its logs or metrics as values of JSON."""
     from engine.log.cleaner.compaction_state import encode_states
 
     if request.action is Action.RETENTION:
         await broker.clean_up_logs()
         return []
+    if request.action is Action.METRICS:
+        return [metric._asdict() for metric in await broker.metrics()]
     if request.action is Action.COMPACT:
         broker.clean_logs_soon(request.topics)
     return encode_states(await broker.compaction())

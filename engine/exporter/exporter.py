@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.errors import EngineError
+from engine.exporter.broker_gauges import gauge_families
 from engine.exporter.cluster_metrics import cluster_metrics
 from engine.exporter.cluster_sample import ClusterSample, RequestFailure
 from engine.exporter.gathering import gather_sample
@@ -30,6 +31,8 @@ _MS_PER_S: Final = 1000
 
 #: Returns when the certificate of an address expires, in ms since the epoch.
 ExpiryOf = Callable[[str, int, float], int]
+#: Returns the gauges of an embedded cluster's brokers, by broker and name; none of any other.
+GaugesOf = Callable[[], Mapping[int, Mapping[str, int]]]
 
 
 class ExporterOptions(NamedTuple):
@@ -45,9 +48,14 @@ class Exporter:
     """Families of metrics of one cluster, as often as they are asked for."""
 
     def __init__(
-        self, client: KafkaClient, options: ExporterOptions, expiry_of: ExpiryOf | None = None
+        self,
+        client: KafkaClient,
+        options: ExporterOptions,
+        expiry_of: ExpiryOf | None = None,
+        gauges_of: GaugesOf = dict,
     ) -> None:
         """`expiry_of` is None where connections are not encrypted."""
+        self._gauges_of = gauges_of
         self._client = client
         self._options = options
         self._expiry_of = expiry_of
@@ -97,6 +105,9 @@ class Exporter:
         if self._options.has_groups:
             yield from group_metrics(sample, self._history, self._client.clock.wall_ms())
         yield from self._of_certificates(sample, began_ms)
+        # Another command may have the turn: the next scrape gets them.
+        with suppress(EngineError):
+            yield from gauge_families(self._gauges_of())
         yield from self._of_exporter(sample.failures, began_ms)
 
     def _note_sample(self, sample: ClusterSample) -> None:

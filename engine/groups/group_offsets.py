@@ -58,6 +58,11 @@ class GroupOffsets:
         """Return whether nothing is committed, and nothing on its way."""
         return not self._committed and not self._pending and not self._transactional
 
+    @property
+    def committed_count(self) -> int:
+        """Return how many partitions have a committed offset."""
+        return len(self._committed)
+
     def is_unstable(self, partition: TopicPartition) -> bool:
         """Return whether a commit for a partition is not decided yet."""
         return partition in self._pending or any(

@@ -61,6 +61,11 @@ class HostedPartitions:
         """Return whether the directory of a replica has failed."""
         return topic_partition in self._offline
 
+    @property
+    def offline_count(self) -> int:
+        """Return how many replicas are on directories that have failed."""
+        return len(self._offline)
+
     def find(self, topic_partition: TopicPartition) -> Partition:
         """Return a partition.
 

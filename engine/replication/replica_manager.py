@@ -80,6 +80,11 @@ class ReplicaManager:
         return self._partitions
 
     @property
+    def offline_count(self) -> int:
+        """Return how many replicas are on directories that have failed."""
+        return self._hosted.offline_count
+
+    @property
     def delayed_produce_count(self) -> int:
         """Count the produces that wait."""
         return self._delayed.produces.delayed_count

@@ -4,7 +4,8 @@ Everything is drawn before anything runs, so that a plan can be printed, replaye
 Each seed picks some kinds of faults and how often they come (swarm testing): a fault that hides
 another is not in every run.
 
-Source: D28; Groce and others, "Swarm Testing" (2012); facts on faults in `docs/internals/simulation.md`.
+Source: D28; Groce and others, "Swarm Testing" (2012); facts on faults in
+`docs/internals/simulation.md`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,9 @@ from kctl.options.cluster import (
 )
 from kctl.options.moves import JobOptions
 
-app = noun("Brokers: list, describe, drain, replace, shut down, log directories, API versions.")
+app = noun(
+    "Brokers: list, describe, drain, replace, shut down, directories, API versions, metrics."
+)
 
 _Ids = Annotated[
     list[int] | None, typer.Argument(metavar="ID...", help="Brokers; all without any.")
@@ -162,3 +164,28 @@ def api_versions(
 
     options = cluster
     return list_api_versions(options, ids or [], output)
+
+
+@app.command("metrics", epilog="Example: kctl brokers metrics --match UnderReplicated")
+@on_cluster
+def metrics(
+    cluster: ClusterOptions,
+    ids: _Ids = None,
+    match: Annotated[
+        str | None,
+        typer.Option(
+            "--match",
+            metavar="PATTERN",
+            help="Only metrics whose name matches, with * and ?, or contains this text.",
+        ),
+    ] = None,
+    output: Output = "table",
+) -> int:
+    """Show the gauges of embedded brokers by the names that Kafka's brokers give them in JMX.
+
+    Partitions, leaders, ISR, logs, directories, the controller, groups and parked requests; no
+    rates and no times. Brokers of Kafka have theirs in JMX alone.
+    """
+    from kctl.commands.brokers.metrics import MetricsRequest, show_metrics
+
+    return show_metrics(cluster, MetricsRequest(ids or [], match, output))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine import __version__
@@ -14,10 +16,14 @@ from kctl import exits
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
 from kctl.durations import duration_ms
+from kctl.embedded_metrics import embedded_metrics
+from kctl.run_where import embedded_cluster
 
 if TYPE_CHECKING:
     from engine.host.http_server import Page, ServedPage
 
+#: A scrape waits no longer for the turn of a command and the responses of embedded brokers.
+_GAUGES_TIMEOUT_S = 2.0
 _TEXT = "text/plain; charset=utf-8"
 
 
@@ -57,15 +63,22 @@ def export_metrics(options: ClusterOptions, request: ExporterRequest) -> int:
 
 def exporter_of(client: KafkaClient, options: ExporterOptions) -> Exporter:
     """Return the exporter of a cluster, with the expiry of certificates where there are any."""
+    gauges_of = partial(_embedded_gauges, client)
     tls = client.settings.tls
     if tls is None:
-        return Exporter(client, options)
+        return Exporter(client, options, gauges_of=gauges_of)
     from engine.host.certificate_expiry import certificate_expiry_ms
 
     def expiry_of(host: str, port: int, timeout_s: float) -> int:
         return certificate_expiry_ms(host, port, tls, timeout_s)
 
-    return Exporter(client, options, expiry_of)
+    return Exporter(client, options, expiry_of, gauges_of)
+
+
+def _embedded_gauges(client: KafkaClient) -> Mapping[int, Mapping[str, int]]:
+    """Return the gauges of the brokers if the cluster is an embedded one of this machine."""
+    data = embedded_cluster(client)
+    return {} if data is None else embedded_metrics(client, data, _GAUGES_TIMEOUT_S)
 
 
 class MetricPages:

@@ -69,6 +69,22 @@ def stage() -> Stage:
     return Stage()
 
 
+def test_gauges_of_embedded_brokers_come_along(stage: Stage) -> None:
+    options = ExporterOptions("9", 0, 4_000)
+    name = "kafka.server:type=ReplicaManager,name=LeaderCount"
+    values = stage.values(Exporter(stage.client, options, gauges_of=lambda: {1: {name: 3}}))
+    assert 3 == values["kafka_server_replicamanager_leadercount 1"]
+
+
+def test_gauges_that_are_not_answered_leave_the_others(stage: Stage) -> None:
+    def busy() -> dict[int, dict[str, int]]:
+        raise EngineError("another command has the turn")
+
+    values = stage.values(Exporter(stage.client, ExporterOptions("9", 0, 4_000), gauges_of=busy))
+    assert 1 == values["kminion_exporter_up 9"]
+    assert not [name for name in values if name.startswith("kafka_")]
+
+
 def test_a_scrape_has_what_kminions_dashboards_ask_for(stage: Stage) -> None:
     values = stage.values(stage.exporter())
     expected = {

@@ -1,0 +1,181 @@
+"""A broker's gauges, by the object names that Kafka's brokers give them in JMX.
+
+| domain and type | gauges |
+|---|---|
+| `kafka.server` ReplicaManager, KafkaServer, DelayedOperationPurgatory | partitions, leaders, ISR; state; parked requests |
+| `kafka.cluster` Partition | of each partition that this broker leads or follows |
+| `kafka.log` Log, LogManager, LogCleanerManager | sizes and offsets; directories; logs left alone |
+| `kafka.controller` KafkaController | of the cluster; 0 on a broker that is not the controller |
+| `kafka.coordinator.group` GroupMetadataManager | groups by state, offsets |
+
+Each is read from the broker's state as it is asked for, and none costs a request anything.
+
+Source: ReplicaManager, Partition, UnifiedLog, LogManager, LogCleanerManager, KafkaController,
+GroupMetadataManager of 3.9.1. Differs: there are no meters and histograms (rates, times).
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from engine.controller.context import ControllerContext
+from engine.groups.registry import GroupRegistry
+from engine.groups.states import GroupState
+from engine.log.cleaner.compaction_state import CompactionPhase, LogCompaction
+from engine.log.directory.log_directory import LogDirectory
+from engine.log.local_log import LocalLog
+from engine.model import TopicPartition
+from engine.replication.partition import Partition
+
+#: BrokerState.RUNNING.
+_RUNNING: Final = 3
+_GROUP_STATES: Final = {
+    GroupState.PREPARING_REBALANCE: "PreparingRebalance",
+    GroupState.COMPLETING_REBALANCE: "CompletingRebalance",
+    GroupState.STABLE: "Stable",
+    GroupState.DEAD: "Dead",
+    GroupState.EMPTY: "Empty",
+}
+
+
+class BrokerMetric(NamedTuple):
+    """A gauge: its object name in JMX, and what its attribute `Value` is."""
+
+    name: str
+    value: int
+
+
+def server_metrics(
+    partitions: Iterable[Partition],
+    logs: Iterable[LocalLog],
+    offline_count: int,
+    delayed_counts: Mapping[str, int],
+) -> Iterator[BrokerMetric]:
+    """Yield the gauges of the replica manager, of the broker's state and of parked requests.
+
+    `delayed_counts` is by the name of the operation, as `Produce`.
+    """
+    here = list(partitions)
+    led = [partition for partition in here if partition.is_leader]
+    counts = {
+        "AtMinIsrPartitionCount": sum(map(_is_at_min_isr, led)),
+        "LeaderCount": len(led),
+        "OfflineReplicaCount": offline_count,
+        "PartitionCount": len(here),
+        "ProducerIdCount": sum(len(log.producers) for log in logs),
+        "UnderMinIsrPartitionCount": sum(partition.is_under_min_isr for partition in led),
+        "UnderReplicatedPartitions": sum(map(_is_under_replicated, led)),
+    }
+    for name, value in counts.items():
+        yield BrokerMetric(f"kafka.server:type=ReplicaManager,name={name}", value)
+    yield BrokerMetric("kafka.server:type=KafkaServer,name=BrokerState", _RUNNING)
+    for operation, count in delayed_counts.items():
+        name = f"NumDelayedOperations,delayedOperation={operation}"
+        yield BrokerMetric(f"kafka.server:type=DelayedOperationPurgatory,name={name}", count)
+
+
+def partition_metrics(partitions: Iterable[Partition]) -> Iterator[BrokerMetric]:
+    """Yield the gauges of each partition; those of its ISR are 0 where this broker follows."""
+    for partition in partitions:
+        leads = partition.is_leader
+        gauges = {
+            "AtMinIsr": leads and _is_at_min_isr(partition),
+            "InSyncReplicasCount": len(partition.in_sync.isr) if leads else 0,
+            "LastStableOffsetLag": partition.high_watermark - partition.last_stable_offset,
+            "ReplicasCount": len(partition.assigned_replicas) if leads else 0,
+            "UnderMinIsr": partition.is_under_min_isr,
+            "UnderReplicated": leads and _is_under_replicated(partition),
+        }
+        for name, value in gauges.items():
+            key = partition.topic_partition
+            yield _of_partition("kafka.cluster:type=Partition", name, key, value)
+
+
+def log_metrics(logs: Iterable[LocalLog]) -> Iterator[BrokerMetric]:
+    """Yield the gauges of each log."""
+    for log in logs:
+        gauges = {
+            "LogEndOffset": log.log_end_offset,
+            "LogStartOffset": log.log_start_offset,
+            "NumLogSegments": len(log.segments),
+            "Size": log.size_bytes,
+        }
+        for name, value in gauges.items():
+            yield _of_partition("kafka.log:type=Log", name, log.topic_partition, value)
+
+
+def directory_metrics(
+    directories: Iterable[LogDirectory], compacted: Iterable[tuple[str, LogCompaction]]
+) -> Iterator[BrokerMetric]:
+    """Yield the gauges of log directories; `compacted` logs come with the path of theirs."""
+    paths = {directory.path: directory.is_online for directory in directories}
+    left_alone = [
+        (path, log) for path, log in compacted if log.phase is CompactionPhase.UNCLEANABLE
+    ]
+    offline_count = sum(not is_online for is_online in paths.values())
+    yield BrokerMetric("kafka.log:type=LogManager,name=OfflineLogDirectoryCount", offline_count)
+    for path, is_online in sorted(paths.items()):
+        place = f'logDirectory="{path}"'
+        sizes = [log.size_bytes for where, log in left_alone if where == path]
+        yield BrokerMetric(
+            f"kafka.log:type=LogManager,name=LogDirectoryOffline,{place}", int(not is_online)
+        )
+        manager = "kafka.log:type=LogCleanerManager,name="
+        yield BrokerMetric(f"{manager}uncleanable-bytes,{place}", sum(sizes))
+        yield BrokerMetric(f"{manager}uncleanable-partitions-count,{place}", len(sizes))
+
+
+def controller_metrics(context: ControllerContext, *, is_active: bool) -> Iterator[BrokerMetric]:
+    """Yield the gauges of the controller, of which another broker has none but zeros."""
+    gauges: dict[str, int] = {
+        "ActiveBrokerCount": len(context.live_brokers),
+        "ActiveControllerCount": 1,
+        "GlobalPartitionCount": sum(map(len, context.topics.values())),
+        "GlobalTopicCount": len(context.topics),
+        "OfflinePartitionsCount": context.offline_partition_count(),
+        "PreferredReplicaImbalanceCount": _imbalance_count(context),
+        "TopicsIneligibleToDeleteCount": len(context.ineligible_for_deletion),
+        "TopicsToDeleteCount": len(context.to_delete),
+    }
+    for name, value in gauges.items():
+        object_name = f"kafka.controller:type=KafkaController,name={name}"
+        yield BrokerMetric(object_name, value if is_active else 0)
+
+
+def group_metrics(registry: GroupRegistry) -> Iterator[BrokerMetric]:
+    """Yield the gauges of the groups that this broker coordinates."""
+    groups = list(registry.groups.values())
+    manager = "kafka.coordinator.group:type=GroupMetadataManager,name="
+    yield BrokerMetric(f"{manager}NumGroups", len(groups))
+    for state, word in _GROUP_STATES.items():
+        count = sum(group.state is state for group in groups)
+        yield BrokerMetric(f"{manager}NumGroups{word}", count)
+    yield BrokerMetric(
+        f"{manager}NumOffsets", sum(group.offsets.committed_count for group in groups)
+    )
+
+
+def _is_under_replicated(partition: Partition) -> bool:
+    return len(partition.in_sync.isr) < len(partition.assigned_replicas)
+
+
+def _is_at_min_isr(partition: Partition) -> bool:
+    return len(partition.in_sync.isr) == partition.min_isr_count
+
+
+def _imbalance_count(context: ControllerContext) -> int:
+    """Count the partitions that another broker leads than the first of their replicas.
+
+    Source: KafkaController.updateMetrics; topics that are deleted do not count.
+    """
+    return sum(
+        bool(replicas := context.assignment(partition).replicas) and state.leader != replicas[0]
+        for partition, (state, _) in context.leaderships.items()
+        if partition.topic not in context.to_delete
+    )
+
+
+def _of_partition(kind: str, name: str, key: TopicPartition, value: int) -> BrokerMetric:
+    place = f"topic={key.topic},partition={key.partition}"
+    return BrokerMetric(f"{kind},name={name},{place}", int(value))

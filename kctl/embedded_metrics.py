@@ -1,0 +1,24 @@
+"""The gauges of the brokers of an embedded cluster, asked of its process."""
+
+from __future__ import annotations
+
+from engine.client.blocking import KafkaClient
+from engine.cluster import daemon
+from engine.cluster.data_directory import DataDirectory
+from engine.cluster.requests import ask_metrics
+from engine.host.real import RealClock, RealFiles
+
+
+def embedded_metrics(
+    client: KafkaClient, data: DataDirectory, timeout_s: float
+) -> dict[int, dict[str, int]]:
+    """Return the gauges of each broker that runs, by their names.
+
+    Waits for the turn of another command, too. Errors: those of `ask_metrics` and of the turn.
+    """
+
+    def pause(duration_ms: int) -> None:
+        client.links.pause(duration_ms)
+
+    with daemon.turn(data, RealFiles(), RealClock(), timeout_s, pause):
+        return ask_metrics(data, RealClock(), timeout_s, pause)
