@@ -572,6 +572,10 @@ TOPIC_PARTITIONS_MAX = 100_000
 
 # -- api ---------------------------------------------------------------------------------------
 
+# How many topics and groups a connection keeps what access rules have granted on: more than most
+# clients use, and some hundred KB. Of further ones the rules are asked each time.
+GRANTS_KEPT_MAX = 1024
+
 # Kafka's own time after which the measure of a client that sends nothing is forgotten.
 QUOTA_RATE_IDLE_MS = 60 * 60 * 1000
 

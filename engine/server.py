@@ -203,8 +203,9 @@ class ClientConnection:
 
     def take(self, frame: memoryview) -> None:
         """Serve one request frame (steps 1 to 5)."""
-        may_take_fast_path = self._session.may_take_fast_path
-        if may_take_fast_path and self._take_fast(frame):
+        session = self._session
+        may_take_fast_path = session.may_take_fast_path
+        if (may_take_fast_path or session.is_undelayed) and self._take_fast(frame):
             return
         try:
             key, version, correlation_id, client_id, position = read_request_header(frame)
@@ -240,7 +241,10 @@ class ClientConnection:
             self._close_in_turn(order.reason)
 
     def _take_fast(self, frame: memoryview) -> bool:
-        """Serve a frame on the fast path of its API; False with nothing done."""
+        """Serve a frame on the fast path of its API; False with nothing done.
+
+        Where something can be denied to the client, it asks what the session was granted.
+        """
         try:
             (key,) = _key_of(frame)
             serve_fast = self._fast[key]

@@ -1,8 +1,9 @@
 """Decide by the access rules whether a client may do something, and log each decision.
 
 Brokers of the same process and super users may do everything. For all others each resource is
-checked, without fast paths, with one exception: while there are no rules at all and
-`allow.everyone.if.no.acl.found` is set nothing has to be checked.
+checked, with two exceptions: while there are no rules at all and `allow.everyone.if.no.acl.found`
+is set nothing has to be checked, and what rules have granted a session stays granted until one of
+them changes (`Session.is_granted`).
 
 | `kafka.authorizer.logger` | level |
 |---|---|
@@ -44,6 +45,15 @@ class AclAuthorizer:
         self._allows_without_rules = allows_without_rules
         #: The principal of the last controller whose requests this broker has refused.
         self.refused_controller: str | None = None
+
+    @property
+    def version(self) -> int:
+        """Return how often the rules have changed."""
+        return self._cache.version
+
+    def logs_grants(self) -> bool:
+        """Return whether grants are logged, at DEBUG."""
+        return _log.isEnabledFor(logging.DEBUG)
 
     def may(
         self,

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
+from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import EncodedResponse, Exchange
 from engine.api.fetch_refusal import fetch_refusal
 from engine.api.fetch_session import (
@@ -105,7 +106,7 @@ class FastFetch:
             or forgotten
             or version < _FIRST_FAST
             or not 0 <= isolation <= 1
-            or not exchange.session.may_take_fast_path
+            or not (exchange.session.may_take_fast_path or exchange.session.is_undelayed)
             or (rack_id and self._sends_elsewhere)
         ):
             return None
@@ -123,6 +124,11 @@ class FastFetch:
         if only is None:
             return None
         partition, spec = only
+        named, client = partition.topic_partition, exchange.session
+        if named is None or not client.is_admitted(
+            AclOperation.READ, AclResource.TOPIC, named.topic
+        ):
+            return None
         max_bytes = min(max_bytes, self._max_bytes)
         reader = _READERS[isolation]
         read = self._read(partition, spec, max_bytes, reader)

@@ -120,7 +120,7 @@ class FastFollowerFetch:
 
         The session's client must be one to whom nothing can be denied.
         """
-        request = read_replica_fetch_fast(frame)
+        request = read_replica_fetch_fast(frame) if client.may_take_fast_path else None
         if request is None:
             return None
         _, limits, epoch, topic_id, index, _, _, _, _, _ = request

@@ -12,7 +12,7 @@ coordinator: nothing is decided in another way here.
 
 from __future__ import annotations
 
-from engine.api.admission import Session
+from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.dispatch import FastResponse
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.offset_commits import OffsetCommits
@@ -33,17 +33,22 @@ class FastOffsetCommit:
         self._is_known = metadata_cache.is_known
         self._clock = clock
 
-    def answer(self, frame: memoryview, _session: Session) -> bytes | Promise[FastResponse] | None:
+    def answer(self, frame: memoryview, session: Session) -> bytes | Promise[FastResponse] | None:
         """Serve a request and return its response with its header; None with nothing done.
 
-        The session's client must be one to whom nothing can be denied.
+        The session's client is one to whom nothing can be denied, or may read the group and topic.
         """
         request = read_commit_fast(frame)
         if request is None:
             return None
         correlation_id, head, offset, leader_epoch, metadata = request
         group_id, generation_id, member_id, instance_id, partition, record_key, answer = head
-        if not self._is_known(partition):
+        read, topic = AclOperation.READ, partition.topic
+        if not (
+            session.is_admitted(read, AclResource.GROUP, group_id)
+            and session.is_admitted(read, AclResource.TOPIC, topic)
+            and self._is_known(partition)
+        ):
             return None
         now_ms = self._clock.wall_ms()
         code = self._commit_fast(

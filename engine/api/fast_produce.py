@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from engine.api.admission import Session
+from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.dispatch import FastResponse
 from engine.api.exchange import Exchange
 from engine.api.produce import Produce
@@ -42,13 +42,16 @@ class FastProduce:
     def answer(self, frame: memoryview, session: Session) -> bytes | Promise[FastResponse] | None:
         """Serve a request and return its response with its header; None with nothing done.
 
-        The session's client must be one to whom nothing can be denied.
+        The session's client is one to whom nothing can be denied, or may write to the topic.
         """
         request = read_produce_fast(frame)
         if request is None:
             return None
         version, correlation_id, head, records = request
         topic_partition = head.topic_partition
+        topic = topic_partition.topic
+        if not session.is_admitted(AclOperation.WRITE, AclResource.TOPIC, topic):
+            return None
         if not self._is_known(topic_partition):
             return None
         appended = self._append_fast(

@@ -153,7 +153,7 @@ class Produce:
             or not is_fast_path(records, version)
             or records is None
             or records.readonly
-            or not exchange.session.may_take_fast_path
+            or not exchange.session.is_admitted(AclOperation.WRITE, AclResource.TOPIC, topic)
             or not self._metadata_cache.is_known(
                 topic_partition := new_tuple(TopicPartition, (topic, index))
             )

@@ -72,6 +72,8 @@ class AclCache:
     """Entries by pattern; each pattern's as a tuple without repetitions."""
 
     def __init__(self) -> None:
+        #: How often the rules have changed.
+        self.version = 0
         self._entries: dict[AclPattern, tuple[AccessEntry, ...]] = {}
         self._prefixed_counts: dict[AclResource, int] = {}
         # The names of the patterns that have an entry.
@@ -103,6 +105,9 @@ class AclCache:
     def set(self, pattern: AclPattern, entries: Iterable[AccessEntry]) -> None:
         """Replace the entries of a pattern."""
         before, after = self.entries(pattern), tuple(dict.fromkeys(entries))
+        if before == after:
+            return
+        self.version += 1
         if bool(after) != bool(before) and pattern.pattern_type is PatternType.PREFIXED:
             count = self._prefixed_counts.get(pattern.kind, 0)
             self._prefixed_counts[pattern.kind] = count + (1 if after else -1)

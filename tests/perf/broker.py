@@ -2,10 +2,12 @@
 
     python -m tests.perf.broker --peer "Kafka 3.9.1=127.0.0.1:9092=PID" [--peer …]
                                 [--rounds 3] [--mb 512] [--only TEXT] [--settings k=v …]
+                                [--client k=v …]
 
 Peers are brokers that run already, by name, address and process. Ours is started here, on a
 directory of its own. Every case runs on all in turn, round after round, after a round that is not
-counted (it warms Java up); the medians are compared.
+counted (it warms Java up); the medians are compared. `--settings` are those of our broker,
+`--client` those of all clients.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ class Kind(NamedTuple):
     replicas: int = 1
     acks: str = "1"
     options: tuple[str, ...] = ()
+    client: tuple[tuple[str, str], ...] = ()
 
 
 class Case(NamedTuple):
@@ -121,7 +124,8 @@ def run_case(
     found: list[list[Outcome]] = [[] for _ in peers]
     for number in range(rounds + 1):
         for peer, results in zip(peers, found, strict=True):
-            broker = Broker(peer.address, partial(_cpu_s, peer.pids), kind.replicas, kind.acks)
+            cpu_s = partial(_cpu_s, peer.pids)
+            broker = Broker(peer.address, cpu_s, kind.replicas, kind.acks, kind.client)
             result = case.run(broker, size_bytes)
             if number:
                 results.append(result)
@@ -142,7 +146,10 @@ def measure(cases: list[Case], kind: Kind) -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--folder", default=None)
     parser.add_argument("--settings", nargs="*", default=[])
+    parser.add_argument("--client", nargs="*", default=[])
     requested = parser.parse_args()
+    client = [tuple(text.split("=", 1)) for text in requested.client]
+    kind = kind._replace(client=tuple((name, value) for name, value in client))
     peers = []
     for text in requested.peer:
         name, address, pids = text.split("=")

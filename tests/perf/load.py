@@ -30,13 +30,20 @@ class Load(NamedTuple):
 class Broker(NamedTuple):
     """Where a broker listens, and what tells the CPU seconds that it has used.
 
-    Of a cluster: any of its brokers, and all of their seconds. `acks` is what producers ask for.
+    Of a cluster: any of its brokers, and all of their seconds. `acks` is what producers ask for,
+    `client` has settings of all clients, as those of TLS.
     """
 
     address: str
     cpu_s: Callable[[], float]
     replicas: int = 1
     acks: str = "1"
+    client: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def client_settings(self) -> dict[str, Any]:
+        """Return the settings by which clients reach the broker."""
+        return {"bootstrap.servers": self.address, **dict(self.client)}
 
 
 class Outcome(NamedTuple):
@@ -61,7 +68,7 @@ class _Topic:
     """A topic of one partition, for one run."""
 
     def __init__(self, broker: Broker) -> None:
-        self._admin = AdminClient({"bootstrap.servers": broker.address})
+        self._admin = AdminClient(broker.client_settings)
         self._replicas = broker.replicas
         self.name = f"perf-{time.monotonic_ns()}"
 
@@ -78,7 +85,7 @@ class _Topic:
 
 def _settings(broker: Broker, **more: Any) -> dict[str, Any]:
     return {
-        "bootstrap.servers": broker.address,
+        **broker.client_settings,
         "acks": broker.acks,
         "queue.buffering.max.messages": 1_000_000,
         "queue.buffering.max.kbytes": 64_000,
@@ -92,9 +99,9 @@ def _write_out() -> None:
     os.sync()
 
 
-def _check_end(address: str, topic: str, count: int) -> None:
+def _check_end(broker: Broker, topic: str, count: int) -> None:
     """Raise Failed unless the partition has so many records."""
-    consumer = Consumer({"bootstrap.servers": address, "group.id": "perf"})
+    consumer = Consumer({**broker.client_settings, "group.id": "perf"})
     _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), _FLUSH_S)
     consumer.close()
     if end != count:
@@ -125,7 +132,7 @@ def produce(load: Load, broker: Broker, size_bytes: int) -> Outcome:
         _fill(load, broker, topic, size_bytes)
         took_s, cpu_s = time.perf_counter() - start, broker.cpu_s() - cpu_s
         counts = [part // load.value_bytes for part in (size_bytes // 64, size_bytes)]
-        _check_end(broker.address, topic, sum(counts))
+        _check_end(broker, topic, sum(counts))
     return Outcome(size_bytes / took_s / 1e6, "MB/s", cpu_s / size_bytes * 1e9)
 
 
@@ -174,7 +181,7 @@ def consume(broker: Broker, size_bytes: int) -> Outcome:
         _fill(load, broker, topic, size_bytes)
         _write_out()
         settings = {
-            "bootstrap.servers": broker.address,
+            **broker.client_settings,
             "enable.auto.commit": False,
             "fetch.message.max.bytes": 1 << 20,
             # A client that has enough for now waits for a second before it fetches again.

@@ -197,12 +197,19 @@ def produce_steps(draw: st.DrawFn) -> tuple[int, bytes]:
 
 
 def _stages(**more: Any) -> list[DataStage]:
-    """Return a broker of fast paths, one without, and one whose authorizer wants to be asked."""
-    requested = Admission(AllowEach(), NoQuotas())
+    """Return a broker of fast paths, one without, and two with an authorizer.
+
+    One authorizer wants to be asked each time, of the other sessions remember what it granted.
+    """
+    requested, remembered = (
+        Admission(AllowEach(is_remembered=is_remembered), NoQuotas())
+        for is_remembered in (False, True)
+    )
     return [
         DataStage(**more),
         DataStage(is_fast_path=False, **more),
         DataStage(admission=requested, **more),
+        DataStage(admission=remembered, **more),
     ]
 
 
@@ -217,7 +224,7 @@ def _produced(acks: int) -> tuple[int, bytes]:
 @example([_produced(-1), _produced(1)], LogConfig(), (1, 2))
 @given(st.lists(produce_steps(), min_size=1, max_size=5), CONFIGS, st.sampled_from(((1,), (1, 2))))
 def produces(steps: list[tuple[int, bytes]], config: LogConfig, isr: tuple[int, ...]) -> None:
-    """Send the same produces to three brokers."""
+    """Send the same produces to four brokers."""
     seen = []
     for stage in _stages(isr=isr):
         log = stage.manager.find(T0).log
@@ -230,7 +237,7 @@ def produces(steps: list[tuple[int, bytes]], config: LogConfig, isr: tuple[int, 
         partition = stage.manager.find(T0)
         state = (_log_state(log), partition.high_watermark, partition.in_sync)
         seen.append((stage.frames, stage.closed, stage.bad, stage.faults, state))
-    assert seen[0] == seen[1] == seen[2]
+    assert seen[0] == seen[1] == seen[2] == seen[3]
 
 
 @EXAMPLES
@@ -551,7 +558,7 @@ def fetches(
                 _fetch(stage, kind, what, ongoing)
         stage.pass_time(1000)
         seen.append((stage.frames, stage.closed, stage.bad, stage.faults))
-    assert seen[0] == seen[1] == seen[2]
+    assert seen[0] == seen[1] == seen[2] == seen[3]
 
 
 def _fetch(stage: DataStage, kind: str, what: Any, ongoing: list[int]) -> None:

@@ -12,6 +12,11 @@ Requested = tuple[AclOperation, AclResource, str]
 class DenyAll:
     """Lets nobody do anything."""
 
+    version = 0
+
+    def logs_grants(self) -> bool:
+        return False
+
     def may(
         self,
         _session: Session,
@@ -30,11 +35,25 @@ class DenyAll:
 
 
 class AllowEach:
-    """Lets everyone do everything, but wants to be asked; `denied` says of what it does not."""
+    """Lets everyone do everything, but wants to be asked; `denied` says of what it does not.
 
-    def __init__(self, denied: Callable[[Requested], bool] = lambda requested: False) -> None:
+    It is asked each time, as where grants are logged, unless `is_remembered`.
+    """
+
+    version = 0
+
+    def __init__(
+        self,
+        denied: Callable[[Requested], bool] = lambda requested: False,
+        *,
+        is_remembered: bool = False,
+    ) -> None:
         self.requested: list[Requested] = []
         self._denied = denied
+        self._is_remembered = is_remembered
+
+    def logs_grants(self) -> bool:
+        return not self._is_remembered
 
     def may(
         self,

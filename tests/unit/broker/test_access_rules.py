@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from engine.admin.acl_admin import AclAdmin
+from engine.api.admission import Session
+from engine.api.dispatch import FastHandler
 from engine.host.coroutine import drive
 from engine.security.acl_cache import AclCache
 from engine.security.acls import (
@@ -24,8 +27,9 @@ from engine.security.acls import (
 )
 from engine.wire.structs import message_class
 from engine.znode.embedded import EmbeddedZnodeClient
+from tests.unit.api.authorizers import FakeQuotas
 from tests.unit.broker.memory_broker import MemoryBroker, MemoryClient
-from tests.unit.broker.test_broker import create_topic
+from tests.unit.broker.test_broker import create_topic, produce
 
 AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 DENIED = 29
@@ -243,3 +247,134 @@ def test_a_note_that_cannot_be_read_is_passed_over(stages: list[MemoryBroker]) -
     rival.add(topic("t"), AclOperation.READ)
     assert stage.broker.rules is not None
     assert [topic("t")] == stage.broker.rules.admin.cache.patterns()
+
+
+class ServedFast:
+    """How many produces and commits fast paths have served since the last look."""
+
+    def __init__(self, stage: MemoryBroker) -> None:
+        self._count = 0
+        fast = stage.broker.table.serve_fast
+        for key, serve in list(fast.items()):
+            fast[key] = self._counting(serve)
+
+    def _counting(self, serve: FastHandler) -> FastHandler:
+        def counted(frame: memoryview, session: Session) -> Any:
+            answer = serve(frame, session)
+            self._count += answer is not None
+            return answer
+
+        return counted
+
+    def taken(self) -> int:
+        count, self._count = self._count, 0
+        return count
+
+
+def _produced(client: MemoryClient) -> int:
+    code: int = produce(client, "t", acks=1).error_code
+    return code
+
+
+def _writable(stages: list[MemoryBroker], **settings: str) -> tuple[MemoryBroker, Rival]:
+    """Return a broker with a topic that ANONYMOUS may write to and read, with a group."""
+    stage = broker_of(
+        stages,
+        super_users="User:admin",
+        offsets_topic_num_partitions="1",
+        offsets_topic_replication_factor="1",
+        **settings,
+    )
+    rival = Rival(stage)
+    cluster = AclPattern(AclResource.CLUSTER, "kafka-cluster", PatternType.LITERAL)
+    rival.add(cluster, AclOperation.CREATE)
+    for operation in (AclOperation.WRITE, AclOperation.READ):
+        rival.add(topic("t"), operation)
+    rival.add(AclPattern(AclResource.GROUP, "g", PatternType.LITERAL), AclOperation.READ)
+    create_topic(stage.connect(), "t")
+    return stage, rival
+
+
+def test_what_rules_have_granted_is_served_fast_until_one_changes(
+    stages: list[MemoryBroker],
+) -> None:
+    stage, rival = _writable(stages)
+    client, fast = stage.connect(), ServedFast(stage)
+    assert [0, 0, 0] == [_produced(client) for _ in range(3)]
+    # The first has asked the rules.
+    assert 2 == fast.taken()
+    rival.add(topic("u"), AclOperation.WRITE)
+    assert [0, 0] == [_produced(client) for _ in range(2)]
+    assert 1 == fast.taken()
+    rival.add(topic("t"), AclOperation.WRITE, permission=2)
+    assert [DENIED, DENIED] == [_produced(client) for _ in range(2)]
+    rival.remove(topic("t"))
+    assert DENIED == _produced(client)
+    assert 0 == fast.taken()
+
+
+def test_another_session_is_not_served_fast_for_it(stages: list[MemoryBroker]) -> None:
+    stage, _ = _writable(stages)
+    fast = ServedFast(stage)
+    assert [0, 0] == [_produced(stage.connect()) for _ in range(2)]
+    assert 0 == fast.taken()
+
+
+def test_another_principal_is_asked_about_again(stages: list[MemoryBroker]) -> None:
+    stage, _ = _writable(stages)
+    client = stage.connect()
+    assert 0 == _produced(client)
+    session = stage.broker.table.admission.sessions[-1]
+    session.authenticate("User:mallory")
+    assert DENIED == _produced(client)
+
+
+def test_grants_that_are_logged_are_decided_each_time(
+    stages: list[MemoryBroker], caplog: pytest.LogCaptureFixture
+) -> None:
+    stage, _ = _writable(stages)
+    client, fast = stage.connect(), ServedFast(stage)
+    assert [0, 0] == [_produced(client) for _ in range(2)]
+    assert 1 == fast.taken()
+    with caplog.at_level(logging.DEBUG, "kafka.authorizer.logger"):
+        assert [0, 0] == [_produced(client) for _ in range(2)]
+    allowed = [text for text in caplog.messages if "is Allowed Operation = Write" in text]
+    assert (2, 0) == (len(allowed), fast.taken())
+
+
+def test_a_client_with_a_quota_is_not_served_fast_for_its_grants(
+    stages: list[MemoryBroker],
+) -> None:
+    stage, _ = _writable(stages)
+    client, fast = stage.connect(), ServedFast(stage)
+    stage.broker.table.admission.quotas = FakeQuotas({})
+    stage.broker.table.admission.refresh()
+    assert [0, 0] == [_produced(client) for _ in range(2)]
+    assert 0 == fast.taken()
+
+
+def test_commits_need_the_group_and_the_topic(stages: list[MemoryBroker]) -> None:
+    stage, rival = _writable(stages)
+    client = stage.connect()
+    client.ask("FindCoordinator", 4, coordinator_keys=["g"])
+    stage.pass_time(1_000)
+    client.ask("FindCoordinator", 4, coordinator_keys=["g"])
+    fast = ServedFast(stage)
+    assert [0, 0, 0] == [_committed(client) for _ in range(3)]
+    assert 2 == fast.taken()
+    group = AclPattern(AclResource.GROUP, "g", PatternType.LITERAL)
+    rival.remove(group)
+    assert 30 == _committed(client)
+    rival.add(group, AclOperation.READ)
+    rival.add(topic("t"), AclOperation.READ, permission=2)
+    assert DENIED == _committed(client)
+    assert 0 == fast.taken()
+
+
+def _committed(client: MemoryClient) -> int:
+    of = message_class("OffsetCommitRequest")
+    row = of.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+    named = of.OffsetCommitRequestTopic(name="t", partitions=[row])
+    response = client.ask("OffsetCommit", 8, group_id="g", topics=[named])
+    code: int = response.topics[0].partitions[0].error_code
+    return code
