@@ -162,3 +162,41 @@ def test_a_commit_that_cannot_be_written_is_not_pending(
         else:
             commits.commit_in_transaction(ALONE, producer, rows)
     assert set() == commits.unstable("g", [T0])
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+@pytest.mark.parametrize("removal", ["of partitions", "of a topic", "of the group"])
+def test_what_is_deleted_while_a_commit_is_on_its_way_is_deleted_for_good(
+    stage: Stage, removal: str, *, is_committed: bool
+) -> None:
+    commits, admin = stage.coordinator.commits, stage.coordinator.admin
+    commits.commit(ALONE, {U0: SEVEN} | ({T0: SEVEN} if is_committed else {}))
+    stage.log.is_held = True
+    promise = commits.commit(ALONE, {T0: CommittedOffset(8)})
+    if removal == "of partitions":
+        assert (0, {T0: 0}) == commits.delete("g", [T0])
+    elif removal == "of a topic":
+        admin.forget_topics(["t"])
+    else:
+        assert {"g": 0} == admin.delete(["g"])
+    assert set() == commits.unstable("g", [T0])
+    stage.log.release()
+    assert {T0: 0} == promise.result()
+    left = {} if removal == "of the group" else {U0: SEVEN}
+    assert (0, left) == commits.fetch("g", None)
+    assert (0, left) == Stage(log=stage.log).coordinator.commits.fetch("g", None)
+
+
+def test_what_is_committed_after_a_deletion_stays(stage: Stage) -> None:
+    commits = stage.coordinator.commits
+    commits.commit(ALONE, {U0: SEVEN, T0: SEVEN})
+    stage.log.is_held = True
+    commits.delete("g", [T0, U0])
+    # The group had nothing left, and ended: this is another.
+    commits.commit(ALONE, {T0: CommittedOffset(8)})
+    commits.delete("g", [U0])
+    commits.commit(ALONE, {U0: CommittedOffset(9)})
+    stage.log.release()
+    left = {T0: CommittedOffset(8), U0: CommittedOffset(9)}
+    assert (0, left) == commits.fetch("g", None)
+    assert (0, left) == Stage(log=stage.log).coordinator.commits.fetch("g", None)
