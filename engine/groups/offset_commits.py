@@ -40,6 +40,7 @@ from engine.groups.states import GroupState
 from engine.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
 from engine.host.ports import Clock
 from engine.host.promise import Promise
+from engine.java_text import java_length
 from engine.kafka_errors import (
     COORDINATOR_NOT_AVAILABLE,
     GROUP_ID_NOT_FOUND,
@@ -110,7 +111,7 @@ class OffsetCommits:
         group = self._registry.groups.get(request.group_id)
         if (
             group is None
-            or len(committed.metadata) > self._settings.offset_metadata_max_bytes
+            or java_length(committed.metadata) > self._settings.offset_metadata_max_bytes
             or self._registry.refusal(request.group_id, may_be_empty=True)
         ):
             return None
@@ -155,7 +156,7 @@ class OffsetCommits:
         valid = {
             partition: committed
             for partition, committed in offsets.items()
-            if len(committed.metadata) <= max_length
+            if java_length(committed.metadata) <= max_length
         }
         codes = {key: OFFSET_METADATA_TOO_LARGE for key in offsets if key not in valid}
         if not valid:
@@ -201,7 +202,9 @@ class OffsetCommits:
     ) -> Promise[Codes]:
         """Append the offsets as part of a transaction; they are pending until it ends."""
         max_length = self._settings.offset_metadata_max_bytes
-        valid = {key: row for key, row in offsets.items() if len(row.metadata) <= max_length}
+        valid = {
+            key: row for key, row in offsets.items() if java_length(row.metadata) <= max_length
+        }
         codes = {key: OFFSET_METADATA_TOO_LARGE for key in offsets if key not in valid}
         if not valid:
             return Promise.of(codes)

@@ -114,10 +114,28 @@ def test_a_commit_starts_the_session_again(stage: Stage) -> None:
     assert "Empty" == stage.state
 
 
-@pytest.mark.parametrize(("length", "code"), [(4_096, 0), (4_097, 12)])
-def test_the_metadata_of_a_commit_has_a_bound(stage: Stage, length: int, code: int) -> None:
-    assert code == commit(stage, ALONE, CommittedOffset(1, metadata="x" * length))
-    assert (code == 0) is (fetched(stage).offset == 1)
+@pytest.mark.parametrize(
+    ("metadata", "code"),
+    [
+        ("x" * 4_096, 0),
+        ("x" * 4_097, 12),
+        ("ä" * 4_096, 0),
+        # Java counts two for each.
+        ("😀" * 2_048, 0),
+        ("😀" * 2_049, 12),
+    ],
+)
+@pytest.mark.parametrize("producer", [None, CommittingProducer(7, 0)])
+def test_the_metadata_of_a_commit_has_a_bound(
+    stage: Stage, metadata: str, code: int, producer: CommittingProducer | None
+) -> None:
+    commits, rows = stage.coordinator.commits, {T0: CommittedOffset(1, metadata=metadata)}
+    if producer is None:
+        assert {T0: code} == commits.commit(ALONE, rows).result()
+        assert (code == 0) is (fetched(stage).offset == 1)
+    else:
+        assert {T0: code} == commits.commit_in_transaction(ALONE, producer, rows).result()
+        assert (code == 0) is bool(commits.unstable("g", [T0]))
 
 
 def test_offsets_of_subscribed_topics_are_not_deleted(stage: Stage) -> None:
