@@ -7,7 +7,9 @@ import pytest
 from engine.errors import WireError
 from engine.groups.group_offsets import CommittedOffset, GroupOffsets
 from engine.groups.ports import CommittingProducer
+from engine.groups.records import offset_record
 from engine.groups.requests import MemberRequest
+from engine.host.promise import Promise
 from engine.model import TopicPartition
 from tests.unit.groups.stage import SETTINGS, Stage
 
@@ -136,6 +138,40 @@ def test_the_metadata_of_a_commit_has_a_bound(
     else:
         assert {T0: code} == commits.commit_in_transaction(ALONE, producer, rows).result()
         assert (code == 0) is bool(commits.unstable("g", [T0]))
+
+
+def commit_fast(
+    stage: Stage, request: MemberRequest, offset: CommittedOffset = SEVEN
+) -> int | Promise[int] | None:
+    record = offset_record(request.group_id, T0, offset)
+    return stage.coordinator.commits.commit_fast(request, T0, offset, record)
+
+
+def test_the_fast_path_writes_what_the_group_takes(stage: Stage) -> None:
+    (member,) = stage.stable()
+    mine = MemberRequest("g", 1, member.member_id, None)
+    assert 0 == commit_fast(stage, mine)
+    assert SEVEN == fetched(stage)
+    assert (22, 25) == (
+        commit_fast(stage, mine._replace(generation_id=2)),
+        commit_fast(stage, ALONE),
+    )
+    assert SEVEN == fetched(Stage(log=stage.log))
+
+
+def test_the_fast_path_does_nothing_for_a_group_that_is_not_here(stage: Stage) -> None:
+    assert commit_fast(stage, ALONE) is None
+    commit(stage, ALONE)
+    stage.coordinator.registry._owned.clear()
+    assert commit_fast(stage, ALONE, CommittedOffset(8)) is None
+    assert SEVEN == stage.group().offsets.get(T0)
+
+
+@pytest.mark.parametrize(("metadata", "code"), [("x" * 4_096, 0), ("x" * 4_097, None)])
+def test_the_fast_path_leaves_long_metadata(stage: Stage, metadata: str, code: int | None) -> None:
+    commit(stage, ALONE)
+    assert code == commit_fast(stage, ALONE, CommittedOffset(8, metadata=metadata))
+    assert (7 if code is None else 8) == fetched(stage).offset
 
 
 def test_offsets_of_subscribed_topics_are_not_deleted(stage: Stage) -> None:

@@ -180,6 +180,21 @@ def test_while_a_partition_is_loaded_clients_get_an_error_and_members_stay() -> 
     assert 0 == stage.coordinator.admin.list_groups()[0]
 
 
+def test_the_log_says_how_long_a_load_took(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    stage = loading(written())
+    stage.timers.run_until_idle()
+    stage.clock.advance(5_000)
+    registry, partition = stage.coordinator.registry, coordinator_partition("g", COUNT)
+    registry.resigned(partition)
+    registry.elected(partition, 3)
+    stage.timers.run_until_idle()
+    assert (
+        "Finished loading offsets and group metadata from __consumer_offsets-"
+        f"{partition} in 100 milliseconds for epoch 3"
+    ) == caplog.messages[-1]
+
+
 def test_a_load_ends_as_the_partition_is_lost() -> None:
     stage = loading(written())
     stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))

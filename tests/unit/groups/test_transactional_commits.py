@@ -73,6 +73,18 @@ def test_only_the_marker_of_its_producer_and_partition_decides() -> None:
     assert [(-1, True)] == seen(stage, T0)
 
 
+def test_nothing_is_kept_of_a_producer_whose_commits_are_decided() -> None:
+    stage = Stage()
+    held = stage.coordinator.registry._open
+    commit(stage, {T0: 5})
+    assert {7: {"g"}} == held
+    end(stage, is_commit=True)
+    assert {} == held
+    stage.log.error_code = 6
+    commit(stage, {T0: 5})
+    assert {} == held
+
+
 def test_two_transactions_are_decided_apart() -> None:
     stage = Stage()
     commit(stage, {T0: 5})
@@ -177,7 +189,9 @@ def test_without_member_and_generation_any_state_will_do() -> None:
 def test_a_group_without_members_takes_them_without_a_generation() -> None:
     stage = Stage()
     assert [0] == commit(stage, {T0: 1}, member=MemberRequest("g", -1, "m", None))
-    assert [25] == commit(stage, {T0: 1}, member=MemberRequest("g", 3, "m", None))
+    for generation_id in (0, 3):
+        member = MemberRequest("g", generation_id, "m", None)
+        assert [25] == commit(stage, {T0: 1}, member=member)
 
 
 def test_a_group_of_another_broker_is_refused() -> None:
