@@ -212,11 +212,12 @@ def test_a_later_epoch_ends_the_sending(code: int) -> None:
     assert ("PrepareCommit", ()) == (stage.state, stage.coordinator.markers.pending_ids)
 
 
-def test_an_unexpected_error_keeps_the_transaction_open() -> None:
+def test_an_unexpected_error_keeps_the_transaction_open(caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage().begun(T0)
     stage.links.codes = {T0: -1}
     stage.end().result()
     assert "PrepareCommit" == stage.state
+    assert f"the marker for {T0} failed with error -1" in caplog.messages
     stage.links.codes = {}
     later(stage)
     assert "CompleteCommit" == stage.state
