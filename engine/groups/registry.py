@@ -7,7 +7,8 @@
 ```
 
 1. Read the log from its start: of each key the last record counts, a tombstone ends it.
-2. Make the groups that have a record, and those that have only committed offsets.
+2. Make the groups that have a record, and those that have only committed offsets, in turns of the
+   loop as the log is read.
 3. Own the partition, unless it was lost or is read for a later epoch meanwhile.
 4. Decide the commits of transactions whose markers were written during the load: it reads up to the
    end that the log had when it began.
@@ -20,13 +21,13 @@ far as it was read.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import NamedTuple, TypeVar
 
 from engine.errors import EngineError
 from engine.groups.group import Group
 from engine.groups.loaded_groups import LoadedGroups
-from engine.groups.ports import GroupLog, LoadedRecord
+from engine.groups.ports import GroupLog
 from engine.host.coroutine import drive
 from engine.host.turns import LoopTurns
 from engine.kafka_errors import (
@@ -39,6 +40,8 @@ from engine.limits import COORDINATOR_LOAD_RETRY_MS
 from engine.naming import coordinator_partition, fits_coordinator_key
 
 _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
+
+T = TypeVar("T")
 
 
 class _Ended(NamedTuple):
@@ -106,9 +109,12 @@ class GroupRegistry:
 
     def add(self, group: Group) -> Group:
         """Add a new group."""
+        return self._add(group, self.partition_of(group.group_id))
+
+    def _add(self, group: Group, partition: int) -> Group:
         self.groups[group.group_id] = group
         self.held_count = max(self.held_count, len(self.groups))
-        self._ids_of.setdefault(self.partition_of(group.group_id), {})[group.group_id] = None
+        self._ids_of.setdefault(partition, {})[group.group_id] = None
         return group
 
     def remove(self, group: Group) -> None:
@@ -183,7 +189,8 @@ class GroupRegistry:
             # Records written before this reading begins are read.
             self._ended_during_load[partition] = []
             try:
-                await self._turns.each(self._records(partition, leader_epoch), loaded.apply)
+                records = self._while_loading(self._log.read(partition), partition, leader_epoch)
+                await self._turns.each(records, loaded.apply)
             except EngineError as error:
                 # Served as it is, it would send consumers to their reset positions.
                 _log.error("partition %d of __consumer_offsets is read again: %s", partition, error)
@@ -198,14 +205,23 @@ class GroupRegistry:
         began_ms = clock.monotonic_ms()
         # 1
         loaded = await self._read(partition, leader_epoch)
+        if loaded is None:
+            return
+        # 2
+        groups: list[tuple[Group, int]] = []
+
+        def place(group: Group) -> None:
+            groups.append((group, self.partition_of(group.group_id)))
+
+        made = self._while_loading(loaded.groups(), partition, leader_epoch)
+        await self._turns.each(made, place)
         # 3
-        if loaded is None or self._loading.get(partition) != leader_epoch:
+        if self._loading.get(partition) != leader_epoch:
             return
         del self._loading[partition]
         self._owned.add(partition)
-        # 2
-        for group in loaded.groups():
-            self._on_loaded(self.add(group))
+        for group, own_partition in groups:
+            self._on_loaded(self._add(group, own_partition))
         for producer_id, group_id, key, committed, log_offset in loaded.pending:
             offsets = self.groups[group_id].offsets
             offsets.prepare_in_transaction(producer_id, {key: committed})
@@ -222,8 +238,9 @@ class GroupRegistry:
         for ended in self._ended_during_load.pop(partition):
             self.end_transaction(ended.producer_id, (partition,), is_commit=ended.is_commit)
 
-    def _records(self, partition: int, leader_epoch: int) -> Iterator[LoadedRecord]:
-        for entry in self._log.read(partition):
+    def _while_loading(self, items: Iterable[T], partition: int, leader_epoch: int) -> Iterator[T]:
+        """Yield items until the partition is lost, or loaded for a later epoch."""
+        for item in items:
             if self._loading.get(partition) != leader_epoch:
                 return
-            yield entry
+            yield item

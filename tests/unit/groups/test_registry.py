@@ -9,6 +9,7 @@ import pytest
 from engine.errors import api_error
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.ports import GroupRecord, LoadedRecord
+from engine.groups.records import offset_record
 from engine.groups.requests import MemberRequest
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.limits import COORDINATOR_LOAD_RETRY_MS
@@ -203,6 +204,36 @@ def test_a_load_ends_as_the_partition_is_lost() -> None:
     # Nothing is kept of markers that are written from now on.
     assert {} == stage.coordinator.registry._ended_during_load
     assert 16 == stage.join().result().error_code
+
+
+def turns_of(stage: Stage) -> Iterator[None]:
+    """Have each turn of the loop load one record or make one group, and pass them one by one."""
+    stage.coordinator.registry._turns.ends_early = lambda: True
+    while stage.timers._soon:
+        stage.timers._soon.popleft()()
+        yield
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_groups_are_made_in_turns_and_served_once_all_are_there(*, is_lost: bool) -> None:
+    names = [name for name in map(str, range(40)) if coordinator_partition(name, COUNT) == 3][:5]
+    log = MemoryLog()
+    records = [offset_record(name, T0, CommittedOffset(1)) for name in names]
+    log.partitions = {coordinator_partition("g", COUNT): records}
+    stage = loading(log)
+    registry = stage.coordinator.registry
+    turns = 0
+    for turns, _ in enumerate(turns_of(stage), 1):
+        if registry.groups:
+            break
+        assert 14 == registry.refusal(names[0])
+        if is_lost and turns == 7:
+            registry.resigned(3)
+            break
+    stage.timers.run_until_idle()
+    assert (7 if is_lost else 10) == turns
+    assert (set() if is_lost else {*names}) == set(registry.groups)
+    assert (16 if is_lost else 0) == registry.refusal(names[0])
 
 
 class Unreadable(MemoryLog):
