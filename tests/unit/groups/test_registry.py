@@ -236,6 +236,25 @@ def test_groups_are_made_in_turns_and_served_once_all_are_there(*, is_lost: bool
     assert (16 if is_lost else 0) == registry.refusal(names[0])
 
 
+def test_a_load_ends_as_the_broker_stops() -> None:
+    stage = loading(written())
+    stage.coordinator.stop()
+    stage.timers.run_until_idle()
+    assert {} == stage.coordinator.registry.groups
+    assert {} == stage.coordinator.registry._ended_during_load
+    assert 0 == stage.coordinator.delays.delayed_count
+
+
+def test_offsets_of_topics_that_a_loaded_group_subscribes_to_are_not_deleted() -> None:
+    stage = Stage()
+    (member,) = stage.stable()
+    mine = MemberRequest("g", 1, member.member_id, None)
+    stage.coordinator.commits.commit(mine, {T0: CommittedOffset(1)})
+    other = Stage(log=stage.log)
+    assert frozenset("t") == other.group().subscribed_topics
+    assert (0, {T0: 86}) == other.coordinator.commits.delete("g", [T0])
+
+
 class Unreadable(MemoryLog):
     """A log that cannot be read so many times."""
 

@@ -232,6 +232,7 @@ def test_a_marker_for_a_group_that_was_deleted_changes_nothing() -> None:
     assert {"g": 0} == stage.coordinator.admin.delete(["g"])
     end(stage, is_commit=True)
     assert {} == stage.coordinator.registry.groups
+    assert {} == stage.coordinator.registry._open
 
 
 # Loading
