@@ -77,6 +77,15 @@ def test_the_later_of_two_commits_in_the_log_counts(stage: Stage) -> None:
     assert second == offsets.get(T0)
 
 
+def test_a_commit_of_two_partitions_is_later_in_the_log_than_one_of_the_second(
+    stage: Stage,
+) -> None:
+    commits, later = stage.coordinator.commits, CommittedOffset(8)
+    commits.commit(ALONE, {U0: SEVEN})
+    commits.commit(ALONE, {T0: later, U0: later})
+    assert (0, {U0: later, T0: later}) == commits.fetch("g", None)
+
+
 def test_who_names_no_generation_commits_for_a_group_without_members(stage: Stage) -> None:
     assert 0 == commit(stage, ALONE._replace(member_id="somebody"))
     assert 25 == commit(stage, ALONE._replace(member_id="somebody", generation_id=0))
