@@ -357,6 +357,40 @@ def test_a_static_member_whose_new_id_cannot_be_written_keeps_its_old_one(
     assert leader_id == stage.group().leader_id
 
 
+def test_the_session_of_a_static_member_that_could_not_return_begins_then(stage: Stage) -> None:
+    leader_id, follower_id = static_group(stage)
+    beat = MemberRequest("g", 1, leader_id, "a")
+    stage.pass_ms(5_000)
+    stage.coordinator.memberships.heartbeat(beat)
+    stage.log.error_code = 6
+    assert 16 == stage.join(instance_id="b").result().error_code
+    stage.pass_ms(9_999)
+    stage.coordinator.memberships.heartbeat(beat)
+    assert {leader_id, follower_id} == set(stage.group().members)
+    stage.pass_ms(1)
+    assert {leader_id} == set(stage.group().members)
+
+
+@pytest.mark.parametrize("log_code", [0, 7])
+def test_a_static_member_whose_new_id_is_written_late_expires_too(
+    stage: Stage, log_code: int
+) -> None:
+    leader_id, _ = static_group(stage)
+    beat = MemberRequest("g", 1, leader_id, "a")
+    stage.log.is_held = True
+    waiting = stage.join(instance_id="b")
+    for _ in range(3):
+        stage.pass_ms(5_000)
+        stage.coordinator.memberships.heartbeat(beat)
+    stage.log.release(log_code)
+    assert (27 if log_code else 0) == waiting.result().error_code
+    stage.pass_ms(9_999)
+    stage.coordinator.memberships.heartbeat(beat)
+    assert 2 == len(stage.group().members)
+    stage.pass_ms(1)
+    assert {leader_id} == set(stage.group().members)
+
+
 def test_a_static_member_that_is_away_keeps_its_place_until_its_session_ends(stage: Stage) -> None:
     leader_id, follower_id = static_group(stage)
     stage.join(leader_id, instance_id="a")
