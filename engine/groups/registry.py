@@ -51,6 +51,17 @@ class _Ended(NamedTuple):
     is_commit: bool
 
 
+class _Load:
+    """One load of a partition in a leader epoch, which goes on until another takes its place.
+
+    A topic that was deleted and made again begins with the same epochs.
+    """
+
+    def __init__(self, partition: int, leader_epoch: int) -> None:
+        self.partition = partition
+        self.leader_epoch = leader_epoch
+
+
 class GroupRegistry:
     """The groups that this broker coordinates, by id."""
 
@@ -71,8 +82,8 @@ class GroupRegistry:
         #: The ids of the groups of each partition, in the order in which they came.
         self._ids_of: dict[int, dict[str, None]] = {}
         self._owned: set[int] = set()
-        #: The leader epoch in which each partition is loaded.
-        self._loading: dict[int, int] = {}
+        #: The load of each partition that is loaded now.
+        self._loading: dict[int, _Load] = {}
         #: The groups with undecided commits of each producer whose transaction is open.
         self._open: dict[int, set[str]] = {}
         #: Of each partition that is loaded: producers whose markers were written during the load.
@@ -159,8 +170,8 @@ class GroupRegistry:
         """Load the groups of a partition that this broker leads now."""
         if self._is_stopped or partition in self._owned:
             return
-        self._loading[partition] = leader_epoch
-        drive(self._load(partition, leader_epoch))
+        load = self._loading[partition] = _Load(partition, leader_epoch)
+        drive(self._load(load))
 
     def resigned(self, partition: int) -> None:
         """Unload the groups of a partition that this broker leads no more."""
@@ -182,14 +193,18 @@ class GroupRegistry:
         self._ids_of.clear()
         self._open.clear()
 
-    async def _read(self, partition: int, leader_epoch: int) -> LoadedGroups | None:
+    def _is_current(self, load: _Load) -> bool:
+        return self._loading.get(load.partition) is load
+
+    async def _read(self, load: _Load) -> LoadedGroups | None:
         """Read a partition (1), again and again until it can be read; None if it is lost before."""
-        while self._loading.get(partition) == leader_epoch:
+        partition = load.partition
+        while self._is_current(load):
             loaded = LoadedGroups()
             # Records written before this reading begins are read.
             self._ended_during_load[partition] = []
             try:
-                records = self._while_loading(self._log.read(partition), partition, leader_epoch)
+                records = self._while_current(load, self._log.read(partition))
                 await self._turns.each(records, loaded.apply)
             except EngineError as error:
                 # Served as it is, it would send consumers to their reset positions.
@@ -199,12 +214,12 @@ class GroupRegistry:
                 return loaded
         return None
 
-    async def _load(self, partition: int, leader_epoch: int) -> None:
+    async def _load(self, load: _Load) -> None:
         """Load the groups of a partition, unless this broker resigns while it reads."""
-        clock = self._turns.clock
+        partition, clock = load.partition, self._turns.clock
         began_ms = clock.monotonic_ms()
         # 1
-        loaded = await self._read(partition, leader_epoch)
+        loaded = await self._read(load)
         if loaded is None:
             return
         # 2
@@ -213,10 +228,9 @@ class GroupRegistry:
         def place(group: Group) -> None:
             groups.append((group, self.partition_of(group.group_id)))
 
-        made = self._while_loading(loaded.groups(), partition, leader_epoch)
-        await self._turns.each(made, place)
+        await self._turns.each(self._while_current(load, loaded.groups()), place)
         # 3
-        if self._loading.get(partition) != leader_epoch:
+        if not self._is_current(load):
             return
         del self._loading[partition]
         self._owned.add(partition)
@@ -232,15 +246,15 @@ class GroupRegistry:
             " milliseconds for epoch %d",
             partition,
             clock.monotonic_ms() - began_ms,
-            leader_epoch,
+            load.leader_epoch,
         )
         # 4
         for ended in self._ended_during_load.pop(partition):
             self.end_transaction(ended.producer_id, (partition,), is_commit=ended.is_commit)
 
-    def _while_loading(self, items: Iterable[T], partition: int, leader_epoch: int) -> Iterator[T]:
-        """Yield items until the partition is lost, or loaded for a later epoch."""
+    def _while_current(self, load: _Load, items: Iterable[T]) -> Iterator[T]:
+        """Yield items until the partition is lost, or another load has begun."""
         for item in items:
-            if self._loading.get(partition) != leader_epoch:
+            if not self._is_current(load):
                 return
             yield item

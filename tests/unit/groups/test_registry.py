@@ -19,7 +19,7 @@ from engine.wire import messages
 from engine.wire.coordinator_records import encode_key, encode_value
 from tests.unit.groups.stage import COUNT, MemoryLog, Stage
 
-T0 = TopicPartition("t", 0)
+T0, U0 = TopicPartition("t", 0), TopicPartition("u", 0)
 ALONE = MemberRequest("g", -1, "", None)
 
 
@@ -234,6 +234,24 @@ def test_groups_are_made_in_turns_and_served_once_all_are_there(*, is_lost: bool
     assert (7 if is_lost else 10) == turns
     assert (set() if is_lost else {*names}) == set(registry.groups)
     assert (16 if is_lost else 0) == registry.refusal(names[0])
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_nothing_of_a_deleted_topic_is_loaded_for_one_that_is_made_in_its_place(turn: int) -> None:
+    log, partition = MemoryLog(), coordinator_partition("g", COUNT)
+    log.partitions = {partition: [offset_record("g", T0, CommittedOffset(1))] * 2}
+    stage = loading(log)
+    registry = stage.coordinator.registry
+    for passed, _ in enumerate(turns_of(stage), 1):
+        if passed == turn:
+            break
+    assert registry.is_loading
+    registry.resigned(partition)
+    later = CommittedOffset(2)
+    log.partitions[partition] = [offset_record("g", U0, later)] * 5
+    registry.elected(partition, 2)
+    stage.timers.run_until_idle()
+    assert (0, {U0: later}) == stage.coordinator.commits.fetch("g", None)
 
 
 def test_a_load_ends_as_the_broker_stops() -> None:
