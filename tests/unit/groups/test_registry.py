@@ -327,6 +327,19 @@ def test_records_of_other_kinds_and_damaged_ones_are_passed_over() -> None:
     assert "Stable" == Stage(log=log).state
 
 
+def test_bytes_behind_keys_and_values_are_passed_over() -> None:
+    log = written()
+    record = offset_record("g", U0, CommittedOffset(2))
+    assert record.value is not None
+    partition = coordinator_partition("g", COUNT)
+    log.partitions[partition] += [
+        GroupRecord(record.key, record.value + b"more"),
+        GroupRecord(offset_record("g", T0, None).key + b"more", record.value),
+    ]
+    stage = Stage(log=log)
+    assert {U0: CommittedOffset(2), T0: CommittedOffset(2)} == stage.group().offsets.all()
+
+
 def test_a_stopped_coordinator_is_not_available() -> None:
     stage = Stage()
     stage.stable()

@@ -47,6 +47,15 @@ def test_a_record_of_an_unknown_kind_is_passed_over() -> None:
     assert "Empty" == stage.again().state
 
 
+def test_bytes_behind_keys_and_values_are_passed_over() -> None:
+    stage = Stage().begun(T0)
+    (log,) = stage.log.partitions.values()
+    value = log[-1].value
+    assert value is not None
+    log[:] = [TransactionRecord(log[-1].key + b"more", value + b"more")]
+    assert "Ongoing" == stage.again().state
+
+
 def test_each_partition_is_served_by_its_own_leader() -> None:
     stage = Stage()
     registry = stage.coordinator.registry
