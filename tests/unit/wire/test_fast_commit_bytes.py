@@ -124,6 +124,7 @@ def test_records_of_other_kinds_and_sizes_are_not_read() -> None:
     assert with_expiry.value is not None
     for other_key, other_value in (
         (record.key, with_expiry.value),
+        (record.key, b"\0\4" + value[2:]),
         (group.key, group.value),
         (group_tombstone("g").key, value),
         # A key of version 0, and keys and values with too many bytes or too few.
