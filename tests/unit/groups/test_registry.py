@@ -314,7 +314,9 @@ def group_without_protocol() -> GroupRecord:
     return GroupRecord(encode_key(key, 2), encode_value(value, 3))
 
 
-def test_records_of_other_kinds_and_damaged_ones_are_passed_over() -> None:
+def test_records_of_other_kinds_and_damaged_ones_are_passed_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     log = written()
     partition = coordinator_partition("g", COUNT)
     log.partitions[partition][0:0] = [
@@ -325,6 +327,8 @@ def test_records_of_other_kinds_and_damaged_ones_are_passed_over() -> None:
         group_without_protocol(),
     ]
     assert "Stable" == Stage(log=log).state
+    passed_over = [m for m in caplog.messages if "of __consumer_offsets is passed over: " in m]
+    assert [f"offset {at} of" for at in range(5)] == [m[:11] for m in passed_over]
 
 
 def test_bytes_behind_keys_and_values_are_passed_over() -> None:

@@ -251,13 +251,14 @@ def records(stage: Stage) -> list[LoadedRecord]:
     return [LoadedRecord(offset, record) for offset, record in found]
 
 
-def test_an_open_transaction_is_pending_for_the_next_coordinator() -> None:
+@pytest.mark.parametrize("producer_id", [0, 7])
+def test_an_open_transaction_is_pending_for_the_next_coordinator(producer_id: int) -> None:
     stage = Stage()
     commit(stage, {T0: 5})
     (pending,) = records(stage)
-    other = loaded(pending._replace(open_producer_id=7))
+    other = loaded(pending._replace(open_producer_id=producer_id))
     assert [(-1, True)] == seen(other, T0)
-    end(other, is_commit=True)
+    end(other, is_commit=True, producer_id=producer_id)
     assert [(5, False)] == seen(other, T0)
 
 
