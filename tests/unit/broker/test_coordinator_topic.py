@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
+
 from engine.broker.coordinator_topic import CoordinatorTopic, Waiting
+from engine.broker.dynamic_config import LiveConfig
+from engine.broker.offsets_topic import OffsetsTopic
+from engine.config.settings import BrokerSettings
+from engine.log.log_config import LogConfig
+from engine.model import TopicPartition
 from engine.records.builder import BatchSettings
 from engine.replication.delayed_produce import ProduceResult
-from engine.replication.metadata_cache import MetadataCache
+from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
 from engine.replication.partition import ACKS_ALL
 from tests.unit.log.writing import PARTITION
-from tests.unit.replication.replicas import Broker
+from tests.unit.replication.replicas import Broker, borrowed_segments
 
 
 def test_an_append_is_waited_for_though_its_client_is_gone() -> None:
@@ -23,3 +30,33 @@ def test_an_append_is_waited_for_though_its_client_is_gone() -> None:
     assert 1 == broker.manager.delayed_produce_count
     broker.pass_time(1_000)
     assert [7] == [result.error.code for result in taken if result.error is not None]
+
+
+@pytest.mark.parametrize("buffer_bytes", [1, 150, 1 << 20])
+@pytest.mark.parametrize("value_size", [10, 150_000])
+def test_all_batches_are_read_a_buffer_at_a_time(
+    buffer_bytes: int, value_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = Broker((1,), log_config=LogConfig())
+    topic = CoordinatorTopic(
+        PARTITION.topic, broker.manager, MetadataCache(1, "cluster"), broker.clock
+    )
+    for _ in range(7):
+        records = [(b"k", bytes(value_size)), (b"k", None)]
+        topic.append(PARTITION.partition, records, BatchSettings(), Waiting(ACKS_ALL, 1_000))
+    borrowed = borrowed_segments(monkeypatch)
+    read = [batch.base_offset for batch in topic.batches(PARTITION.partition, buffer_bytes)]
+    assert [0, 2, 4, 6, 8, 10, 12] == read
+    assert [] == borrowed
+
+
+def test_the_topic_has_as_many_partitions_as_are_known_or_will_be_made() -> None:
+    broker, metadata = Broker((1,)), MetadataCache(1, "cluster")
+    topic = CoordinatorTopic("__consumer_offsets", broker.manager, metadata, broker.clock)
+    settings = BrokerSettings({"zookeeper.connect": "here", "offsets.topic.num.partitions": "7"})
+    offsets = OffsetsTopic(topic, LiveConfig(settings).config)
+    assert 7 == offsets.partition_count()
+    partition = PartitionMetadata(1, 0, (1,), 0, (1,))
+    keys = [TopicPartition("__consumer_offsets", index) for index in range(3)]
+    metadata.update(1, [], dict.fromkeys(keys, partition), {})
+    assert 3 == offsets.partition_count()
