@@ -51,6 +51,11 @@ def _replaced(raw: bytes) -> bytes:
     return whole.decode("utf-8", "replace").encode("utf-8")
 
 
+def java_length(text: str) -> int:
+    """Return Java's String.length: a character beyond U+FFFF counts as two."""
+    return len(text) if text.isascii() else len(text.encode(_UTF_16, "surrogatepass")) // 2
+
+
 def java_string_hash(text: str) -> int:
     """Return Java's String.hashCode: over UTF-16 units, an int32."""
     value = 0

@@ -262,15 +262,21 @@ class ClientConnection:
         elif isinstance(response, Promise):
             self._await_fast(key, response)
         else:
-            slot = _Slot()
-            self._slots.append(slot)
-            self._fill_fast(slot, response)
+            self._fill_fast(self._reserve(), response)
         return True
+
+    def _reserve(self, promise: Promise[Any] | None = None) -> _Slot:
+        """Return a new slot behind the others; a connection with too many is paused."""
+        slot = _Slot(promise)
+        self._slots.append(slot)
+        if len(self._slots) >= OPEN_REQUESTS_PER_CONNECTION_MAX and not self._is_paused:
+            self._is_paused = True
+            self._connection.pause(PauseReason.SLOTS)
+        return slot
 
     def _await_fast(self, key: int, promise: Promise[FastResponse]) -> None:
         """Reserve the slot of a response that is promised whole."""
-        slot = _Slot(promise)
-        self._slots.append(slot)
+        slot = self._reserve(promise)
 
         def kept() -> None:
             if promise.error is not None:
@@ -279,7 +285,6 @@ class ClientConnection:
                 self._fill_fast(slot, promise.result())
 
         promise.watch(kept)
-        self._pause_if_full()
 
     def _fill_fast(self, slot: _Slot, response: FastResponse) -> None:
         if type(response) is bytes:
@@ -297,9 +302,7 @@ class ClientConnection:
         if not self._slots:
             self._connection.send((content,), None)
             return
-        slot = _Slot()
-        self._slots.append(slot)
-        self._leave(slot, (content,), None)
+        self._leave(self._reserve(), (content,), None)
 
     def end_unauthenticated(self, reason: str) -> None:
         """End the connection of an unknown client, after the responses that are owed."""
@@ -389,16 +392,12 @@ class ClientConnection:
         if isinstance(handled, Promise) and handled.is_kept and handled.turns is None:
             handled = _result_of(handled)
         if isinstance(handled, Promise):
-            slot = _Slot(handled)
-            self._slots.append(slot)
+            slot = self._reserve(handled)
             handled.watch(lambda: self._kept(slot, row, exchange, handled))
             if handled.turns is not None:
                 self._hold(handled.turns)
-            self._pause_if_full()
         elif self._slots:
-            slot = _Slot()
-            self._slots.append(slot)
-            self._fill(slot, row, exchange, handled)
+            self._fill(self._reserve(), row, exchange, handled)
         elif handled is not None:
             parts, on_sent = _parts_of(row, exchange, handled)
             self._connection.send(parts, on_sent)
@@ -450,11 +449,6 @@ class ClientConnection:
         if self._is_paused and len(self._slots) < OPEN_REQUESTS_PER_CONNECTION_MAX:
             self._is_paused = False
             self._connection.resume(PauseReason.SLOTS)
-
-    def _pause_if_full(self) -> None:
-        if len(self._slots) >= OPEN_REQUESTS_PER_CONNECTION_MAX and not self._is_paused:
-            self._is_paused = True
-            self._connection.pause(PauseReason.SLOTS)
 
     def begin(self) -> None:
         """Serve the frames that have come while the server was held."""

@@ -142,7 +142,7 @@ class GroupAdmin:
         """Delete the offsets that were committed for deleted topics."""
         deleted = frozenset(topics)
         for group in tuple(self._registry.groups.values()):
-            self._commits.remove(group, [p for p in group.offsets.all() if p.topic in deleted])
+            self._commits.remove(group, [p for p in group.offsets.known() if p.topic in deleted])
 
     def _expired(self, group: Group) -> list[TopicPartition]:
         """Return the expired offsets; the group's state determines when each one expires."""

@@ -7,7 +7,9 @@
                                                                         └──── abort ──> forgotten
 ```
 
-Of two commits for a partition the one later in the log counts, whichever is answered first.
+Of two commits for a partition the one later in the log counts, whichever is answered first; once a
+tombstone is written no commit before it counts. A transaction's commit that is decided after a
+tombstone counts, as it does when the log is loaded.
 
 Source: GRP-13, GRP-18; GroupMetadata.scala of 3.9.1; KIP-98, KIP-447.
 """
@@ -78,6 +80,14 @@ class GroupOffsets:
         """Return all that is committed."""
         return {partition: entry.committed for partition, entry in self._committed.items()}
 
+    def known(self) -> list[TopicPartition]:
+        """Return the partitions that have an offset, committed or on its way in no transaction."""
+        return list(self._committed | self._pending)
+
+    def is_known(self, partition: TopicPartition) -> bool:
+        """Return whether a partition has an offset, committed or on its way in no transaction."""
+        return partition in self._committed or partition in self._pending
+
     def prepare(self, offsets: dict[TopicPartition, CommittedOffset]) -> None:
         """Note commits before they are appended."""
         self._pending.update(offsets)
@@ -145,9 +155,16 @@ class GroupOffsets:
             self._committed[partition] = new_tuple(_Entry, (committed, log_offset))
 
     def remove(self, partitions: Iterable[TopicPartition]) -> None:
-        """Forget committed offsets; commits on their way count once they are written."""
+        """Forget committed offsets, and those on their way in no transaction."""
         for partition in partitions:
             self._committed.pop(partition, None)
+            self._pending.pop(partition, None)
+
+    def remove_before(self, partition: TopicPartition, log_offset: int) -> None:
+        """Forget what was committed before a tombstone that is written at an offset of the log."""
+        entry = self._committed.get(partition)
+        if entry is not None and entry.log_offset < log_offset:
+            del self._committed[partition]
 
     def expired(
         self,

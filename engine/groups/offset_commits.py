@@ -40,6 +40,7 @@ from engine.groups.states import GroupState
 from engine.groups.subscriptions import CONSUMER_PROTOCOL_TYPE
 from engine.host.ports import Clock
 from engine.host.promise import Promise
+from engine.java_text import java_length
 from engine.kafka_errors import (
     COORDINATOR_NOT_AVAILABLE,
     GROUP_ID_NOT_FOUND,
@@ -110,7 +111,7 @@ class OffsetCommits:
         group = self._registry.groups.get(request.group_id)
         if (
             group is None
-            or len(committed.metadata) > self._settings.offset_metadata_max_bytes
+            or java_length(committed.metadata) > self._settings.offset_metadata_max_bytes
             or self._registry.refusal(request.group_id, may_be_empty=True)
         ):
             return None
@@ -155,7 +156,7 @@ class OffsetCommits:
         valid = {
             partition: committed
             for partition, committed in offsets.items()
-            if len(committed.metadata) <= max_length
+            if java_length(committed.metadata) <= max_length
         }
         codes = {key: OFFSET_METADATA_TOO_LARGE for key in offsets if key not in valid}
         if not valid:
@@ -201,7 +202,9 @@ class OffsetCommits:
     ) -> Promise[Codes]:
         """Append the offsets as part of a transaction; they are pending until it ends."""
         max_length = self._settings.offset_metadata_max_bytes
-        valid = {key: row for key, row in offsets.items() if len(row.metadata) <= max_length}
+        valid = {
+            key: row for key, row in offsets.items() if java_length(row.metadata) <= max_length
+        }
         codes = {key: OFFSET_METADATA_TOO_LARGE for key in offsets if key not in valid}
         if not valid:
             return Promise.of(codes)
@@ -285,17 +288,20 @@ class OffsetCommits:
 
     def end(self, group: Group) -> None:
         """Forget a group without members, and all that it has committed."""
-        self.remove(group, group.offsets.all(), ends_group=True)
+        self.remove(group, group.offsets.known(), ends_group=True)
 
     def remove(
         self, group: Group, partitions: Iterable[TopicPartition], *, ends_group: bool = False
     ) -> None:
-        """Delete committed offsets; a group of which nothing is left ends.
+        """Delete committed offsets and those on their way; a group of which nothing is left ends.
 
         Tombstones are written for all of them, in one batch. No call waits for them: an offset
         whose tombstone is lost expires again.
+
+        Differs: Kafka writes none for a partition that has only commits on their way, which count
+        again once the log is loaded.
         """
-        known = [key for key in partitions if group.offsets.get(key) is not None]
+        known = [key for key in partitions if group.offsets.is_known(key)]
         group.offsets.remove(known)
         records = [offset_record(group.group_id, partition, None) for partition in known]
         if ends_group or (group.is_in(GroupState.EMPTY) and group.offsets.is_empty):
@@ -304,7 +310,8 @@ class OffsetCommits:
             # Without a generation there is no record of the group itself.
             records += [group_tombstone(group.group_id)] * (group.generation_id > 0)
         if records:
-            self._log.append(self._registry.partition_of(group.group_id), records)
+            written = self._log.append(self._registry.partition_of(group.group_id), records)
+            written.then(lambda result: _removed(group, known, result.base_offset))
 
 
 def _records(group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> list[GroupRecord]:
@@ -343,6 +350,15 @@ def _stored_one(
     else:
         group.offsets.completed(partition, committed, result.base_offset)
     return code
+
+
+def _removed(group: Group, partitions: list[TopicPartition], base_offset: int) -> None:
+    """Forget the commits that are in the log before its tombstones, which are at `base_offset`.
+
+    It is −1 where they are not in the log, and set where they only lack replicas.
+    """
+    for position, partition in enumerate(partitions):
+        group.offsets.remove_before(partition, base_offset + position)
 
 
 def _commit_code(code: int) -> int:

@@ -101,7 +101,7 @@ def group_record(group: Group, assignments: dict[str, bytes]) -> GroupRecord:
 def decode_group_record(record: GroupRecord) -> CoordinatorRecord:
     """Decode a record; raises UnknownGroupRecord."""
     try:
-        return decode_coordinator_record("offsets", record.key, record.value)
+        return decode_coordinator_record("offsets", record.key, record.value, allows_more=True)
     except WireError as error:
         raise UnknownGroupRecord(str(error)) from error
 

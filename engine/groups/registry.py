@@ -7,7 +7,8 @@
 ```
 
 1. Read the log from its start: of each key the last record counts, a tombstone ends it.
-2. Make the groups that have a record, and those that have only committed offsets.
+2. Make the groups that have a record, and those that have only committed offsets, in turns of the
+   loop as the log is read.
 3. Own the partition, unless it was lost or is read for a later epoch meanwhile.
 4. Decide the commits of transactions whose markers were written during the load: it reads up to the
    end that the log had when it began.
@@ -20,13 +21,13 @@ far as it was read.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import NamedTuple, TypeVar
 
 from engine.errors import EngineError
 from engine.groups.group import Group
 from engine.groups.loaded_groups import LoadedGroups
-from engine.groups.ports import GroupLog, LoadedRecord
+from engine.groups.ports import GroupLog
 from engine.host.coroutine import drive
 from engine.host.turns import LoopTurns
 from engine.kafka_errors import (
@@ -40,12 +41,25 @@ from engine.naming import coordinator_partition, fits_coordinator_key
 
 _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
+T = TypeVar("T")
+
 
 class _Ended(NamedTuple):
     """The end of a producer's transaction."""
 
     producer_id: int
     is_commit: bool
+
+
+class _Load:
+    """One load of a partition in a leader epoch, which goes on until another takes its place.
+
+    A topic that was deleted and made again begins with the same epochs.
+    """
+
+    def __init__(self, partition: int, leader_epoch: int) -> None:
+        self.partition = partition
+        self.leader_epoch = leader_epoch
 
 
 class GroupRegistry:
@@ -68,8 +82,8 @@ class GroupRegistry:
         #: The ids of the groups of each partition, in the order in which they came.
         self._ids_of: dict[int, dict[str, None]] = {}
         self._owned: set[int] = set()
-        #: The leader epoch in which each partition is loaded.
-        self._loading: dict[int, int] = {}
+        #: The load of each partition that is loaded now.
+        self._loading: dict[int, _Load] = {}
         #: The groups with undecided commits of each producer whose transaction is open.
         self._open: dict[int, set[str]] = {}
         #: Of each partition that is loaded: producers whose markers were written during the load.
@@ -106,9 +120,12 @@ class GroupRegistry:
 
     def add(self, group: Group) -> Group:
         """Add a new group."""
+        return self._add(group, self.partition_of(group.group_id))
+
+    def _add(self, group: Group, partition: int) -> Group:
         self.groups[group.group_id] = group
         self.held_count = max(self.held_count, len(self.groups))
-        self._ids_of.setdefault(self.partition_of(group.group_id), {})[group.group_id] = None
+        self._ids_of.setdefault(partition, {})[group.group_id] = None
         return group
 
     def remove(self, group: Group) -> None:
@@ -153,8 +170,8 @@ class GroupRegistry:
         """Load the groups of a partition that this broker leads now."""
         if self._is_stopped or partition in self._owned:
             return
-        self._loading[partition] = leader_epoch
-        drive(self._load(partition, leader_epoch))
+        load = self._loading[partition] = _Load(partition, leader_epoch)
+        drive(self._load(load))
 
     def resigned(self, partition: int) -> None:
         """Unload the groups of a partition that this broker leads no more."""
@@ -176,14 +193,19 @@ class GroupRegistry:
         self._ids_of.clear()
         self._open.clear()
 
-    async def _read(self, partition: int, leader_epoch: int) -> LoadedGroups | None:
+    def _is_current(self, load: _Load) -> bool:
+        return self._loading.get(load.partition) is load
+
+    async def _read(self, load: _Load) -> LoadedGroups | None:
         """Read a partition (1), again and again until it can be read; None if it is lost before."""
-        while self._loading.get(partition) == leader_epoch:
+        partition = load.partition
+        while self._is_current(load):
             loaded = LoadedGroups()
             # Records written before this reading begins are read.
             self._ended_during_load[partition] = []
             try:
-                await self._turns.each(self._records(partition, leader_epoch), loaded.apply)
+                records = self._while_current(load, self._log.read(partition))
+                await self._turns.each(records, loaded.apply)
             except EngineError as error:
                 # Served as it is, it would send consumers to their reset positions.
                 _log.error("partition %d of __consumer_offsets is read again: %s", partition, error)
@@ -192,20 +214,28 @@ class GroupRegistry:
                 return loaded
         return None
 
-    async def _load(self, partition: int, leader_epoch: int) -> None:
+    async def _load(self, load: _Load) -> None:
         """Load the groups of a partition, unless this broker resigns while it reads."""
-        clock = self._turns.clock
+        partition, clock = load.partition, self._turns.clock
         began_ms = clock.monotonic_ms()
         # 1
-        loaded = await self._read(partition, leader_epoch)
+        loaded = await self._read(load)
+        if loaded is None:
+            return
+        # 2
+        groups: list[tuple[Group, int]] = []
+
+        def place(group: Group) -> None:
+            groups.append((group, self.partition_of(group.group_id)))
+
+        await self._turns.each(self._while_current(load, loaded.groups()), place)
         # 3
-        if loaded is None or self._loading.get(partition) != leader_epoch:
+        if not self._is_current(load):
             return
         del self._loading[partition]
         self._owned.add(partition)
-        # 2
-        for group in loaded.groups():
-            self._on_loaded(self.add(group))
+        for group, own_partition in groups:
+            self._on_loaded(self._add(group, own_partition))
         for producer_id, group_id, key, committed, log_offset in loaded.pending:
             offsets = self.groups[group_id].offsets
             offsets.prepare_in_transaction(producer_id, {key: committed})
@@ -216,14 +246,15 @@ class GroupRegistry:
             " milliseconds for epoch %d",
             partition,
             clock.monotonic_ms() - began_ms,
-            leader_epoch,
+            load.leader_epoch,
         )
         # 4
         for ended in self._ended_during_load.pop(partition):
             self.end_transaction(ended.producer_id, (partition,), is_commit=ended.is_commit)
 
-    def _records(self, partition: int, leader_epoch: int) -> Iterator[LoadedRecord]:
-        for entry in self._log.read(partition):
-            if self._loading.get(partition) != leader_epoch:
+    def _while_current(self, load: _Load, items: Iterable[T]) -> Iterator[T]:
+        """Yield items until the partition is lost, or another load has begun."""
+        for item in items:
+            if not self._is_current(load):
                 return
-            yield entry
+            yield item

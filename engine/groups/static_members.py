@@ -56,6 +56,9 @@ class StaticMembers:
                     self._undo(group, member, instance_id, old_id)
                 result = _answer(group, member, request, leader_before, code)
                 group.answer_join(member, result)
+                # No timer runs against a member that waits for its response.
+                if group.members.get(member.member_id) is member:
+                    self._rebalances.restart_session(group, member)
 
             stored.watch(written)
         return join
@@ -71,7 +74,6 @@ class StaticMembers:
         if group.leader_id == new_id:
             group.leader_id = old_id
         group.static_members[instance_id] = old_id
-        self._rebalances.restart_session(group, member)
 
 
 def _answer(

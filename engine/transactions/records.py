@@ -72,7 +72,9 @@ def decode_transaction_record(record: TransactionRecord) -> tuple[str, Transacti
     Raises UnknownTransactionRecord.
     """
     try:
-        decoded = decode_coordinator_record("transaction_log", record.key, record.value)
+        decoded = decode_coordinator_record(
+            "transaction_log", record.key, record.value, allows_more=True
+        )
     except WireError as error:
         raise UnknownTransactionRecord(str(error)) from error
     key, value = decoded.key, decoded.value

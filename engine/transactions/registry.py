@@ -60,6 +60,17 @@ class _Owned(NamedTuple):
     transactions: dict[str, Transaction]
 
 
+class _Load:
+    """One load of a partition in a leader epoch, which goes on until another takes its place.
+
+    A topic that was deleted and made again begins with the same epochs.
+    """
+
+    def __init__(self, partition: int, leader_epoch: int) -> None:
+        self.partition = partition
+        self.leader_epoch = leader_epoch
+
+
 class TransactionRegistry:
     """The transactional ids that this broker coordinates."""
 
@@ -79,8 +90,8 @@ class TransactionRegistry:
         self._turns = turns
         self._on_prepared, self._on_unloaded = on_prepared, on_unloaded
         self._owned: dict[int, _Owned] = {}
-        #: The leader epoch in which each partition is loaded.
-        self._loading: dict[int, int] = {}
+        #: The load of each partition that is loaded now.
+        self._loading: dict[int, _Load] = {}
         self._is_stopped = False
 
     def partition_of(self, transactional_id: str) -> int:
@@ -136,11 +147,12 @@ class TransactionRegistry:
         owned = self._owned.get(partition)
         if self._is_stopped or (owned is not None and owned.coordinator_epoch >= leader_epoch):
             return
-        if self._loading.get(partition, -1) >= leader_epoch:
+        present = self._loading.get(partition)
+        if present is not None and present.leader_epoch >= leader_epoch:
             return
         self.resigned(partition)
-        self._loading[partition] = leader_epoch
-        drive(self._load(partition, leader_epoch))
+        load = self._loading[partition] = _Load(partition, leader_epoch)
+        drive(self._load(load))
 
     def resigned(self, partition: int) -> None:
         """Unload the ids of a partition that this broker leads no more."""
@@ -155,30 +167,32 @@ class TransactionRegistry:
         self._loading.clear()
         self._owned.clear()
 
-    async def _read(self, partition: int, leader_epoch: int) -> dict[str, Transaction] | None:
+    def _is_current(self, load: _Load) -> bool:
+        return self._loading.get(load.partition) is load
+
+    async def _read(self, load: _Load) -> dict[str, Transaction] | None:
         """Read a partition (1), again and again until it can be read; None if it is lost before."""
-        while self._loading.get(partition) == leader_epoch:
+        while self._is_current(load):
             loaded: dict[str, Transaction] = {}
             try:
-                await self._turns.each(
-                    self._records(partition, leader_epoch), partial(_apply_record, loaded)
-                )
+                await self._turns.each(self._records(load), partial(_apply_record, loaded))
             except EngineError as error:
                 _log.error(
-                    "partition %d of __transaction_state is read again: %s", partition, error
+                    "partition %d of __transaction_state is read again: %s", load.partition, error
                 )
                 await self._turns.pause(COORDINATOR_LOAD_RETRY_MS)
             else:
                 return loaded
         return None
 
-    async def _load(self, partition: int, leader_epoch: int) -> None:
+    async def _load(self, load: _Load) -> None:
         """Load a partition's transactions and complete those that were decided, unless resigned."""
         # 1
-        loaded = await self._read(partition, leader_epoch)
+        loaded = await self._read(load)
         # 2
-        if loaded is None or self._loading.get(partition) != leader_epoch:
+        if loaded is None or not self._is_current(load):
             return
+        partition, leader_epoch = load.partition, load.leader_epoch
         del self._loading[partition]
         owned = self._owned[partition] = _Owned(leader_epoch, loaded)
         # 3
@@ -197,11 +211,9 @@ class TransactionRegistry:
                 return
             yield transaction
 
-    def _records(
-        self, partition: int, leader_epoch: int
-    ) -> Iterator[tuple[int, TransactionRecord]]:
-        for entry in self._log.read(partition):
-            if self._loading.get(partition) != leader_epoch:
+    def _records(self, load: _Load) -> Iterator[tuple[int, TransactionRecord]]:
+        for entry in self._log.read(load.partition):
+            if not self._is_current(load):
                 return
             yield entry
 

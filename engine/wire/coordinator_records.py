@@ -15,7 +15,7 @@ from __future__ import annotations
 from struct import Struct as Format
 from typing import Final, NamedTuple
 
-from engine.wire.codec import message_codec
+from engine.wire.codec import MessageCodec, message_codec
 from engine.wire.errors import FrameTruncated, UnknownMessage
 from engine.wire.schema import ENGINE_RELEASE
 from engine.wire.structs import Struct
@@ -93,23 +93,32 @@ def decode_coordinator_record(
     key: bytes | memoryview,
     value: bytes | memoryview | None,
     release: str = ENGINE_RELEASE,
+    *,
+    allows_more: bool = False,
 ) -> CoordinatorRecord:
     """Decode a record of a coordinator's topic.
 
-    `kind` is a key of RECORD_TYPES. Raises UnknownMessage for a type that the release has not,
-    UnsupportedVersion for a value's version, MalformedMessage for wrong bytes.
+    `kind` is a key of RECORD_TYPES. Bytes behind key and value are wrong, unless `allows_more`
+    passes over them, as Kafka's coordinators do. Raises UnknownMessage for a type that the release
+    has not, UnsupportedVersion for a value's version, MalformedMessage for wrong bytes.
     """
     type_id, key_body = _prefixed(kind, key)
     name = RECORD_TYPES[kind].get(release, {}).get(type_id)
     if name is None:
         raise UnknownMessage(f"{kind} record type {type_id}", release)
     key_codec = message_codec(f"{name}Key", key_version(type_id, release), release)
-    key_struct = key_codec.decode(key_body)
+    key_struct = _decoded(key_codec, key_body, allows_more=allows_more)
     if value is None:
         return CoordinatorRecord(type_id, key_struct, -1, None)
     version, body = _prefixed(f"{name}Value", value)
-    value_struct = message_codec(f"{name}Value", version, release).decode(body)
+    value_codec = message_codec(f"{name}Value", version, release)
+    value_struct = _decoded(value_codec, body, allows_more=allows_more)
     return CoordinatorRecord(type_id, key_struct, version, value_struct)
+
+
+def _decoded(codec: MessageCodec, body: bytes | memoryview, *, allows_more: bool) -> Struct:
+    message: Struct = codec.decode_at(body, 0)[0] if allows_more else codec.decode(body)
+    return message
 
 
 def encode_key(key: Struct, type_id: int) -> bytes:

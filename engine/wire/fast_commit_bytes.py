@@ -37,7 +37,9 @@ _FIRST_FLEXIBLE: Final = 8
 #: Key, version, correlation id, length of the client id: unsigned, so that null is a long one.
 _START: Final = Format(">hhiH").unpack_from
 _HEAD_AT: Final = 8
-#: Where the body starts, without the client id.
+#: Where the client id stands in what is remembered, behind its length.
+_CLIENT_ID_AT: Final = 2
+#: Where the body starts, without the client id; the byte before it counts the header's tags.
 _BODY_AT: Final = 11
 _GENERATION_BYTES: Final = 4
 _INDEX_BYTES: Final = 4
@@ -125,7 +127,9 @@ def _head_end(frame: memoryview, at: int) -> int:
 @lru_cache(maxsize=COMMIT_HEADS_KEPT)
 def _head(content: bytes, version: int) -> CommitHead | None:
     """Return the fields from the client id to the index, None for a request off the fast path."""
-    if not _FIRST_FLEXIBLE <= version <= _COMMIT.stable.highest:
+    # Behind a header with tags the body starts elsewhere than `_head_end` found it.
+    has_tags = content[_CLIENT_ID_AT + int.from_bytes(content[:_CLIENT_ID_AT])]
+    if has_tags or not _FIRST_FLEXIBLE <= version <= _COMMIT.stable.highest:
         return None
     start = struct.pack(">hhi", _COMMIT.key, version, 0)
     # With a commit of no metadata the bytes are a whole request, which the table codec judges.

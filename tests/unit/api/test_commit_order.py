@@ -36,6 +36,14 @@ def test_what_the_group_was_asked_about_is_in_the_order_of_hashes() -> None:
     assert [("q-21-b", [(1, 0), (2, 0), (0, 0)])] == found
 
 
+def test_two_partitions_are_in_the_order_of_hashes_too() -> None:
+    # As a broker of Kafka 3.9.1 answers, in either order of the request.
+    for indexes in ((0, 1), (1, 0)):
+        written = {TopicPartition("t", index): 0 for index in indexes}
+        found = answered_rows([topic("t", *indexes)], {}, written)
+        assert [("t", [(1, 0), (0, 0)])] == found
+
+
 def test_a_topic_without_partitions_is_listed_only_where_it_is_refused() -> None:
     asked = [topic("known"), topic("gone")]
     assert [("gone", [])] == answered_rows(asked, {}, {}, {"gone"})

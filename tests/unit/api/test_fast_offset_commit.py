@@ -65,7 +65,7 @@ def code_of(frame: object) -> int:
 
 
 @pytest.mark.parametrize("version", [8, 9])
-@pytest.mark.parametrize("metadata", ["note", "", None])
+@pytest.mark.parametrize("metadata", ["note", "", None, "9 letters", "ä" * 9, "😀" * 4])
 def test_a_commit_is_written_as_the_general_path_writes_it(
     version: int, metadata: str | None
 ) -> None:
@@ -89,7 +89,8 @@ def test_a_commit_is_written_as_the_general_path_writes_it(
         {"group_id": "another"},
         {"group_id": "g" * 127},
         {"topic": "unknown"},
-        {"metadata": "too long a note"},
+        {"metadata": "10 letters"},
+        {"metadata": "😀" * 5},
         {"metadata": "x" * 127},
     ],
 )

@@ -204,6 +204,45 @@ def test_a_client_with_too_many_open_requests_waits() -> None:
     assert list(range(len(held))) == stage.numbers()
 
 
+@pytest.mark.parametrize("is_promised", [True, False])
+def test_responses_behind_a_waiting_request_count_as_open_too(is_promised: bool) -> None:
+    stage = Stage()
+    count = OPEN_REQUESTS_PER_CONNECTION_MAX * 2
+    late: Promise[Any] = Promise()
+    stage.answers[0] = late
+    for number in range(1, count):
+        if is_promised:
+            stage.answers[number] = Promise.of(heartbeat_reply(0))
+    for number in range(count):
+        stage.beat(number)
+    assert OPEN_REQUESTS_PER_CONNECTION_MAX == len(stage.begun)
+    late.keep(heartbeat_reply(0))
+    stage.timers.run_until_idle()
+    assert list(range(count)) == stage.numbers()
+
+
+def test_responses_of_a_fast_path_behind_a_waiting_request_count_as_open_too() -> None:
+    stage = Stage()
+    count = OPEN_REQUESTS_PER_CONNECTION_MAX * 2
+    late: Promise[Any] = Promise()
+    stage.answers[0] = late
+    stage.beat(0)
+    taken: list[int] = []
+
+    def serve_fast(frame: memoryview, _session: Session) -> bytes:
+        (number,) = struct.unpack_from(">i", frame, 4)
+        taken.append(number)
+        return struct.pack(">iih", number, 0, 0)
+
+    stage.server.table.serve_fast[HEARTBEAT] = serve_fast
+    for number in range(1, count):
+        stage.beat(number)
+    assert OPEN_REQUESTS_PER_CONNECTION_MAX - 1 == len(taken)
+    late.keep(heartbeat_reply(0))
+    stage.timers.run_until_idle()
+    assert list(range(count)) == stage.numbers()
+
+
 def test_a_client_waits_for_one_share_of_another_that_sends_30000_requests() -> None:
     stage = Stage()
     stage.server.hold()

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import pytest
+
 from engine.broker.coordinator_topic import CoordinatorTopic, Waiting
+from engine.broker.dynamic_config import LiveConfig
+from engine.broker.offsets_topic import OffsetsTopic
+from engine.config.settings import BrokerSettings
+from engine.groups.ports import CommittingProducer, GroupRecord
+from engine.log.log_config import LogConfig
+from engine.log.producer_state import AppendOrigin
+from engine.model import TopicPartition
 from engine.records.builder import BatchSettings
+from engine.records.control import ControlType
 from engine.replication.delayed_produce import ProduceResult
-from engine.replication.metadata_cache import MetadataCache
+from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
 from engine.replication.partition import ACKS_ALL
-from tests.unit.log.writing import PARTITION
-from tests.unit.replication.replicas import Broker
+from tests.unit.log.writing import PARTITION, end_of_transaction
+from tests.unit.replication.replicas import Broker, borrowed_segments
 
 
 def test_an_append_is_waited_for_though_its_client_is_gone() -> None:
@@ -23,3 +33,62 @@ def test_an_append_is_waited_for_though_its_client_is_gone() -> None:
     assert 1 == broker.manager.delayed_produce_count
     broker.pass_time(1_000)
     assert [7] == [result.error.code for result in taken if result.error is not None]
+
+
+@pytest.mark.parametrize("buffer_bytes", [1, 150, 1 << 20])
+@pytest.mark.parametrize("value_size", [10, 150_000])
+def test_all_batches_are_read_a_buffer_at_a_time(
+    buffer_bytes: int, value_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = Broker((1,), log_config=LogConfig())
+    topic = CoordinatorTopic(
+        PARTITION.topic, broker.manager, MetadataCache(1, "cluster"), broker.clock
+    )
+    for _ in range(7):
+        records = [(b"k", bytes(value_size))]
+        topic.append(PARTITION.partition, records, BatchSettings(), Waiting(ACKS_ALL, 1_000))
+    borrowed = borrowed_segments(monkeypatch)
+    read = [batch.base_offset for batch in topic.batches(PARTITION.partition, buffer_bytes)]
+    assert list(range(7)) == read
+    assert [] == borrowed
+
+
+def test_the_topic_has_as_many_partitions_as_are_known_or_will_be_made() -> None:
+    broker, metadata = Broker((1,)), MetadataCache(1, "cluster")
+    topic = CoordinatorTopic("__consumer_offsets", broker.manager, metadata, broker.clock)
+    settings = BrokerSettings({"zookeeper.connect": "here", "offsets.topic.num.partitions": "7"})
+    offsets = OffsetsTopic(topic, LiveConfig(settings).config)
+    assert 7 == offsets.partition_count()
+    partition = PartitionMetadata(1, 0, (1,), 0, (1,))
+    keys = [TopicPartition("__consumer_offsets", index) for index in range(3)]
+    metadata.update(1, [], dict.fromkeys(keys, partition), {})
+    assert 3 == offsets.partition_count()
+
+
+def test_records_of_transactions_are_read_by_their_markers() -> None:
+    broker = Broker((1,), log_config=LogConfig())
+    topic = CoordinatorTopic(
+        PARTITION.topic, broker.manager, MetadataCache(1, "cluster"), broker.clock
+    )
+    settings = BrokerSettings({"zookeeper.connect": "here"})
+    offsets = OffsetsTopic(topic, LiveConfig(settings).config)
+
+    def write(key: bytes, producer_id: int | None = None) -> None:
+        producer = None if producer_id is None else CommittingProducer(producer_id, 0)
+        record = GroupRecord(key, b"v")
+        offsets.append(PARTITION.partition, [record], base_sequence=0, producer=producer)
+
+    def mark(producer_id: int, kind: ControlType) -> None:
+        marker = end_of_transaction(producer_id, kind)
+        broker.partition.append(marker, ACKS_ALL, AppendOrigin.COORDINATOR)
+
+    for producer_id in (7, 8, 9):
+        write(b"%d" % producer_id, producer_id)
+    write(b"plain")
+    mark(8, ControlType.ABORT)
+    mark(7, ControlType.COMMIT)
+    write(b"last")
+    assert [(3, b"plain", -1), (0, b"7", -1), (6, b"last", -1), (2, b"9", 9)] == [
+        (offset, record.key, open_id)
+        for offset, record, open_id in offsets.read(PARTITION.partition)
+    ]

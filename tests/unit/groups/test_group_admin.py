@@ -6,6 +6,7 @@ import pytest
 
 from engine.groups.group_admin import ListedGroup
 from engine.groups.group_offsets import CommittedOffset
+from engine.groups.records import group_tombstone
 from engine.groups.requests import LeavingMember, MemberRequest
 from engine.hash_order import in_hash_order
 from engine.log.tasks import take_all
@@ -156,6 +157,19 @@ def test_groups_that_end_while_others_expire_are_passed_over(stage: Stage) -> No
     assert {} == stage.coordinator.registry.groups
     tombstones = [r for log in stage.log.partitions.values() for r in log if r.value is None]
     assert 2 == len(tombstones)
+
+
+def test_a_group_that_ends_while_others_expire_has_one_tombstone(stage: Stage) -> None:
+    commit(stage, ALONE._replace(group_id="other"), T0)
+    stage.stable()
+    stage.pass_ms(10_000)
+    assert "Empty" == stage.state
+    steps = stage.coordinator.admin.expire()
+    next(steps)
+    assert {"g": 0} == stage.coordinator.admin.delete(["g"])
+    take_all(steps)
+    tombstones = [r for log in stage.log.partitions.values() for r in log if r.value is None]
+    assert [group_tombstone("g")] == tombstones
 
 
 def test_groups_that_were_loaded_again_meanwhile_do_not_expire(stage: Stage) -> None:

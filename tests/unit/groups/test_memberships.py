@@ -11,7 +11,7 @@ from engine.groups.group_offsets import CommittedOffset
 from engine.groups.member import Protocol
 from engine.groups.requests import LeavingMember, MemberRequest, SyncRequest
 from engine.model import TopicPartition
-from tests.unit.groups.stage import RANGE, STICKY, Stage
+from tests.unit.groups.stage import RANGE, REBALANCE_MS, STICKY, Stage
 
 
 @pytest.fixture
@@ -150,6 +150,17 @@ def test_a_late_sync_in_stable_gets_what_is_stored(stage: Stage) -> None:
     assert b"1" == stage.sync(follower).result().assignment
 
 
+def test_who_syncs_in_stable_is_not_removed_for_a_missing_sync(stage: Stage) -> None:
+    joins = [stage.join(session_ms=REBALANCE_MS * 2) for _ in range(2)]
+    stage.pass_ms(6_000)
+    leader, follower = (join.result() for join in joins)
+    stage.sync(leader)
+    stage.sync(follower)
+    assert "Stable" == stage.state
+    stage.pass_ms(REBALANCE_MS)
+    assert ("Stable", 2) == (stage.state, len(stage.group().members))
+
+
 def test_an_assignment_of_an_earlier_generation_is_not_given(stage: Stage) -> None:
     join = stage.join()
     stage.pass_ms(3_000)
@@ -234,6 +245,17 @@ def test_who_waits_for_a_join_and_leaves_is_answered_and_waited_for_no_more(stag
     assert stage.join(leader.member_id).is_kept
 
 
+def test_the_log_says_who_has_left_and_who_has_expired(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    first, second = stage.stable(2)
+    stage.coordinator.memberships.leave("g", [LeavingMember(first.member_id, None)])
+    stage.pass_ms(10_000)
+    assert f"member {first.member_id} leaves group g" in caplog.messages
+    assert f"member {second.member_id} of group g has expired" in caplog.messages
+
+
 def test_a_member_that_leaves_has_the_others_rebalance(stage: Stage) -> None:
     leader, follower = stage.stable(2)
     leave = stage.coordinator.memberships.leave
@@ -300,6 +322,19 @@ def test_requests_of_the_earlier_life_of_a_static_member_are_fenced(stage: Stage
     assert [82] == list(committed.result().values())
 
 
+def test_the_session_of_a_static_member_that_returns_begins_then(stage: Stage) -> None:
+    leader_id, _ = static_group(stage)
+    beat = MemberRequest("g", 1, leader_id, "a")
+    stage.pass_ms(5_000)
+    stage.coordinator.memberships.heartbeat(beat)
+    again = stage.join(instance_id="b").result()
+    stage.pass_ms(9_999)
+    stage.coordinator.memberships.heartbeat(beat)
+    assert {leader_id, again.member_id} == set(stage.group().members)
+    stage.pass_ms(1)
+    assert {leader_id} == set(stage.group().members)
+
+
 def test_a_static_leader_that_returns_does_not_assign(stage: Stage) -> None:
     leader_id, _ = static_group(stage)
     old = stage.join(instance_id="a", version=8).result()
@@ -308,12 +343,52 @@ def test_a_static_leader_that_returns_does_not_assign(stage: Stage) -> None:
     assert (new.member_id, 2, True) == (new.leader_id, len(new.members), new.skip_assignment)
 
 
-def test_a_static_member_whose_new_id_cannot_be_written_keeps_its_old_one(stage: Stage) -> None:
-    _, follower_id = static_group(stage)
+@pytest.mark.parametrize("is_leader", [True, False])
+def test_a_static_member_whose_new_id_cannot_be_written_keeps_its_old_one(
+    stage: Stage, *, is_leader: bool
+) -> None:
+    leader_id, follower_id = static_group(stage)
+    member_id, instance_id = (leader_id, "a") if is_leader else (follower_id, "b")
+    stage.log.error_code = 6
+    refused = stage.join(instance_id=instance_id).result()
+    assert (16, leader_id) == (refused.error_code, refused.leader_id)
+    assert {leader_id, follower_id} == set(stage.group().members)
+    assert member_id == stage.group().static_members[instance_id]
+    assert leader_id == stage.group().leader_id
+
+
+def test_the_session_of_a_static_member_that_could_not_return_begins_then(stage: Stage) -> None:
+    leader_id, follower_id = static_group(stage)
+    beat = MemberRequest("g", 1, leader_id, "a")
+    stage.pass_ms(5_000)
+    stage.coordinator.memberships.heartbeat(beat)
     stage.log.error_code = 6
     assert 16 == stage.join(instance_id="b").result().error_code
-    assert follower_id in stage.group().members
-    assert follower_id == stage.group().static_members["b"]
+    stage.pass_ms(9_999)
+    stage.coordinator.memberships.heartbeat(beat)
+    assert {leader_id, follower_id} == set(stage.group().members)
+    stage.pass_ms(1)
+    assert {leader_id} == set(stage.group().members)
+
+
+@pytest.mark.parametrize("log_code", [0, 7])
+def test_a_static_member_whose_new_id_is_written_late_expires_too(
+    stage: Stage, log_code: int
+) -> None:
+    leader_id, _ = static_group(stage)
+    beat = MemberRequest("g", 1, leader_id, "a")
+    stage.log.is_held = True
+    waiting = stage.join(instance_id="b")
+    for _ in range(3):
+        stage.pass_ms(5_000)
+        stage.coordinator.memberships.heartbeat(beat)
+    stage.log.release(log_code)
+    assert (27 if log_code else 0) == waiting.result().error_code
+    stage.pass_ms(9_999)
+    stage.coordinator.memberships.heartbeat(beat)
+    assert 2 == len(stage.group().members)
+    stage.pass_ms(1)
+    assert {leader_id} == set(stage.group().members)
 
 
 def test_a_static_member_that_is_away_keeps_its_place_until_its_session_ends(stage: Stage) -> None:

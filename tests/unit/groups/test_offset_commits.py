@@ -7,7 +7,9 @@ import pytest
 from engine.errors import WireError
 from engine.groups.group_offsets import CommittedOffset, GroupOffsets
 from engine.groups.ports import CommittingProducer
+from engine.groups.records import offset_record
 from engine.groups.requests import MemberRequest
+from engine.host.promise import Promise
 from engine.model import TopicPartition
 from tests.unit.groups.stage import SETTINGS, Stage
 
@@ -75,6 +77,15 @@ def test_the_later_of_two_commits_in_the_log_counts(stage: Stage) -> None:
     assert second == offsets.get(T0)
 
 
+def test_a_commit_of_two_partitions_is_later_in_the_log_than_one_of_the_second(
+    stage: Stage,
+) -> None:
+    commits, later = stage.coordinator.commits, CommittedOffset(8)
+    commits.commit(ALONE, {U0: SEVEN})
+    commits.commit(ALONE, {T0: later, U0: later})
+    assert (0, {U0: later, T0: later}) == commits.fetch("g", None)
+
+
 def test_who_names_no_generation_commits_for_a_group_without_members(stage: Stage) -> None:
     assert 0 == commit(stage, ALONE._replace(member_id="somebody"))
     assert 25 == commit(stage, ALONE._replace(member_id="somebody", generation_id=0))
@@ -114,10 +125,62 @@ def test_a_commit_starts_the_session_again(stage: Stage) -> None:
     assert "Empty" == stage.state
 
 
-@pytest.mark.parametrize(("length", "code"), [(4_096, 0), (4_097, 12)])
-def test_the_metadata_of_a_commit_has_a_bound(stage: Stage, length: int, code: int) -> None:
-    assert code == commit(stage, ALONE, CommittedOffset(1, metadata="x" * length))
-    assert (code == 0) is (fetched(stage).offset == 1)
+@pytest.mark.parametrize(
+    ("metadata", "code"),
+    [
+        ("x" * 4_096, 0),
+        ("x" * 4_097, 12),
+        ("ä" * 4_096, 0),
+        # Java counts two for each.
+        ("😀" * 2_048, 0),
+        ("😀" * 2_049, 12),
+    ],
+)
+@pytest.mark.parametrize("producer", [None, CommittingProducer(7, 0)])
+def test_the_metadata_of_a_commit_has_a_bound(
+    stage: Stage, metadata: str, code: int, producer: CommittingProducer | None
+) -> None:
+    commits, rows = stage.coordinator.commits, {T0: CommittedOffset(1, metadata=metadata)}
+    if producer is None:
+        assert {T0: code} == commits.commit(ALONE, rows).result()
+        assert (code == 0) is (fetched(stage).offset == 1)
+    else:
+        assert {T0: code} == commits.commit_in_transaction(ALONE, producer, rows).result()
+        assert (code == 0) is bool(commits.unstable("g", [T0]))
+
+
+def commit_fast(
+    stage: Stage, request: MemberRequest, offset: CommittedOffset = SEVEN
+) -> int | Promise[int] | None:
+    record = offset_record(request.group_id, T0, offset)
+    return stage.coordinator.commits.commit_fast(request, T0, offset, record)
+
+
+def test_the_fast_path_writes_what_the_group_takes(stage: Stage) -> None:
+    (member,) = stage.stable()
+    mine = MemberRequest("g", 1, member.member_id, None)
+    assert 0 == commit_fast(stage, mine)
+    assert SEVEN == fetched(stage)
+    assert (22, 25) == (
+        commit_fast(stage, mine._replace(generation_id=2)),
+        commit_fast(stage, ALONE),
+    )
+    assert SEVEN == fetched(Stage(log=stage.log))
+
+
+def test_the_fast_path_does_nothing_for_a_group_that_is_not_here(stage: Stage) -> None:
+    assert commit_fast(stage, ALONE) is None
+    commit(stage, ALONE)
+    stage.coordinator.registry._owned.clear()
+    assert commit_fast(stage, ALONE, CommittedOffset(8)) is None
+    assert SEVEN == stage.group().offsets.get(T0)
+
+
+@pytest.mark.parametrize(("metadata", "code"), [("x" * 4_096, 0), ("x" * 4_097, None)])
+def test_the_fast_path_leaves_long_metadata(stage: Stage, metadata: str, code: int | None) -> None:
+    commit(stage, ALONE)
+    assert code == commit_fast(stage, ALONE, CommittedOffset(8, metadata=metadata))
+    assert (7 if code is None else 8) == fetched(stage).offset
 
 
 def test_offsets_of_subscribed_topics_are_not_deleted(stage: Stage) -> None:
@@ -162,3 +225,41 @@ def test_a_commit_that_cannot_be_written_is_not_pending(
         else:
             commits.commit_in_transaction(ALONE, producer, rows)
     assert set() == commits.unstable("g", [T0])
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+@pytest.mark.parametrize("removal", ["of partitions", "of a topic", "of the group"])
+def test_what_is_deleted_while_a_commit_is_on_its_way_is_deleted_for_good(
+    stage: Stage, removal: str, *, is_committed: bool
+) -> None:
+    commits, admin = stage.coordinator.commits, stage.coordinator.admin
+    commits.commit(ALONE, {U0: SEVEN} | ({T0: SEVEN} if is_committed else {}))
+    stage.log.is_held = True
+    promise = commits.commit(ALONE, {T0: CommittedOffset(8)})
+    if removal == "of partitions":
+        assert (0, {T0: 0}) == commits.delete("g", [T0])
+    elif removal == "of a topic":
+        admin.forget_topics(["t"])
+    else:
+        assert {"g": 0} == admin.delete(["g"])
+    assert set() == commits.unstable("g", [T0])
+    stage.log.release()
+    assert {T0: 0} == promise.result()
+    left = {} if removal == "of the group" else {U0: SEVEN}
+    assert (0, left) == commits.fetch("g", None)
+    assert (0, left) == Stage(log=stage.log).coordinator.commits.fetch("g", None)
+
+
+def test_what_is_committed_after_a_deletion_stays(stage: Stage) -> None:
+    commits = stage.coordinator.commits
+    commits.commit(ALONE, {U0: SEVEN, T0: SEVEN})
+    stage.log.is_held = True
+    commits.delete("g", [T0, U0])
+    # The group had nothing left, and ended: this is another.
+    commits.commit(ALONE, {T0: CommittedOffset(8)})
+    commits.delete("g", [U0])
+    commits.commit(ALONE, {U0: CommittedOffset(9)})
+    stage.log.release()
+    left = {T0: CommittedOffset(8), U0: CommittedOffset(9)}
+    assert (0, left) == commits.fetch("g", None)
+    assert (0, left) == Stage(log=stage.log).coordinator.commits.fetch("g", None)

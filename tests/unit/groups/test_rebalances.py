@@ -221,6 +221,17 @@ def test_a_group_over_its_capacity_refuses_new_members(stage: Stage) -> None:
     assert "Stable" == small.state
 
 
+def test_who_finds_a_group_full_by_the_id_that_it_was_given_is_waited_for_no_more() -> None:
+    stage = Stage(SETTINGS._replace(max_size=2))
+    (first,) = stage.stable()
+    given = stage.join(version=4).result()
+    joins = [stage.join(), stage.join(first.member_id)]
+    assert [False, False] == [is_answered(join) for join in joins]
+    assert 81 == stage.join(given.member_id, version=4).result().error_code
+    assert set() == stage.group().pending_members
+    assert [True, True] == [is_answered(join) for join in joins]
+
+
 def test_a_group_that_prepares_a_rebalance_takes_as_many_as_may_wait() -> None:
     small = Stage(SETTINGS._replace(max_size=2))
     joins = [small.join() for _ in range(3)]

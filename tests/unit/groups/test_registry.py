@@ -9,6 +9,7 @@ import pytest
 from engine.errors import api_error
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.ports import GroupRecord, LoadedRecord
+from engine.groups.records import offset_record
 from engine.groups.requests import MemberRequest
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.limits import COORDINATOR_LOAD_RETRY_MS
@@ -18,7 +19,7 @@ from engine.wire import messages
 from engine.wire.coordinator_records import encode_key, encode_value
 from tests.unit.groups.stage import COUNT, MemoryLog, Stage
 
-T0 = TopicPartition("t", 0)
+T0, U0 = TopicPartition("t", 0), TopicPartition("u", 0)
 ALONE = MemberRequest("g", -1, "", None)
 
 
@@ -180,6 +181,21 @@ def test_while_a_partition_is_loaded_clients_get_an_error_and_members_stay() -> 
     assert 0 == stage.coordinator.admin.list_groups()[0]
 
 
+def test_the_log_says_how_long_a_load_took(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    stage = loading(written())
+    stage.timers.run_until_idle()
+    stage.clock.advance(5_000)
+    registry, partition = stage.coordinator.registry, coordinator_partition("g", COUNT)
+    registry.resigned(partition)
+    registry.elected(partition, 3)
+    stage.timers.run_until_idle()
+    assert (
+        "Finished loading offsets and group metadata from __consumer_offsets-"
+        f"{partition} in 100 milliseconds for epoch 3"
+    ) == caplog.messages[-1]
+
+
 def test_a_load_ends_as_the_partition_is_lost() -> None:
     stage = loading(written())
     stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))
@@ -188,6 +204,73 @@ def test_a_load_ends_as_the_partition_is_lost() -> None:
     # Nothing is kept of markers that are written from now on.
     assert {} == stage.coordinator.registry._ended_during_load
     assert 16 == stage.join().result().error_code
+
+
+def turns_of(stage: Stage) -> Iterator[None]:
+    """Have each turn of the loop load one record or make one group, and pass them one by one."""
+    stage.coordinator.registry._turns.ends_early = lambda: True
+    while stage.timers._soon:
+        stage.timers._soon.popleft()()
+        yield
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_groups_are_made_in_turns_and_served_once_all_are_there(*, is_lost: bool) -> None:
+    names = [name for name in map(str, range(40)) if coordinator_partition(name, COUNT) == 3][:5]
+    log = MemoryLog()
+    records = [offset_record(name, T0, CommittedOffset(1)) for name in names]
+    log.partitions = {coordinator_partition("g", COUNT): records}
+    stage = loading(log)
+    registry = stage.coordinator.registry
+    turns = 0
+    for turns, _ in enumerate(turns_of(stage), 1):
+        if registry.groups:
+            break
+        assert 14 == registry.refusal(names[0])
+        if is_lost and turns == 7:
+            registry.resigned(3)
+            break
+    stage.timers.run_until_idle()
+    assert (7 if is_lost else 10) == turns
+    assert (set() if is_lost else {*names}) == set(registry.groups)
+    assert (16 if is_lost else 0) == registry.refusal(names[0])
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_nothing_of_a_deleted_topic_is_loaded_for_one_that_is_made_in_its_place(turn: int) -> None:
+    log, partition = MemoryLog(), coordinator_partition("g", COUNT)
+    log.partitions = {partition: [offset_record("g", T0, CommittedOffset(1))] * 2}
+    stage = loading(log)
+    registry = stage.coordinator.registry
+    for passed, _ in enumerate(turns_of(stage), 1):
+        if passed == turn:
+            break
+    assert registry.is_loading
+    registry.resigned(partition)
+    later = CommittedOffset(2)
+    log.partitions[partition] = [offset_record("g", U0, later)] * 5
+    registry.elected(partition, 2)
+    stage.timers.run_until_idle()
+    assert (0, {U0: later}) == stage.coordinator.commits.fetch("g", None)
+
+
+def test_a_load_ends_as_the_broker_stops() -> None:
+    stage = loading(written())
+    stage.coordinator.stop()
+    stage.timers.run_until_idle()
+    assert {} == stage.coordinator.registry.groups
+    assert {} == stage.coordinator.registry._ended_during_load
+    assert 0 == stage.coordinator.delays.delayed_count
+
+
+def test_offsets_of_topics_that_a_loaded_group_subscribes_to_are_not_deleted() -> None:
+    stage = Stage()
+    (member,) = stage.stable()
+    mine = MemberRequest("g", 1, member.member_id, None)
+    stage.coordinator.commits.commit(mine, {T0: CommittedOffset(1)})
+    other = Stage(log=stage.log)
+    assert frozenset("t") == other.group().subscribed_topics
+    assert (0, {T0: 86}) == other.coordinator.commits.delete("g", [T0])
 
 
 class Unreadable(MemoryLog):
@@ -231,7 +314,9 @@ def group_without_protocol() -> GroupRecord:
     return GroupRecord(encode_key(key, 2), encode_value(value, 3))
 
 
-def test_records_of_other_kinds_and_damaged_ones_are_passed_over() -> None:
+def test_records_of_other_kinds_and_damaged_ones_are_passed_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     log = written()
     partition = coordinator_partition("g", COUNT)
     log.partitions[partition][0:0] = [
@@ -242,6 +327,21 @@ def test_records_of_other_kinds_and_damaged_ones_are_passed_over() -> None:
         group_without_protocol(),
     ]
     assert "Stable" == Stage(log=log).state
+    passed_over = [m for m in caplog.messages if "of __consumer_offsets is passed over: " in m]
+    assert [f"offset {at} of" for at in range(5)] == [m[:11] for m in passed_over]
+
+
+def test_bytes_behind_keys_and_values_are_passed_over() -> None:
+    log = written()
+    record = offset_record("g", U0, CommittedOffset(2))
+    assert record.value is not None
+    partition = coordinator_partition("g", COUNT)
+    log.partitions[partition] += [
+        GroupRecord(record.key, record.value + b"more"),
+        GroupRecord(offset_record("g", T0, None).key + b"more", record.value),
+    ]
+    stage = Stage(log=log)
+    assert {U0: CommittedOffset(2), T0: CommittedOffset(2)} == stage.group().offsets.all()
 
 
 def test_a_stopped_coordinator_is_not_available() -> None:

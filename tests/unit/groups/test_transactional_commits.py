@@ -73,6 +73,18 @@ def test_only_the_marker_of_its_producer_and_partition_decides() -> None:
     assert [(-1, True)] == seen(stage, T0)
 
 
+def test_nothing_is_kept_of_a_producer_whose_commits_are_decided() -> None:
+    stage = Stage()
+    held = stage.coordinator.registry._open
+    commit(stage, {T0: 5})
+    assert {7: {"g"}} == held
+    end(stage, is_commit=True)
+    assert {} == held
+    stage.log.error_code = 6
+    commit(stage, {T0: 5})
+    assert {} == held
+
+
 def test_two_transactions_are_decided_apart() -> None:
     stage = Stage()
     commit(stage, {T0: 5})
@@ -177,7 +189,9 @@ def test_without_member_and_generation_any_state_will_do() -> None:
 def test_a_group_without_members_takes_them_without_a_generation() -> None:
     stage = Stage()
     assert [0] == commit(stage, {T0: 1}, member=MemberRequest("g", -1, "m", None))
-    assert [25] == commit(stage, {T0: 1}, member=MemberRequest("g", 3, "m", None))
+    for generation_id in (0, 3):
+        member = MemberRequest("g", generation_id, "m", None)
+        assert [25] == commit(stage, {T0: 1}, member=member)
 
 
 def test_a_group_of_another_broker_is_refused() -> None:
@@ -218,6 +232,7 @@ def test_a_marker_for_a_group_that_was_deleted_changes_nothing() -> None:
     assert {"g": 0} == stage.coordinator.admin.delete(["g"])
     end(stage, is_commit=True)
     assert {} == stage.coordinator.registry.groups
+    assert {} == stage.coordinator.registry._open
 
 
 # Loading
@@ -236,13 +251,14 @@ def records(stage: Stage) -> list[LoadedRecord]:
     return [LoadedRecord(offset, record) for offset, record in found]
 
 
-def test_an_open_transaction_is_pending_for_the_next_coordinator() -> None:
+@pytest.mark.parametrize("producer_id", [0, 7])
+def test_an_open_transaction_is_pending_for_the_next_coordinator(producer_id: int) -> None:
     stage = Stage()
     commit(stage, {T0: 5})
     (pending,) = records(stage)
-    other = loaded(pending._replace(open_producer_id=7))
+    other = loaded(pending._replace(open_producer_id=producer_id))
     assert [(-1, True)] == seen(other, T0)
-    end(other, is_commit=True)
+    end(other, is_commit=True, producer_id=producer_id)
     assert [(5, False)] == seen(other, T0)
 
 

@@ -203,20 +203,23 @@ def test_a_log_that_cannot_have_markers_needs_none(code: int) -> None:
 
 
 @pytest.mark.parametrize("code", [47, 52])
-def test_a_later_epoch_ends_the_sending(code: int) -> None:
+def test_a_later_epoch_ends_the_sending(code: int, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     stage = Stage().begun(T0, T1)
     stage.links.codes = {T0: code}
     stage.end().result()
     later(stage, 3)
     assert 1 == len(stage.links.written)
     assert ("PrepareCommit", ()) == (stage.state, stage.coordinator.markers.pending_ids)
+    assert "x: another epoch has gone on" in caplog.messages
 
 
-def test_an_unexpected_error_keeps_the_transaction_open() -> None:
+def test_an_unexpected_error_keeps_the_transaction_open(caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage().begun(T0)
     stage.links.codes = {T0: -1}
     stage.end().result()
     assert "PrepareCommit" == stage.state
+    assert f"the marker for {T0} failed with error -1" in caplog.messages
     stage.links.codes = {}
     later(stage)
     assert "CompleteCommit" == stage.state
@@ -229,7 +232,10 @@ def test_an_answer_without_a_partition_is_no_success() -> None:
     assert "PrepareCommit" == stage.state
 
 
-def test_the_completion_is_written_until_enough_replicas_are_there() -> None:
+def test_the_completion_is_written_until_enough_replicas_are_there(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
     stage = Stage().begun(T0)
     stage.links.is_held = True
     stage.end().result()
@@ -242,6 +248,7 @@ def test_the_completion_is_written_until_enough_replicas_are_there() -> None:
         counts.append(len(stage.log.timeouts_ms) - appended)
     # The pause doubles.
     assert [1, 1, 2, 2, 2, 2, 3] == counts
+    assert "the completion of x is written again" in caplog.messages
     assert "PrepareCommit" == stage.state
     assert 51 == stage.end().result()
     stage.log.error_code = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from engine.host.coroutine import drive
 from engine.transactions.states import TransactionState
 from tests.unit.transactions.stage import T0, T1, Stage
 
@@ -76,7 +77,10 @@ def test_a_decision_that_is_not_written_is_none() -> None:
 # Time
 
 
-def test_a_transaction_that_takes_too_long_is_aborted_and_fenced() -> None:
+def test_a_transaction_that_takes_too_long_is_aborted_and_fenced(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
     stage = Stage().begun()
     stage.clock.advance(60_000)
     stage.abort_timed_out()
@@ -87,6 +91,18 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_fenced() -> None:
     ((_, (marker,)),) = stage.links.written
     assert (100, 1, False) == marker[:3]
     assert 90 == stage.end().result()
+    assert (
+        "Completing rollback of ongoing transaction for transactionalId x due to timeout"
+    ) == caplog.messages[-1]
+
+
+def test_a_transaction_that_is_known_no_more_is_not_aborted() -> None:
+    stage = Stage().begun()
+    transaction, written = stage.transaction(), stage.log.states()
+    fence = transaction.fence()
+    stage.coordinator.registry.remove(transaction)
+    assert 16 == drive(stage.coordinator.ends.abort_fenced(transaction, fence)).result()
+    assert written == stage.log.states()
 
 
 def test_only_open_transactions_time_out() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.transactions.transaction_store import TransactionStore
 from tests.unit.transactions.stage import T0, T1, U0, Stage
 
 
@@ -106,6 +107,16 @@ def test_what_was_written_for_an_earlier_epoch_is_not_applied() -> None:
     assert 16 == added.result()
     assert "Ongoing" == stage.state
     assert stage.transaction().pending_state is None
+
+
+def test_nothing_is_written_for_an_id_that_is_used_no_more() -> None:
+    stage = Stage().begun(T0)
+    transaction, written = stage.transaction(), stage.log.states()
+    transition = transaction.add_partitions((T1,), stage.clock.wall_ms())
+    stage.coordinator.registry.remove(transaction)
+    store = TransactionStore(stage.coordinator.registry, stage.log)
+    assert 16 == store.write("x", 1, transition).result()
+    assert written == stage.log.states()
 
 
 # Verification

@@ -47,6 +47,15 @@ def test_a_record_of_an_unknown_kind_is_passed_over() -> None:
     assert "Empty" == stage.again().state
 
 
+def test_bytes_behind_keys_and_values_are_passed_over() -> None:
+    stage = Stage().begun(T0)
+    (log,) = stage.log.partitions.values()
+    value = log[-1].value
+    assert value is not None
+    log[:] = [TransactionRecord(log[-1].key + b"more", value + b"more")]
+    assert "Ongoing" == stage.again().state
+
+
 def test_each_partition_is_served_by_its_own_leader() -> None:
     stage = Stage()
     registry = stage.coordinator.registry
@@ -115,6 +124,22 @@ def test_a_partition_that_is_lost_while_it_is_loaded_stays_lost() -> None:
     registry.resigned(partition)
     stage.timers.run_until_idle()
     assert 16 == registry.find("x").error_code
+
+
+def test_nothing_of_a_deleted_topic_is_loaded_for_one_that_is_made_in_its_place() -> None:
+    log = Slow()
+    stage = Stage(log)
+    for _ in range(5):
+        stage.init()
+    registry, partition = stage.coordinator.registry, coordinator_partition("x", COUNT)
+    later = log.partitions[partition][-1]
+    log.stage = stage
+    registry.elected(partition, 2)
+    registry.resigned(partition)
+    log.partitions[partition] = [*log.partitions[partition], TransactionRecord(later.key, None)]
+    registry.elected(partition, 2)
+    stage.timers.run_until_idle()
+    assert (0, 2, None) == registry.find("x")
 
 
 def test_the_load_for_a_later_epoch_is_the_one_that_counts() -> None:
