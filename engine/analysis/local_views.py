@@ -68,6 +68,9 @@ class LocalView:
             for split in self._splits:
                 for batch in reader.batches_of(split):
                     yield batch.cast(self._schema)
+        except GeneratorExit:
+            # DuckDB needs no more rows: it has enough, or a failure of its own.
+            raise
         except BaseException as error:
             # DuckDB makes an error of its own of everything, Ctrl-C too.
             self.failure = error

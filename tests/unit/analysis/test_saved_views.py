@@ -91,6 +91,11 @@ def test_a_with_goes_before_a_saved_view(query: str, count: int) -> None:
         ("select * from lost", "the view lost: no view nothing; "),
         ("select * from ring", "the view ring uses itself: ring → chain → ring"),
         ("select nosuch from small", "no column nosuch"),
+        ("select coutn from small", "no column coutn; most like it: count, count(1)"),
+        ("select * from smal", "no view smal; did you mean small?"),
+        ("describe coutns", "no view coutns; did you mean counts?"),
+        # What the query around has is none of the view's.
+        ("with nothing as (select 1) select * from lost", "the view lost: no view nothing; "),
         ("select topic from nosuch", "no view nosuch; "),
     ],
 )
@@ -186,9 +191,7 @@ create view b as select 2"""
         (DropView("b"), BY_HAND.partition("\n\n-- second")[0]),
     ],
 )
-def test_a_change_leaves_what_was_written_by_hand(
-    change: CreateView | DropView, text: str
-) -> None:
+def test_a_change_leaves_what_was_written_by_hand(change: CreateView | DropView, text: str) -> None:
     after = changed_text(BY_HAND, change)
     assert text + "\n" == after
     assert changed({"a": "select 1", "b": "select 2"}, change) == views_in(after)
