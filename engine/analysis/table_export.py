@@ -37,22 +37,22 @@ from engine.analysis.appending import (
     Earlier,
     ExportChanged,
     check_form,
+    earlier_problems,
     exported_ends,
-    not_exported,
 )
 from engine.analysis.columns import arrow_schema
 from engine.analysis.export_folder import ExportFiles, ExportFolder, make_durable_dir
 from engine.analysis.export_task import ExportJob, TaskReport
-from engine.analysis.gaps import with_gaps
 from engine.analysis.parquet_export import (
     ExportPlan,
     ExportSummary,
+    found_problems,
     keep_listed,
     problems_table,
-    refuse_damage,
     write_table,
 )
 from engine.analysis.partitioned_files import FileEntry, values_of_folder
+from engine.analysis.problem import Problem
 from engine.analysis.table_format import Ends, Table, TableColumns, TableFile, TableState
 from engine.errors import EngineError
 from engine.host.ports import Files
@@ -84,7 +84,7 @@ def table_plan(table: Table, plan: ExportPlan, *, append: bool) -> ExportPlan:
         for (topic, number), end in state.ends.items()
     ]
     earlier = Earlier(b"", {**state.form, "partitions": partitions, "runs": state.run_count})
-    return plan._replace(out=out, splits=not_exported(plan.splits, earlier), earlier=earlier)
+    return plan._replace(out=out).after(earlier)
 
 
 def check_empty(table: Table, out: str) -> None:
@@ -155,13 +155,8 @@ def _collect(
 
     Raises DamagedData for a strict export.
     """
-    problems = with_gaps(
-        [problem for report in reports for problem in report.problems],
-        [span for report in reports for span in report.spans],
-    )
-    if plan.strict:
-        refuse_damage([*plan.problems, *problems])
-    problems = [*plan.problems, *problems]
+    known = _known_problems(files, plan.out)
+    problems = [problem for problem in found_problems(plan, reports) if problem not in known]
     written = [entry for report in reports for entry in report.files]
     keep_listed(files, staging, {entry.name for entry in written})
     moves = [_move_of(entry, table.data_folder) for entry in written]
@@ -180,6 +175,13 @@ def _collect(
         problem_count=len(problems),
     )
     return moves, summary
+
+
+def _known_problems(files: Files, out: str) -> set[Problem]:
+    """Return what earlier runs listed."""
+    folder = f"{out}/_problems"
+    names = files.list_dir(folder) if files.exists(folder) else []
+    return {problem for name in names for problem in earlier_problems(files, f"{folder}/{name}")}
 
 
 def _move_of(entry: FileEntry, data_folder: str) -> _Move:

@@ -26,6 +26,7 @@ from engine.host.ports import File
 from engine.host.real import RealFiles
 from tests.golden_cases import data_dir
 from tests.unit.analysis.tables import files_of, rows_of
+from tests.unit.log.logs import batch, name_of
 
 ALL = tuple(column.name for column in RECORDS)
 FORMATS = pytest.mark.parametrize("table_format", ["delta", "iceberg"])
@@ -41,7 +42,8 @@ def _export(
     **more: Any,
 ) -> ExportSummary:
     """Export the first of so many shares of a log directory."""
-    pieces = plan_splits(RealFiles(), [str(data_dir("plain"))], Selection(), 4000)
+    plain = [str(data_dir("plain"))]
+    pieces = more.pop("pieces", None) or plan_splits(RealFiles(), plain, Selection(), 4000)
     shape = ExportShape(file_format=table_format, partition_by=more.pop("partition_by", ()))
     columns = more.pop("columns", ALL)
     plan = ExportPlan(pieces[: len(pieces) // share], str(out), columns, shape=shape, **more)
@@ -296,6 +298,22 @@ def test_all_that_a_table_needs_is_durable(table_format: str, share: int, tmp_pa
     log = {str(path) for path in out.rglob("*.json")}
     assert folders | log <= files.synced_names
     assert log <= files.synced
+
+
+@FORMATS
+def test_a_run_without_anything_new_lists_no_damage_again(
+    table_format: str, tmp_path: Path
+) -> None:
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    damaged = bytearray(batch(5, 2))
+    damaged[-1] ^= 0xFF
+    (logs / "t-0").mkdir(parents=True)
+    (logs / "t-0" / name_of(0)).write_bytes(batch(0, 5) + bytes(damaged) + batch(7, 3))
+    pieces = plan_splits(RealFiles(), [str(logs)], Selection())
+    assert 2 == _export(table_format, out, pieces=pieces).problem_count
+    before = sorted(out.rglob("*"))
+    assert 0 == _export(table_format, out, pieces=pieces).problem_count
+    assert before == sorted(out.rglob("*"))
 
 
 def test_an_iceberg_table_has_the_columns_that_its_partitions_are_of(tmp_path: Path) -> None:
