@@ -13,6 +13,7 @@ version of each through checkpoints and the cleaning of its log.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 _FORM = "kctl.export"
 _RUN = "kctl"
+_ORNAMENTS = re.compile(r"\x1b\[\d*m|↳")
 
 
 class Delta:
@@ -161,4 +163,10 @@ def _failures(out: str) -> Iterator[None]:
     try:
         yield
     except (DeltaError, OSError) as error:
-        raise TableFailed(out, str(error).split("\n", 1)[0]) from error
+        raise TableFailed(out, _reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    """Return an error's first line, and its last one: the cause, such as a full disk."""
+    lines = [line.strip() for line in _ORNAMENTS.sub("", str(error)).splitlines() if line.strip()]
+    return ": ".join(dict.fromkeys((lines[0], lines[-1]))) if lines else type(error).__name__

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from engine.analysis.appending import AppendMismatch
-from engine.analysis.columns import RECORDS
+from engine.analysis.columns import RECORDS, arrow_schema
 from engine.analysis.export_folder import ForeignFolder
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_export_task
 from engine.analysis.iceberg_table import WrongTablePath
@@ -19,7 +21,7 @@ from engine.analysis.parquet_export import DamagedData, ExportPlan, ExportSummar
 from engine.analysis.partitioned_files import WrongPartitioning
 from engine.analysis.splits import Selection, plan_splits
 from engine.analysis.table_export import TableExists, export_into_table, table_plan
-from engine.analysis.table_format import TableFailed
+from engine.analysis.table_format import TableColumns, TableFailed
 from engine.analysis.table_library import TableLibraryMissing, table_in
 from engine.host.held_file import RealHeldFiles
 from engine.host.ports import File
@@ -120,7 +122,6 @@ def test_a_strict_export_commits_nothing(table_format: str, tmp_path: Path) -> N
 
 
 def test_a_table_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
-    import pyarrow as pa
     from deltalake import write_deltalake
 
     out = tmp_path / "out"
@@ -135,7 +136,6 @@ def test_a_table_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
 
 
 def _overwritten(out: Path, **how: Any) -> None:
-    import pyarrow as pa
     from deltalake import DeltaTable, write_deltalake
 
     rows = DeltaTable(out).to_pyarrow_table()
@@ -144,7 +144,6 @@ def _overwritten(out: Path, **how: Any) -> None:
 
 
 def _without_topic(out: Path) -> None:
-    import pyarrow as pa
     from deltalake import DeltaTable, write_deltalake
 
     rows = DeltaTable(out).to_pyarrow_table()
@@ -269,6 +268,19 @@ def test_a_percent_sign_in_a_path_is_one(tmp_path: Path) -> None:
     for name in ("a?b", "a#b"):
         with pytest.raises(WrongTablePath):
             _export("iceberg", tmp_path / name)
+
+
+def test_a_disk_that_takes_no_commit_is_named_as_the_cause(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    _export("delta", out, share=2)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(TableFailed, match="LocalFileSystem error: File too large"):
+            table_in("delta", str(out)).commit([], 2, {}, TableColumns(arrow_schema(RECORDS), ()))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert 561 == _export("delta", out).record_count
 
 
 class SyncedFiles(RealHeldFiles):
