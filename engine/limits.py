@@ -487,6 +487,10 @@ TASK_BYTES_MAX = 2 << 30
 # Arrow batches a thread, far below the memory of a small machine.
 LOCAL_ENGINE_MEMORY_BYTES = 2 << 30
 
+# A query that wants few offsets tries so many entries of an index; behind as many wrong ones the
+# rest is as wrong, and reading the segment costs less than each of its batches looked at.
+WRONG_INDEX_ENTRIES_MAX = 20
+
 # Opening a small segment costs as much time as decoding this many bytes.
 FILE_OPEN_WEIGHT_BYTES = 30 << 10
 
