@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from engine.analysis.splits import Split
@@ -147,6 +148,8 @@ def listed(values: Iterable[Constant]) -> ValueRange | None:
 
 def _ranges(conditions: Iterable[str], dialect: str) -> Iterator[tuple[str, ValueRange]]:
     """Yield each column that conditions compare with constants, and the values it can have."""
+    if find_spec("sqlglot") is None:
+        return
     import sqlglot
     from sqlglot import exp
 

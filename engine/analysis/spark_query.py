@@ -12,7 +12,7 @@ from engine.analysis.plan_text import explained, writing_operator
 from engine.analysis.saved_views import NO_VIEWS, SavedViews, failed_view, views_for
 from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_tasks import is_remote
-from engine.analysis.spark_views import columns_used, register_views
+from engine.analysis.spark_views import register_views, views_used, whole
 from engine.analysis.splits import Split
 from engine.analysis.statements import (
     ABOUT_VIEWS,
@@ -53,7 +53,8 @@ def run_query(
     try:
         if not is_about_views:
             _check_parsed(session, query)
-        used = views if is_about_views else columns_used(session, query, views, definitions.define)
+        define = definitions.define
+        used = whole(views) if is_about_views else views_used(session, query, views, define)
         register_views(session, used, splits, control=control, decoding=decoding)
         definitions.define()
         frame = session.sql(query)
