@@ -10,8 +10,8 @@
 | parallelism | how many tasks at least share much data; 8 by default |
 | failOnDataLoss | of a stream: `false` goes on where records were deleted before it read them |
 
-Spark gives filters to a source where `spark.sql.python.filterPushdown.enabled` is set, and refuses a
-reader that takes them elsewhere: `register` of `logs.py` sets it and registers PushingLogSource.
+Spark gives filters to a source where `spark.sql.python.filterPushdown.enabled` is set, and refuses
+a reader that takes them elsewhere: `register` of `logs.py` sets it and registers PushingLogSource.
 With FAILFAST everything is read.
 
 A stream starts at the beginning of each log. Its offsets are the positions of `following.py`, so
@@ -36,8 +36,8 @@ from pyspark.sql.datasource import (
 
 from engine.analysis.columns import VIEWS, chosen, spark_schema
 from engine.analysis.following import log_positions, splits_between
-from engine.analysis.parquet_export import HARMLESS_CODES, DamagedData
 from engine.analysis.narrowing import Narrowing
+from engine.analysis.parquet_export import HARMLESS_CODES, DamagedData
 from engine.analysis.partition_numbers import numbers_in
 from engine.analysis.pruning import ValueRange, bounds_of_ranges, compared, listed, within
 from engine.analysis.record_batches import SplitRecords, ViewReader
