@@ -36,7 +36,12 @@ from engine.analysis.pruning import ALL_RECORDS, RecordRange
 from engine.analysis.splits import Split, starts_batch
 from engine.errors import CorruptRecord, StorageError
 from engine.host.ports import File, Files
-from engine.limits import SCAN_CHUNK_BYTES, SEARCH_CHUNK_BYTES, WRONG_INDEX_ENTRIES_MAX
+from engine.limits import (
+    NARROWED_SEGMENT_BYTES_MIN,
+    SCAN_CHUNK_BYTES,
+    SEARCH_CHUNK_BYTES,
+    WRONG_INDEX_ENTRIES_MAX,
+)
 from engine.log.batch_scan import scan_batches
 from engine.log.offset_index import OffsetIndex, read_offset_index
 from engine.log.time_index import TimeIndex, read_time_index
@@ -65,8 +70,15 @@ def can_have(batch: RecordBatch, wanted: RecordRange) -> bool:
 class Narrowing:
     """Narrows splits to what is wanted; what it found of a segment serves all splits of it."""
 
-    def __init__(self, files: Files, wanted: RecordRange) -> None:
+    def __init__(
+        self,
+        files: Files,
+        wanted: RecordRange,
+        segment_bytes_min: int = NARROWED_SEGMENT_BYTES_MIN,
+    ) -> None:
+        """Splits of segments with less than `segment_bytes_min` stay as they are."""
         self._files = files
+        self._bytes_min = segment_bytes_min
         self._wanted = wanted
         self._path: str | None = None
         self._ends = (0, 0)
@@ -88,13 +100,15 @@ class Narrowing:
         """Return from where to where in a segment the wanted records are."""
         everything = (0, 1 << 63)
         try:
-            path = split.path.removesuffix(FileKind.LOG.value)
-            index = read_offset_index(
-                self._files, f"{path}{FileKind.INDEX.value}", split.base_offset
-            )
-            if not len(index) or index.problem() is not None:
-                return everything
             with closing(self._files.open(split.path)) as file:
+                if file.size_bytes() < self._bytes_min:
+                    return everything
+                path = split.path.removesuffix(FileKind.LOG.value)
+                index = read_offset_index(
+                    self._files, f"{path}{FileKind.INDEX.value}", split.base_offset
+                )
+                if not len(index) or index.problem() is not None:
+                    return everything
                 segment = _Segment(file, index)
                 if split.next_base is None and not segment.ends_plainly():
                     return everything

@@ -10,7 +10,7 @@ import pytest
 from engine.analysis.columns import RECORDS, chosen
 from engine.analysis.narrowing import Narrowing, can_have
 from engine.analysis.pruning import ALL_RECORDS, Bounds, RecordRange, within
-from engine.analysis.record_batches import ViewReader
+from engine.analysis.record_batches import SplitRecords
 from engine.analysis.splits import Selection, plan_splits
 from engine.host.memory import MemoryFiles
 from engine.naming import FileKind
@@ -37,11 +37,13 @@ def _rows(
 ) -> list[Row]:
     """Return the wanted rows of what is read of a log."""
     splits = within(plan_splits(files, [DIR], Selection(), split_bytes), Bounds(records=read))
-    reader = ViewReader(files, "records", COLUMNS, control=False, wanted=read)
+    records = SplitRecords(files, COLUMNS, include_control=False, wanted=read)
+    narrowing = Narrowing(files, read, segment_bytes_min=0)
     found = [
         (row["offset"], row["timestampMs"], row["key"])
-        for split in splits
-        for part in reader.batches_of(split)
+        for split in map(narrowing.narrowed, splits)
+        if split is not None
+        for part in records.batches_of(split)
         for row in part.to_pylist()
     ]
     return [
@@ -154,7 +156,8 @@ SIZE = len(_regular(1))
 def _part(files: MemoryFiles, wanted: RecordRange) -> tuple[int, int] | None:
     """Return which batches are read of a log of one segment, by their numbers."""
     (split,) = plan_splits(files, [DIR], Selection())
-    found = Narrowing(files, wanted).narrowed(split)
+    assert split == Narrowing(files, wanted).narrowed(split)
+    found = Narrowing(files, wanted, segment_bytes_min=0).narrowed(split)
     return None if found is None else (found.start // SIZE, found.end // SIZE)
 
 
