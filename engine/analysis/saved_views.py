@@ -128,7 +128,8 @@ def views_in(text: str) -> SavedViews:
         change = view_change(statement)
         if isinstance(change, CreateView):
             saved[change.name] = change.query
-        elif first := statement[text_start(statement) :].split("\n", 1)[0]:
+        elif other := one_statement(statement[text_start(statement) :]):
+            first = other.split("\n", 1)[0]
             raise WrongViewText(f"expected `create view NAME as …;`, not {first[:80]!r}")
     return saved
 
