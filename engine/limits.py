@@ -487,6 +487,13 @@ TASK_BYTES_MAX = 2 << 30
 # Arrow batches a thread, far below the memory of a small machine.
 LOCAL_ENGINE_MEMORY_BYTES = 2 << 30
 
+# Of a smaller segment, opening its two indexes and looking at batches costs as much as reading it.
+NARROWED_SEGMENT_BYTES_MIN = 256 << 10
+
+# A query that wants few offsets tries so many entries of an index; behind as many wrong ones the
+# rest is as wrong, and reading the segment costs less than each of its batches looked at.
+WRONG_INDEX_ENTRIES_MAX = 20
+
 # Opening a small segment costs as much time as decoding this many bytes.
 FILE_OPEN_WEIGHT_BYTES = 30 << 10
 

@@ -21,6 +21,7 @@ from engine.analysis.saved_views import (
     WrongViewName,
     WrongViewText,
     changed,
+    changed_text,
     text_of,
     view_change,
     views_in,
@@ -66,10 +67,8 @@ class ViewStore:
 
     def load(self) -> SavedViews:
         """Return the saved views, none without a file; raises BadViewFile, StorageError."""
-        if not self._files.exists(self.path):
-            return {}
         try:
-            return views_in(self._files.read_bytes(self.path).decode("utf-8-sig"))
+            return views_in(self._text())
         except (WrongViewText, WrongViewName, UnicodeDecodeError) as error:
             raise BadViewFile(self.path, str(error)) from error
 
@@ -86,11 +85,20 @@ class ViewStore:
             before = self.load()
             after = changed(before, change)
             if after != before:
-                self._files.replace_file(self.path, text_of(after).encode())
+                self._files.replace_file(self.path, changed_text(self._text(), change).encode())
         finally:
             release()
-        verb = "saved" if isinstance(change, CreateView) else "removed"
-        notify(f"{verb} view {change.name} in {self.path}")
+        if isinstance(change, CreateView):
+            notify(f"saved view {change.name} in {self.path}")
+        elif change.name in before:
+            notify(f"removed view {change.name} in {self.path}")
+        else:
+            notify(f"no view {change.name} in {self.path}")
+
+    def _text(self) -> str:
+        if not self._files.exists(self.path):
+            return ""
+        return self._files.read_bytes(self.path).decode("utf-8-sig")
 
 
 def check_view(queries: LogQueries, store: ViewStore, change: CreateView) -> QueryResult:

@@ -8,7 +8,8 @@
    Another export that was published since step 1 ends this one.
 
 A log that was truncated or made again is not noticed, unless it ends before that offset, which is
-a problem `short`. Damage of the earlier export stays as it was listed.
+a problem `short`; offsets that were deleted before a run came to them are a problem `deleted`.
+Damage of the earlier export stays as it was listed, and is not listed again.
 """
 
 from __future__ import annotations
@@ -101,6 +102,44 @@ def not_exported(splits: list[Split], earlier: Earlier) -> list[Split]:
             start = max(split.log_start_offset, end)
             found.append(split._replace(log_start_offset=start))
     return found
+
+
+def deleted_offsets(splits: Iterable[Split], earlier: Earlier) -> list[Problem]:
+    """Return where logs start behind the end of an earlier export, by the splits it has not."""
+    firsts: dict[tuple[str, int], Split] = {}
+    for split in splits:
+        firsts.setdefault((split.topic, split.partition), split)
+    found = []
+    for place, end in earlier.ends.items():
+        first = firsts.get(place)
+        start = max(first.base_offset, first.log_start_offset) if first else 0
+        if first and start > end:
+            message = f"offsets {end} to {start - 1} were deleted before a run exported them"
+            found.append(Problem(*place, first.path, 0, 0, "deleted", message))
+    return found
+
+
+def shortened(spans: Iterable[OffsetSpan], earlier: Earlier | None) -> list[Problem]:
+    """Return where logs end before an earlier export does."""
+    last: dict[tuple[str, int], OffsetSpan] = {}
+    for span in spans:
+        place = (span.topic, span.partition)
+        if place not in last or _end_of(last[place]) < _end_of(span):
+            last[place] = span
+    ends = earlier.ends if earlier else {}
+    return [
+        Problem(*place, span.path, span.start, 0, "short", message)
+        for place, span in sorted(last.items())
+        if (end := ends.get(place, 0)) > _end_of(span)
+        for message in (
+            f"the log ends at offset {_end_of(span)}, and an earlier run came to {end}:"
+            " it was truncated or made again",
+        )
+    ]
+
+
+def _end_of(span: OffsetSpan) -> int:
+    return span.base_offset if span.next_offset is None else span.next_offset
 
 
 def exported_ends(

@@ -20,6 +20,7 @@ from engine.analysis.problem import Problem
 from engine.analysis.splits import Split
 from engine.errors import CorruptRecord
 from engine.host.ports import File
+from engine.limits import SCAN_CHUNK_BYTES, SEARCH_CHUNK_BYTES
 from engine.log.batch_scan import scan_batches, zero_tail_start
 from engine.log.batch_search import after_bad_crc, after_bad_length
 from engine.records.control import MARKER_BATCH_BYTES
@@ -59,7 +60,9 @@ class SplitReader:
         """
         position = self._split.start
         while position < self._split.end:
-            scan = scan_batches(self._file, start=position, end=self._file_end)
+            # Of a small split in a large file no more than a little behind it.
+            chunk = min(max(self._split.end - position, SEARCH_CHUNK_BYTES), SCAN_CHUNK_BYTES)
+            scan = scan_batches(self._file, start=position, end=self._file_end, chunk_bytes=chunk)
             try:
                 for at, batch in scan:
                     if at >= self._split.end:

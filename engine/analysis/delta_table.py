@@ -13,19 +13,28 @@ version of each through checkpoints and the cleaning of its log.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from engine.analysis.appending import AppendMismatch
-from engine.analysis.table_format import Ends, TableFailed, TableFile, TableState
+from engine.analysis.table_format import (
+    Ends,
+    TableColumns,
+    TableFailed,
+    TableFile,
+    TableState,
+    stored_form,
+)
 from engine.host.real import RealClock
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from deltalake import DeltaTable
 
 _FORM = "kctl.export"
 _RUN = "kctl"
+_ORNAMENTS = re.compile(r"\x1b\[\d*m|↳")
 
 
 class Delta:
@@ -53,27 +62,42 @@ class Delta:
                 for place in partitions
                 if (end := table.transaction_version(_app(place))) is not None
             }
-            return TableState(json.loads(form), table.transaction_version(_RUN) or 0, ends)
+            stored = stored_form(self._out, form)
+            return TableState(stored, table.transaction_version(_RUN) or 0, ends)
 
-    def create(self, schema: pa.Schema, partition_by: tuple[str, ...], form: str) -> None:
+    def check(self, columns: TableColumns) -> None:
+        """Check the table's columns; see `Table`."""
+        from deltalake import DeltaTable
+
+        with _failures(self._out):
+            _check_columns(self._out, DeltaTable(self._out), columns)
+
+    def create(self, columns: TableColumns, form: str) -> list[str]:
         """Make the table; see `Table`."""
         from deltalake import DeltaTable
 
         with _failures(self._out):
             DeltaTable.create(
                 self._out,
-                schema,
-                partition_by=list(partition_by),
+                columns.schema,
+                partition_by=list(columns.partition_by),
                 configuration={_FORM: form},
                 raise_if_key_not_exists=False,
             )
+        return [self._log_entry(0)]
 
-    def commit(self, files: list[TableFile], run: int, ends: Ends) -> list[str]:
+    def _log_entry(self, version: int) -> str:
+        return f"{self._out}/{self.mark}/{version:020d}.json"
+
+    def commit(
+        self, files: list[TableFile], run: int, ends: Ends, columns: TableColumns
+    ) -> list[str]:
         """Commit the files; see `Table`."""
         from deltalake import CommitProperties, DeltaTable, Transaction
 
         with _failures(self._out):
             table = DeltaTable(self._out)
+            _check_columns(self._out, table, columns)
             now_ms = RealClock().wall_ms()
             versions = {_RUN: run, **{_app(place): end for place, end in sorted(ends.items())}}
             table.create_write_transaction(
@@ -86,7 +110,32 @@ class Delta:
                 ),
             )
             version = DeltaTable(self._out).version()
-        return [f"{self._out}/{self.mark}/{version:020d}.json"]
+        return [self._log_entry(version)]
+
+
+def _check_columns(out: str, table: DeltaTable, columns: TableColumns) -> None:
+    """Raise AppendMismatch unless a table takes files of these columns.
+
+    A column that others added may be there; what it asks of rows would not be looked at.
+    """
+    from deltalake import Schema
+
+    metadata = table.metadata()
+    if tuple(metadata.partition_columns) != columns.partition_by:
+        folders = ", ".join(metadata.partition_columns) or "nothing"
+        raise AppendMismatch(out, f"it is partitioned by {folders} now")
+    for key, value in metadata.configuration.items():
+        is_mapped = key == "delta.columnMapping.mode" and value != "none"
+        if is_mapped or key.startswith("delta.constraints."):
+            raise AppendMismatch(out, f"it has {key} now, which an export does not keep to")
+    of_table = {field.name: field for field in table.schema().fields}
+    for field in Schema.from_arrow(columns.schema).fields:
+        found = of_table.pop(field.name, None)
+        if found is None or found.type != field.type or (field.nullable and not found.nullable):
+            raise AppendMismatch(out, f"its column {field.name} is not what it was")
+    for name, found in of_table.items():
+        if not found.nullable:
+            raise AppendMismatch(out, f"it has a column {name} now, which may not be null")
 
 
 def _app(place: tuple[str, int]) -> str:
@@ -114,4 +163,10 @@ def _failures(out: str) -> Iterator[None]:
     try:
         yield
     except (DeltaError, OSError) as error:
-        raise TableFailed(out, str(error).split("\n", 1)[0]) from error
+        raise TableFailed(out, _reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    """Return an error's first line, and its last one: the cause, such as a full disk."""
+    lines = [line.strip() for line in _ORNAMENTS.sub("", str(error)).splitlines() if line.strip()]
+    return ": ".join(dict.fromkeys((lines[0], lines[-1]))) if lines else type(error).__name__

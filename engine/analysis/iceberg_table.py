@@ -18,46 +18,71 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.analysis.appending import AppendMismatch
-from engine.analysis.table_format import Ends, TableFailed, TableFile, TableState
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from engine.analysis.table_format import (
+    Ends,
+    TableColumns,
+    TableFailed,
+    TableFile,
+    TableState,
+    stored_form,
+)
+from engine.errors import EngineError
 
 CATALOG, NAMESPACE, TABLE = "kctl", "kafka", "kafka.records"
 _FORM, _RUN, _ENDS = "kctl.export", "kctl.run", "kctl.partitions"
 
 
+class WrongTablePath(EngineError):
+    """A folder has a name that Iceberg's addresses of files cannot have."""
+
+    exit_code = 2
+    hint = "choose a folder without ? and # in its path for --out"
+
+    def __init__(self, out: str) -> None:
+        super().__init__(f"an Iceberg table cannot be in {out}")
+        self.out = out
+
+
 class Iceberg:
-    """The Iceberg table in a folder of this machine."""
+    """The Iceberg table in a folder of this machine; raises WrongTablePath."""
 
     mark = "catalog.db"
     data_folder = "data/"
 
     def __init__(self, out: str) -> None:
+        if "?" in out or "#" in out:
+            raise WrongTablePath(out)
         self._out = out
+        self._address = f"file://{out}"
 
     @contextmanager
     def _catalog(self) -> Iterator[Any]:
         """Yield the catalog in the folder, which exists; it is closed after use."""
         from pyiceberg.catalog.sql import SqlCatalog
-        from pyiceberg.exceptions import RESTError, ValidationException
-        from sqlalchemy.exc import SQLAlchemyError
+        from sqlalchemy.engine import URL
 
+        # Not as text, of which % and other characters would be parsed.
+        uri: Any = URL.create("sqlite", database=f"{self._out}/{self.mark}")
         try:
-            catalog = SqlCatalog(
-                CATALOG, uri=f"sqlite:///{self._out}/{self.mark}", warehouse=f"file://{self._out}"
-            )
+            catalog = SqlCatalog(CATALOG, uri=uri, warehouse=self._address)
             try:
                 yield catalog
             finally:
                 catalog.close()
-        except (SQLAlchemyError, RESTError, ValidationException, ValueError, OSError) as error:
-            raise TableFailed(self._out, str(error).split("\n", 1)[0]) from error
+        except EngineError:
+            raise
+        except Exception as error:
+            # The errors of the library and of those below it have no class in common.
+            reason = str(error).split("\n", 1)[0] or type(error).__name__
+            failure = TableFailed(self._out, reason)
+            if isinstance(error, FileNotFoundError):
+                failure.hint = "its files have absolute paths: if it was moved, move it back"
+            raise failure from error
 
     def state(self, partitions: Iterable[tuple[str, int]]) -> TableState | None:
         """Return the state of the table; see `Table`."""
@@ -66,13 +91,41 @@ class Iceberg:
         with self._catalog() as catalog:
             if not catalog.table_exists(TABLE):
                 return None
-            properties = catalog.load_table(TABLE).properties
-        if _FORM not in properties:
+            table = catalog.load_table(TABLE)
+        if _FORM not in table.properties:
             raise AppendMismatch(self._out, "no export made this table")
-        ends = {(topic, number): end for topic, number, end in json.loads(properties[_ENDS])}
-        return TableState(json.loads(properties[_FORM]), int(properties[_RUN]), ends)
+        if table.location() != self._address:
+            made_in = table.location().removeprefix("file://")
+            raise AppendMismatch(self._out, f"it is a copy of the table in {made_in}")
+        return self._stored(table.properties)
 
-    def create(self, schema: pa.Schema, partition_by: tuple[str, ...], form: str) -> None:
+    def _stored(self, properties: Mapping[str, str]) -> TableState:
+        form = stored_form(self._out, properties[_FORM])
+        try:
+            listed = json.loads(properties[_ENDS])
+            ends = {(topic, int(number)): int(end) for topic, number, end in listed}
+            return TableState(form, int(properties[_RUN]), ends)
+        except (KeyError, TypeError, ValueError) as error:
+            reason = "its properties do not say how far it came"
+            raise AppendMismatch(self._out, reason) from error
+
+    def check(self, columns: TableColumns) -> None:
+        """Check the table's columns; see `Table`."""
+        with self._catalog() as catalog:
+            self._check(catalog.load_table(TABLE), columns)
+
+    def _check(self, table: Any, columns: TableColumns) -> None:
+        """Raise AppendMismatch unless a table takes such files; types are the library's affair."""
+        names = {field.name for field in table.schema().fields}
+        for name in columns.schema.names:
+            if name not in names:
+                raise AppendMismatch(self._out, f"it has no column {name} any more")
+        folders = tuple(field.name for field in table.spec().fields)
+        if folders != columns.partition_by:
+            by = ", ".join(folders) or "nothing"
+            raise AppendMismatch(self._out, f"it is partitioned by {by} now")
+
+    def create(self, columns: TableColumns, form: str) -> list[str]:
         """Make the table; see `Table`."""
         from pyiceberg.transforms import DayTransform, IdentityTransform
 
@@ -82,26 +135,31 @@ class Iceberg:
             properties = {_FORM: form, _RUN: "0", _ENDS: "[]"}
             with (
                 catalog.create_table_transaction(
-                    TABLE, schema, location=f"file://{self._out}", properties=properties
+                    TABLE, columns.schema, location=self._address, properties=properties
                 ) as transaction,
                 transaction.update_spec() as spec,
             ):
-                for name in partition_by:
+                for name in columns.partition_by:
                     is_date = name == "date"
                     column = "timestamp" if is_date else name
                     transform = DayTransform() if is_date else IdentityTransform()
                     spec.add_field(column, transform, name)
+            written = catalog.load_table(TABLE).metadata_location
+        return [written.removeprefix("file://")]
 
-    def commit(self, files: list[TableFile], run: int, ends: Ends) -> list[str]:
+    def commit(
+        self, files: list[TableFile], run: int, ends: Ends, columns: TableColumns
+    ) -> list[str]:
         """Commit the files; see `Table`."""
         # It warns of each column without statistics, which are keys and values.
         logging.getLogger("pyiceberg").setLevel(logging.ERROR)
         listed = [[topic, number, end] for (topic, number), end in sorted(ends.items())]
         with self._catalog() as catalog:
             table = catalog.load_table(TABLE)
+            self._check(table, columns)
             with table.transaction() as transaction:
                 if files:
-                    paths = [f"file://{self._out}/{file.path}" for file in files]
+                    paths = [f"{self._address}/{file.path}" for file in files]
                     # Their names have the run in them: no other commit can have added them.
                     transaction.add_files(paths, check_duplicate_files=False)
                 transaction.set_properties({_RUN: str(run), _ENDS: json.dumps(listed)})

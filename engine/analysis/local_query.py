@@ -13,6 +13,8 @@ Source: D30.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,7 @@ from engine.analysis.statements import (
     ABOUT_VIEWS,
     QueryFailed,
     QueryResult,
+    bare_statement,
     check_statement,
 )
 from engine.analysis.table_values import plain_rows
@@ -38,6 +41,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
+_EXPLAIN = re.compile(
+    r"explain\s+(?:(?:extended|formatted|logical|codegen|cost)\s+)?", re.IGNORECASE
+)
 _SETTINGS = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -87,20 +93,20 @@ def run_local_query(
     require_local_engine()
     views = views_of(decoding)
     word = check_statement(query)
-    query = query.strip().rstrip(";")
+    query = bare_statement(query)
     if word in ABOUT_VIEWS and (wanted := described_query(query, saved)) is not None:
         return _describe(translate(wanted[0], 0, views, saved), views, names_alone=wanted[1])
     if word in ABOUT_VIEWS and (answer := about_views(query, views, saved)) is not None:
         return answer
     explained = word == "explain"
     if explained:
-        query = query[len("explain") :]
+        query = _EXPLAIN.sub("", query)
     translated = translate(query, max_rows, views, saved)
     with closing(connect()) as connection:
         if explained:
             return _explain(connection, translated, views)
         table = _run(connection, translated, splits, control=control, decoding=decoding)
-    table = table.rename_columns(translated.columns)
+    table = _named(table, translated)
     kept = table.slice(0, max_rows) if max_rows else table
     return QueryResult(translated.columns, plain_rows(kept), kept.num_rows < table.num_rows)
 
@@ -109,10 +115,17 @@ def local_table(query: str, splits: list[Split], *, control: bool) -> pa.Table:
     """Return all rows of a query as an Arrow table; errors as `run_local_query`."""
     require_local_engine()
     check_statement(query)
-    translated = translate(query.strip().rstrip(";"))
+    translated = translate(bare_statement(query))
     with closing(connect()) as connection:
         table = _run(connection, translated, splits, control=control, decoding=None)
-    return table.rename_columns(translated.columns)
+    return _named(table, translated)
+
+
+def _named(table: pa.Table, query: LocalQuery) -> pa.Table:
+    """Return the result with the names that Spark gives its columns; raises QueryFailed."""
+    if table.num_columns != len(query.columns):
+        raise QueryFailed("a subquery has two columns of one name; * needs a name for each")
+    return table.rename_columns(query.columns)
 
 
 def connect() -> DuckDBPyConnection:
@@ -120,6 +133,8 @@ def connect() -> DuckDBPyConnection:
     import duckdb
 
     connection = duckdb.connect(":memory:", config=_SETTINGS)
+    # In it are times without a zone, as in Spark's session.
+    connection.execute("set TimeZone = 'UTC'")
     add_functions(connection)
     return connection
 
@@ -137,7 +152,7 @@ def _run(
 
     views: list[LocalView] = []
     try:
-        for view, scan in _plan(connection, query.sql, views_of(decoding)).items():
+        for view, scan in _plan(connection, query.sql, views_of(decoding)):
             views.append(
                 add_view(connection, view, scan, splits, control=control, decoding=decoding)
             )
@@ -151,11 +166,18 @@ def _run(
         raise QueryFailed(failure_of(error)) from error
 
 
-def _plan(connection: DuckDBPyConnection, sql: str, views: Views) -> dict[str, ViewScan]:
+def _plan(connection: DuckDBPyConnection, sql: str, views: Views) -> Iterable[tuple[str, ViewScan]]:
+    """Return what is read of each view that a query names.
+
+    One that the plan leaves out, as `where false` does, has to be there all the same: whole.
+    """
     make_stand_ins(connection, views)
     scans = dict(scans_of(connection, sql, views))
     remove_stand_ins(connection)
-    return scans
+    for view in views:
+        if view not in scans and f'"{view}"' in sql:
+            scans[view] = ViewScan(frozenset(column.name for column in views[view]), ())
+    return scans.items()
 
 
 def _as_spark_types(table: pa.Table) -> pa.Table:
@@ -195,7 +217,7 @@ def _describe(query: LocalQuery, views: Views, *, names_alone: bool) -> QueryRes
             table = _as_spark_types(connection.sql(query.sql).to_arrow_table())
         except duckdb.Error as error:
             raise QueryFailed(failure_of(error)) from error
-    types = (spark_type_of(field.type) for field in table.schema)
+    types = (spark_type_of(field.type) for field in _named(table, query).schema)
     return described(zip(query.columns, types, strict=True), names_alone=names_alone)
 
 

@@ -11,6 +11,7 @@
 | bytes where a function or a cast wants text | decoded as UTF-8, with U+FFFD for what is none |
 | text compared with bytes | the text's bytes |
 | timestamps of the session's zone, UTC | timestamps without a zone, which are UTC |
+| text of a time with a zone, cast or compared | the time in UTC |
 | `percentile` interpolates | `quantile_cont` |
 | `current_timestamp()` | the time at which the query was read |
 
@@ -23,6 +24,7 @@ refused; dividing by 0 gives null.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.column_types import spark_type
@@ -53,6 +55,17 @@ class LocalQuery(NamedTuple):
     columns: list[str]
 
 
+class _Names(NamedTuple):
+    """The views of the logs with their columns, and what a wrong name may be meant for.
+
+    `tables` are all views, saved ones too; `of_saved` are columns of those that are used.
+    """
+
+    views: Views
+    tables: list[str]
+    of_saved: list[str]
+
+
 def translate(
     query: str, max_rows: int = 0, views: Views = VIEWS, saved: SavedViews = NO_VIEWS
 ) -> LocalQuery:
@@ -66,12 +79,13 @@ def translate(
     written = _written_names(tree)
     expansion = ViewExpansion(saved, _parsed, _spark_text)
     tree = expansion.expand(tree)
-    try:
-        tree = _checked(tree, views)
-    except QueryFailed:
-        _check_saved(expansion, views)
-        raise
     of_views = [name for used in expansion.used.values() for name in _written_names(used)]
+    names = _Names(views, [*views, *saved], [name for name in of_views if name is not None])
+    try:
+        tree = _checked(tree, names)
+    except QueryFailed:
+        _check_saved(expansion, names)
+        raise
     columns = _result_names(written, tree, views, of_views)
     _replace_differences(tree)
     if max_rows:
@@ -133,11 +147,11 @@ def _parsing_failure(error: Exception) -> str:
     return f"Syntax error at or near '{near}': {reason}{place}"
 
 
-def _resolving_failure(text: str, views: Views) -> str:
+def _resolving_failure(text: str, names: _Names) -> str:
     name = re.search(r"Column '?\"?([^'\"]+)\"?'? could not|Unknown column: (\S+)", text)
     if name is None:
         return text.split("\n", 1)[0]
-    return unknown_column((name[1] or name[2]).strip("`\"'."), views)
+    return unknown_column((name[1] or name[2]).strip("`\"'."), names.views, names.of_saved)
 
 
 def _resolved(tree: exp.Query, views: Views) -> exp.Query:
@@ -155,37 +169,39 @@ def _resolved(tree: exp.Query, views: Views) -> exp.Query:
     return annotate_types(tree, schema=schema, dialect="spark")
 
 
-def _checked(tree: exp.Query, views: Views) -> exp.Query:
+def _checked(tree: exp.Query, names: _Names) -> exp.Query:
     """Return the tree as `_resolved` does; raises QueryFailed for an unknown view or column."""
     from sqlglot.errors import OptimizeError
 
     try:
-        tree = _resolved(tree, views)
+        tree = _resolved(tree, names.views)
     except OptimizeError as error:
         # Columns of a view that there is not are unknown, too.
-        _check_tables(tree)
-        raise QueryFailed(_resolving_failure(str(error), views)) from error
-    _check_tables(tree)
+        _check_tables(tree, names)
+        raise QueryFailed(_resolving_failure(str(error), names)) from error
+    _check_tables(tree, names)
     return tree
 
 
-def _check_saved(expansion: ViewExpansion, views: Views) -> None:
+def _check_saved(expansion: ViewExpansion, names: _Names) -> None:
     """Raise QueryFailed for the first saved view whose own query is wrong."""
     for name, query in expansion.used.items():
         try:
-            _checked(query.copy(), views)
+            _checked(query.copy(), names)
         except QueryFailed as error:
             raise failed_view(name, error) from error
 
 
-def _check_tables(tree: exp.Query) -> None:
+def _check_tables(tree: exp.Query, names: _Names) -> None:
     """Raise QueryFailed for a table that is no view and no part of the query."""
     from sqlglot import exp
 
     known = {*VIEWS, *(cte.alias.lower() for cte in tree.find_all(exp.CTE))}
     for table in tree.find_all(exp.Table):
-        if isinstance(table.this, exp.Identifier) and table.name.lower() not in known:
-            raise QueryFailed(unknown_view(table.name))
+        is_known = table.name.lower() in known and not table.db
+        if isinstance(table.this, exp.Identifier) and not is_known:
+            name = f"{table.db}.{table.name}" if table.db else table.name
+            raise QueryFailed(unknown_view(name, names.tables))
 
 
 def _written_names(tree: exp.Query) -> list[str | None]:
@@ -213,7 +229,7 @@ def _spark_text(projection: exp.Expression) -> str:
             count.set("this", exp.Literal.number(1))
     if isinstance(projection, exp.Binary):
         projection = exp.Paren(this=projection)
-    text = projection.sql(dialect="spark", normalize_functions="lower")
+    text = projection.sql(dialect="spark", normalize_functions="lower", comments=False)
     return str(text).replace("`", "")
 
 
@@ -239,11 +255,15 @@ def _replace_differences(tree: exp.Query) -> None:
     from sqlglot import exp
 
     for node in list(tree.walk()):
-        if isinstance(node, exp.DataType) and node.this in (
-            exp.DataType.Type.TIMESTAMPTZ,
-            exp.DataType.Type.TIMESTAMPLTZ,
-        ):
+        if isinstance(node, exp.DataType) and node.this in _zoned():
             node.set("this", exp.DataType.Type.TIMESTAMP)
+        elif isinstance(node, exp.Cast) and node.to.this in _zoned() and _is_text(node.this):
+            # A cast to a time without a zone drops the one that the text has.
+            node.set("this", type(node)(this=node.this, to=_zoned_type()))
+        elif _is_text(node) and _beside(node, _is_time):
+            compared = exp.Cast(this=None, to=exp.DataType(this=exp.DataType.Type.TIMESTAMP))
+            node.replace(compared)
+            compared.set("this", exp.Cast(this=node, to=_zoned_type()))
         elif isinstance(node, exp.CurrentTimestamp):
             node.replace(_timestamp_now())
         elif isinstance(node, exp.Anonymous) and node.name.lower() == "crc32":
@@ -256,7 +276,7 @@ def _replace_differences(tree: exp.Query) -> None:
             node.replace(exp.Anonymous(this="octet_length", expressions=[node.this.copy()]))
         elif _is_bytes(node) and _wants_text(node):
             node.replace(exp.Anonymous(this=TEXT_OF_BYTES, expressions=[node.copy()]))
-        elif isinstance(node, exp.Literal) and node.is_string and _beside_bytes(node):
+        elif isinstance(node, exp.Literal) and node.is_string and _beside(node, _is_bytes):
             node.replace(exp.Anonymous(this="encode", expressions=[node.copy()]))
 
 
@@ -293,16 +313,42 @@ def _wants_text(node: exp.Expression) -> bool:
     return isinstance(parent, takers)
 
 
-def _beside_bytes(node: exp.Literal) -> bool:
-    """Return whether a text is compared with bytes."""
+def _beside(node: exp.Expression, is_kind: Callable[[exp.Expression], bool]) -> bool:
+    """Return whether an expression is compared with one of a kind."""
     from sqlglot import exp
 
     parent = node.parent
-    if isinstance(parent, exp.In):
-        return _is_bytes(parent.this)
+    if isinstance(parent, exp.In | exp.Between):
+        return parent.this is not node and is_kind(parent.this)
     if isinstance(parent, exp.EQ | exp.NEQ | exp.GT | exp.GTE | exp.LT | exp.LTE | exp.NullSafeEQ):
-        return _is_bytes(parent.right if parent.left is node else parent.left)
+        return is_kind(parent.right if parent.left is node else parent.left)
     return False
+
+
+def _zoned() -> tuple[exp.DataType.Type, ...]:
+    """Return the types of Spark's timestamps."""
+    from sqlglot import exp
+
+    # The last one is what `to_timestamp` gives; `timestamp_ntz` is another.
+    of = exp.DataType.Type
+    return of.TIMESTAMPTZ, of.TIMESTAMPLTZ, of.TIMESTAMP
+
+
+def _is_time(node: exp.Expression) -> bool:
+    return node.type is not None and node.type.this in _zoned()
+
+
+def _is_text(node: exp.Expression) -> bool:
+    from sqlglot import exp
+
+    is_value = not isinstance(node, exp.DataType | exp.Identifier)
+    return is_value and node.type is not None and bool(node.is_type(*exp.DataType.TEXT_TYPES))
+
+
+def _zoned_type() -> exp.DataType:
+    from sqlglot import exp
+
+    return exp.DataType(this=exp.DataType.Type.TIMESTAMPTZ)
 
 
 def _limited(tree: exp.Query, max_rows: int) -> exp.Query:

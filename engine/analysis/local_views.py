@@ -14,7 +14,7 @@ from engine.analysis.column_types import duckdb_type
 from engine.analysis.columns import CHEAPEST, arrow_schema
 from engine.analysis.local_plan import ViewScan
 from engine.analysis.local_sql import CRC_OF_BYTES, TEXT_OF_BYTES
-from engine.analysis.pruning import bounds_of, within
+from engine.analysis.pruning import ALL_RECORDS, Bounds, RecordRange, bounds_of, within
 from engine.analysis.record_batches import ViewReader
 from engine.analysis.splits import Split
 from engine.analysis.value_decoding import ValueDecoding, views_of
@@ -41,8 +41,10 @@ class LocalView:
         *,
         control: bool,
         decoding: ValueDecoding | None = None,
+        wanted: RecordRange = ALL_RECORDS,
     ) -> None:
         self._view = view
+        self._wanted = wanted
         self._columns = columns
         self._splits = splits
         self._control = control
@@ -63,11 +65,19 @@ class LocalView:
         files = SourceFiles()
         try:
             reader = ViewReader(
-                files, self._view, self._columns, control=self._control, decoding=self._decoding
+                files,
+                self._view,
+                self._columns,
+                control=self._control,
+                decoding=self._decoding,
+                wanted=self._wanted,
             )
             for split in self._splits:
                 for batch in reader.batches_of(split):
                     yield batch.cast(self._schema)
+        except GeneratorExit:
+            # DuckDB needs no more rows: it has enough, or a failure of its own.
+            raise
         except BaseException as error:
             # DuckDB makes an error of its own of everything, Ctrl-C too.
             self.failure = error
@@ -88,9 +98,11 @@ def add_view(
     columns = views_of(decoding)[view]
     used = tuple(column for column in columns if column.name in names)
     pieces = pieces_of(view, splits)
-    if view in OF_THE_LOG:
-        pieces = within(pieces, bounds_of(scan.conditions))
-    stream = LocalView(view, used, pieces, control=control, decoding=decoding)
+    bounds = bounds_of(scan.conditions) if view in OF_THE_LOG else Bounds()
+    pieces = within(pieces, bounds)
+    stream = LocalView(
+        view, used, pieces, control=control, decoding=decoding, wanted=bounds.records
+    )
     source = f"kctl_{view}"
     connection.register(source, stream)
     selected = ", ".join(_selected(column, used) for column in columns)

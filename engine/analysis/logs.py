@@ -110,8 +110,14 @@ def register(session: SparkSession) -> None:
     from engine.analysis.spark_session import require_spark
 
     require_spark()
-    from engine.analysis.spark_source import KafkaLogSource
+    from pyspark.sql.datasource import DataSourceReader
+
+    from engine.analysis.spark_source import KafkaLogSource, PushingLogSource
 
     if runs_elsewhere(session):
         ship(session, TASK_PACKAGES)
-    session.dataSource.register(KafkaLogSource)
+    if not hasattr(DataSourceReader, "pushFilters"):
+        session.dataSource.register(KafkaLogSource)
+        return
+    session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    session.dataSource.register(PushingLogSource)

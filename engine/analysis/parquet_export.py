@@ -21,10 +21,12 @@ from engine import __version__
 from engine.analysis.appending import (
     Earlier,
     carry_over,
+    deleted_offsets,
     earlier_export,
     earlier_problems,
     exported_ends,
     not_exported,
+    shortened,
 )
 from engine.analysis.column_types import type_name
 from engine.analysis.columns import PROBLEMS, arrow_schema
@@ -50,7 +52,7 @@ _SUCCESS = "_SUCCESS"
 #: Too few to try keys by, enough to see that another one is used.
 _KEY_CHECK_DIGITS = 8
 #: Problems that cost no record: an unfinished last write, and a replica that ends elsewhere.
-HARMLESS_CODES = frozenset(("torn_tail", "replica"))
+HARMLESS_CODES = frozenset(("torn_tail", "replica", "deleted"))
 
 
 class DamagedData(EngineError):
@@ -97,6 +99,12 @@ class ExportPlan(NamedTuple):
     #: The export to add to; the splits are then what it lacks.
     earlier: Earlier | None = None
 
+    def after(self, earlier: Earlier) -> ExportPlan:
+        """Return the plan for what an earlier export lacks."""
+        splits = not_exported(self.splits, earlier)
+        problems = (*self.problems, *deleted_offsets(splits, earlier))
+        return self._replace(splits=splits, problems=problems, earlier=earlier)
+
     @property
     def written_columns(self) -> tuple[ViewColumn, ...]:
         """Return the columns of the files."""
@@ -134,7 +142,7 @@ def appending(files: Files, plan: ExportPlan) -> ExportPlan:
     earlier = earlier_export(files, os.path.realpath(plan.out), plan.form)
     if earlier is None:
         return plan
-    return plan._replace(splits=not_exported(plan.splits, earlier), earlier=earlier)
+    return plan.after(earlier)
 
 
 def export(
@@ -199,23 +207,18 @@ def _complete(
     Files that no report names are removed. An incremental export carries over the files and
     problems of the runs before. Strict exports raise on any problem.
     """
-    problems = with_gaps(
-        [problem for report in reports for problem in report.problems],
-        [span for report in reports for span in report.spans],
-    )
+    problems = found_problems(plan, reports)
     bad = sum(report.bad_batch_count for report in reports)
-    if plan.strict:
-        refuse_damage([*plan.problems, *problems])
     written = [entry for report in reports for entry in report.files]
     keep_listed(files, staging, {entry.name for entry in written})
     entries = [
         {"name": entry.name, "records": entry.record_count, "bytes": entry.file_bytes}
         for entry in written
     ]
-    problems = [*plan.problems, *problems]
     if plan.earlier is not None:
         entries = [*carry_over(files, plan.out, staging, plan.earlier), *entries]
-        problems = [*earlier_problems(files, f"{plan.out}/{PROBLEMS_FILE}"), *problems]
+        known = earlier_problems(files, f"{plan.out}/{PROBLEMS_FILE}")
+        problems = [*known, *(problem for problem in problems if problem not in known)]
     if not entries:
         _empty_file(files, staging, plan)
     _write_problems(files, staging, problems)
@@ -233,6 +236,16 @@ def _complete(
     partitions = exported_ends(spans, plan.splits, plan.earlier)
     files.replace_file(f"{staging}/{MANIFEST}", _manifest(plan, entries, partitions, summary))
     return summary
+
+
+def found_problems(plan: ExportPlan, reports: list[TaskReport]) -> list[Problem]:
+    """Return the problems of a plan and of its tasks; raises DamagedData for a strict export."""
+    spans = [span for report in reports for span in report.spans]
+    of_tasks = with_gaps([problem for report in reports for problem in report.problems], spans)
+    problems = [*plan.problems, *of_tasks, *shortened(spans, plan.earlier)]
+    if plan.strict:
+        refuse_damage(problems)
+    return problems
 
 
 def keep_listed(files: Files, folder: str, listed: set[str], within: str = "") -> None:

@@ -6,14 +6,19 @@ narrows what is read; anything else narrows nothing, and the engine puts all con
 | condition | narrows |
 |---|---|
 | `topic = 'a'`, `topic in (…)`, an `or` of these | topics |
-| `partition = 3`, `partition in (…)`, `<`, `<=`, `>`, `>=` | partitions |
+| `partition` compared with numbers: `=`, `in`, `<`, `<=`, `>`, `>=` | partitions |
 | `offset` of a record, compared with numbers | segments, by the offsets that are their names |
+| the same, and `timestamp`, `timestampMs` of a record compared with times | what is read of them |
+
+`narrowing.py` has the last line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from engine.analysis.splits import Split
 
@@ -21,61 +26,137 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 _INT64_MAX = (1 << 63) - 1
+_INT64_MIN = -_INT64_MAX - 1
 _OPTIONAL = "optional: "
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+#: What a column is compared with: a text, a whole number, or a time (without a zone: in UTC).
+Constant: TypeAlias = str | int | datetime
+
+
+class RecordRange(NamedTuple):
+    """What records can be of: offsets and times in ms, the first and the last one included."""
+
+    first_offset: int = 0
+    last_offset: int = _INT64_MAX
+    first_ms: int = _INT64_MIN
+    last_ms: int = _INT64_MAX
+
+
+#: Of all records.
+ALL_RECORDS = RecordRange()
 
 
 class Bounds(NamedTuple):
-    """What rows can be of: topics and partitions (None means any), offsets from first to last."""
+    """What rows can be of: topics and partitions (None means any), and offsets and times."""
 
     topics: frozenset[str] | None = None
     partitions: Callable[[int], bool] | None = None
-    first_offset: int = 0
-    last_offset: int = _INT64_MAX
+    records: RecordRange = ALL_RECORDS
 
 
-class _Range(NamedTuple):
-    """The values that a condition lets a column have: one of `among`, or from least to most."""
+class ValueRange(NamedTuple):
+    """The values that a condition lets a column have: one of `among`, or from least to most.
+
+    Times are numbers of microseconds.
+    """
 
     among: frozenset[object] | None = None
-    least: int = -_INT64_MAX - 1
+    least: int = _INT64_MIN
     most: int = _INT64_MAX
 
     def has(self, value: int) -> bool:
+        """Return whether a value is among those."""
         return self.least <= value <= self.most and (self.among is None or value in self.among)
 
+    @property
+    def is_of_numbers(self) -> bool:
+        """Return whether no text is among the values."""
+        return all(isinstance(value, int) for value in self.among or ())
 
-def bounds_of(conditions: Iterable[str]) -> Bounds:
-    """Return what rows can be of that meet all conditions, each in DuckDB's SQL."""
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Return the least and the most that a number can be."""
+        numbers = [value for value in self.among or () if isinstance(value, int)]
+        return min(numbers, default=self.least), max(numbers, default=self.most)
+
+
+def bounds_of(conditions: Iterable[str], dialect: str = "duckdb") -> Bounds:
+    """Return what rows can be of that meet all conditions, each in SQL of a dialect."""
+    return bounds_of_ranges(_ranges(conditions, dialect))
+
+
+def bounds_of_ranges(ranges: Iterable[tuple[str, ValueRange]]) -> Bounds:
+    """Return what rows can be of whose columns are all within their ranges."""
     bounds = Bounds()
-    partitions: list[_Range] = []
-    for column, values in _ranges(conditions):
+    partitions: list[ValueRange] = []
+    for column, values in ranges:
         if column == "topic" and values.among is not None:
             topics = frozenset(str(value) for value in values.among)
             bounds = bounds._replace(
                 topics=topics if bounds.topics is None else bounds.topics & topics
             )
+        elif not values.is_of_numbers:
+            continue
         elif column == "partition":
             partitions.append(values)
-        elif column == "offset":
-            numbers = [value for value in values.among or () if isinstance(value, int)]
-            bounds = bounds._replace(
-                first_offset=max(bounds.first_offset, min(numbers, default=values.least)),
-                last_offset=min(bounds.last_offset, max(numbers, default=values.most)),
-            )
+        elif column in ("offset", "timestamp", "timestampMs"):
+            bounds = bounds._replace(records=_narrower(bounds.records, column, values))
     if partitions:
         bounds = bounds._replace(partitions=lambda n: all(values.has(n) for values in partitions))
     return bounds
 
 
-def _ranges(conditions: Iterable[str]) -> Iterator[tuple[str, _Range]]:
+def _narrower(records: RecordRange, column: str, values: ValueRange) -> RecordRange:
+    least, most = values.ends
+    if column == "offset":
+        return records._replace(
+            first_offset=max(records.first_offset, least),
+            last_offset=min(records.last_offset, most),
+        )
+    if column == "timestamp":
+        # A record's time is of whole milliseconds.
+        least = _INT64_MIN if least == _INT64_MIN else -(-least // 1000)
+        most = _INT64_MAX if most == _INT64_MAX else most // 1000
+    return records._replace(
+        first_ms=max(records.first_ms, least), last_ms=min(records.last_ms, most)
+    )
+
+
+def compared(operator: str, value: Constant) -> ValueRange | None:
+    """Return the values on the left of a comparison with a constant; None for another operator."""
+    if isinstance(value, datetime):
+        # In whole microseconds; text of more digits was cut by the engine.
+        zoned = value if value.tzinfo else value.replace(tzinfo=UTC)
+        passed = zoned - _EPOCH
+        value = (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+    if operator == "=":
+        return ValueRange(frozenset((value,)))
+    if not isinstance(value, int):
+        return None
+    if operator in (">", ">="):
+        return ValueRange(least=value + (operator == ">"))
+    return ValueRange(most=value - (operator == "<")) if operator in ("<", "<=") else None
+
+
+def listed(values: Iterable[Constant]) -> ValueRange | None:
+    """Return the values of `in (…)`, None without any."""
+    found = [compared("=", value) for value in values]
+    among = [one for values in found if values and values.among for one in values.among]
+    return ValueRange(frozenset(among)) if among else None
+
+
+def _ranges(conditions: Iterable[str], dialect: str) -> Iterator[tuple[str, ValueRange]]:
     """Yield each column that conditions compare with constants, and the values it can have."""
+    if find_spec("sqlglot") is None:
+        return
     import sqlglot
     from sqlglot import exp
 
     for condition in conditions:
         text = condition.removeprefix(_OPTIONAL)
         try:
-            tree = sqlglot.parse_one(f"select 1 where {text}", read="duckdb").find(exp.Where)
+            tree = sqlglot.parse_one(f"select 1 where {text}", read=dialect).find(exp.Where)
         except sqlglot.ParseError:
             continue
         waiting = [tree.this] if tree is not None else []
@@ -87,59 +168,67 @@ def _ranges(conditions: Iterable[str]) -> Iterator[tuple[str, _Range]]:
                 yield found
 
 
-def _range_of(node: exp.Expression) -> tuple[str, _Range] | None:
+def _range_of(node: exp.Expression) -> tuple[str, ValueRange] | None:
     """Return the column of one condition and its values; None for what is not understood."""
     from sqlglot import exp
 
     if isinstance(node, exp.Or):
         return _either(_range_of(node.left.unnest()), _range_of(node.right.unnest()))
     if isinstance(node, exp.In) and isinstance(node.this, exp.Column):
-        listed = [_constant(value) for value in node.expressions]
-        return None if None in listed or not listed else (node.this.name, _Range(frozenset(listed)))
+        constants = [_constant(value) for value in node.expressions]
+        values = listed(value for value in constants if value is not None)
+        return None if None in constants or values is None else (node.this.name, values)
     if isinstance(node, exp.Binary) and isinstance(node.left, exp.Column):
-        values = _compared(node, _constant(node.right))
+        value = _constant(node.right)
+        operators = {exp.EQ: "=", exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}
+        operator = operators.get(type(node))
+        values = None if value is None or operator is None else compared(operator, value)
         return None if values is None else (node.left.name, values)
     return None
 
 
 def _either(
-    one: tuple[str, _Range] | None, other: tuple[str, _Range] | None
-) -> tuple[str, _Range] | None:
+    one: tuple[str, ValueRange] | None, other: tuple[str, ValueRange] | None
+) -> tuple[str, ValueRange] | None:
     """Return the values of either condition, where both list those of the same column."""
     if one is None or other is None or one[0] != other[0]:
         return None
     if one[1].among is None or other[1].among is None:
         return None
-    return one[0], _Range(one[1].among | other[1].among)
+    return one[0], ValueRange(one[1].among | other[1].among)
 
 
-def _compared(node: exp.Binary, value: str | int | None) -> _Range | None:
-    """Return the values on the left of a comparison with a constant."""
-    from sqlglot import exp
-
-    if isinstance(node, exp.EQ) and value is not None:
-        return _Range(frozenset((value,)))
-    if not isinstance(value, int):
-        return None
-    if isinstance(node, exp.GT | exp.GTE):
-        return _Range(least=value + isinstance(node, exp.GT))
-    if isinstance(node, exp.LT | exp.LTE):
-        return _Range(most=value - isinstance(node, exp.LT))
-    return None
-
-
-def _constant(node: exp.Expression) -> str | int | None:
-    """Return the text or the whole number of a literal, None for anything else."""
+def _constant(node: exp.Expression) -> Constant | None:
+    """Return the text, the whole number or the time of a literal, None for anything else."""
     from sqlglot import exp
 
     node = node.unnest()
     if isinstance(node, exp.Neg) and isinstance(inner := _constant(node.this), int):
         return -inner
+    if isinstance(node, exp.Cast):
+        return _cast(_constant(node.this), node.to)
     if not isinstance(node, exp.Literal):
         return None
     if node.is_string:
         return str(node.this)
     return int(node.this) if node.is_int else None
+
+
+def _cast(value: Constant | None, kind: exp.DataType) -> Constant | None:
+    """Return a constant as a plan casts it: texts of times in UTC, and numbers with their type."""
+    from sqlglot import exp
+
+    of = exp.DataType.Type
+    if isinstance(value, int) and kind.this in (of.BIGINT, of.INT):
+        return value
+    if not isinstance(value, str) or kind.this not in (
+        of.TIMESTAMP, of.TIMESTAMPTZ, of.TIMESTAMPLTZ, of.TIMESTAMPNTZ
+    ):  # fmt: skip
+        return None
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        return None
 
 
 def within(splits: Iterable[Split], bounds: Bounds) -> list[Split]:
@@ -152,6 +241,6 @@ def _can_have(split: Split, bounds: Bounds) -> bool:
         return False
     if bounds.partitions is not None and not bounds.partitions(split.partition):
         return False
-    if split.base_offset > bounds.last_offset:
+    if split.base_offset > bounds.records.last_offset:
         return False
-    return split.next_base is None or split.next_base > bounds.first_offset
+    return split.next_base is None or split.next_base > bounds.records.first_offset

@@ -12,7 +12,9 @@ from engine.analysis.batch_reader import BAD_BATCH_CODES, SplitReader
 from engine.analysis.columns import arrow_schema
 from engine.analysis.decoded_rows import decoded_rows
 from engine.analysis.isolation import HiddenRecords
+from engine.analysis.narrowing import Narrowing, can_have
 from engine.analysis.problem import Problem
+from engine.analysis.pruning import ALL_RECORDS, RecordRange
 from engine.analysis.record_columns import RecordColumns
 from engine.analysis.side_rows import CheckpointFiles, epoch_rows, index_rows, producer_rows
 from engine.analysis.splits import Split
@@ -43,8 +45,12 @@ class SplitRecords:
         *,
         include_control: bool,
         decoding: ValueDecoding | None = None,
+        wanted: RecordRange = ALL_RECORDS,
     ) -> None:
+        """Batches that can have none of the `wanted` records are left out; the others are whole."""
         self._files = files
+        self._wanted = wanted
+        self._wants_some = wanted != ALL_RECORDS
         self._decoder = ValueDecoder(decoding, columns) if decoding is not None else None
         self._columns = columns if self._decoder is None else self._decoder.read
         self._schema = arrow_schema(self._columns)
@@ -75,6 +81,8 @@ class SplitRecords:
                 transactional = batch.is_transactional and not batch.is_control
                 if hidden.has(batch.producer_id, batch.last_offset, is_transactional=transactional):
                     continue
+                if self._wants_some and not can_have(batch, self._wanted):
+                    continue
                 _READING.count(batch.record_count or 0)
                 try:
                     columns.add(position, batch)
@@ -99,8 +107,12 @@ class ViewReader:
         *,
         control: bool,
         decoding: ValueDecoding | None = None,
+        wanted: RecordRange = ALL_RECORDS,
     ) -> None:
+        """Of `records` what the indexes show to be none of the `wanted` ones is not read."""
         self._files = files
+        self._wanted = wanted
+        self._narrowing = Narrowing(files, wanted)
         self._decoding = decoding
         self._view = view
         self._columns = columns
@@ -115,8 +127,10 @@ class ViewReader:
                 self._columns,
                 include_control=self._control,
                 decoding=self._decoding,
+                wanted=self._wanted,
             )
-            yield from records.batches_of(split)
+            narrowed = self._narrowing.narrowed(split)
+            yield from () if narrowed is None else records.batches_of(narrowed)
             return
         import pyarrow as pa
 

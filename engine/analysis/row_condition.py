@@ -14,7 +14,7 @@ from engine.analysis.columns import VIEWS, arrow_schema, chosen
 from engine.analysis.local_plan import Views, make_stand_ins, scans_of
 from engine.analysis.local_query import connect, failure_of, require_local_engine
 from engine.analysis.local_sql import translate
-from engine.analysis.pruning import bounds_of, within
+from engine.analysis.pruning import ALL_RECORDS, bounds_of, within
 from engine.analysis.splits import Split
 from engine.analysis.statements import QueryFailed, StatementRefused, check_statement
 from engine.analysis.view_column import ViewColumn
@@ -89,7 +89,7 @@ def narrowed(splits: list[Split], condition: RowCondition, views: Views = VIEWS)
     if scan is None:
         return splits
     bounds = bounds_of(scan.conditions)
-    return within(splits, bounds._replace(first_offset=0, last_offset=(1 << 63) - 1))
+    return within(splits, bounds._replace(records=ALL_RECORDS))
 
 
 class RowFilter:

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from engine.analysis.columns import VIEWS
-from engine.analysis.sql_text import statement_end, without_texts
+from engine.analysis.sql_text import one_statement, statement_end, text_start
 from engine.analysis.statements import QueryFailed
 from engine.errors import EngineError
 
@@ -32,7 +32,6 @@ NO_VIEWS: Final[SavedViews] = MappingProxyType({})
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _CREATE = re.compile(r"create\s+(or\s+replace\s+)?view\s+`?(\w+)`?\s+as\b\s*", re.I)
 _DROP = re.compile(r"drop\s+view\s+(if\s+exists\s+)?`?(\w+)`?", re.I)
-_BEGINNING = re.compile(r"\s*(?:--[^\n]*(?:\n|$)\s*)*")
 
 
 class WrongViewName(EngineError):
@@ -91,7 +90,7 @@ def view_change(statement: str) -> CreateView | DropView | None:
 
     Raises WrongViewName.
     """
-    text = _alone(statement[_start(statement) :]).strip()
+    text = one_statement(statement[text_start(statement) :])
     if match := _CREATE.match(text):
         return CreateView(checked_name(match[2]), text[match.end() :].strip(), match[1] is not None)
     if match := _DROP.fullmatch(text):
@@ -125,28 +124,48 @@ def views_in(text: str) -> SavedViews:
     Raises WrongViewText, WrongViewName.
     """
     saved: dict[str, str] = {}
-    while without_texts(text).strip():
-        end = statement_end(text)
-        statement, text = text[:end], text[end + 1 :] if end is not None else ""
+    for statement in _statements(text):
         change = view_change(statement)
-        if not isinstance(change, CreateView):
-            first = statement[_start(statement) :].split("\n", 1)[0]
+        if isinstance(change, CreateView):
+            saved[change.name] = change.query
+        elif other := one_statement(statement[text_start(statement) :]):
+            first = other.split("\n", 1)[0]
             raise WrongViewText(f"expected `create view NAME as …;`, not {first[:80]!r}")
-        saved[change.name] = change.query
     return saved
 
 
-def _start(statement: str) -> int:
-    """Return where a statement begins, after comments in lines of their own."""
-    match = _BEGINNING.match(statement)
-    return match.end() if match else 0
+def _statements(text: str) -> Iterator[str]:
+    """Yield each statement with the comments before it, and its semicolon if it has one."""
+    while text:
+        end = statement_end(text)
+        stop = len(text) if end is None else end + 1
+        yield text[:stop]
+        text = text[stop:]
 
 
-def _alone(statement: str) -> str:
-    """Return a statement without the semicolon at its end; all of it if another one follows."""
-    end = statement_end(statement)
-    is_last = end is not None and not without_texts(statement[end + 1 :]).strip("; \n\t")
-    return statement[:end] if is_last else statement
+def changed_text(text: str, change: CreateView | DropView) -> str:
+    """Return a text of views after a change, which `changed` allows; other parts stay as they are.
+
+    A view keeps its place and the comments above it. With one that is removed go the comments
+    between it and the blank line before.
+    """
+    wanted = text_of({change.name: change.query}).rstrip() if isinstance(change, CreateView) else ""
+    parts: list[str] = []
+    for statement in _statements(text):
+        found = view_change(statement)
+        if not isinstance(found, CreateView) or found.name != change.name:
+            parts.append(statement)
+            continue
+        above = statement[: text_start(statement)]
+        if not wanted:
+            above = above[: above.rfind("\n\n") + 1]
+        parts.append(above + wanted)
+        wanted = ""
+    if wanted:
+        before = "".join(parts).rstrip()
+        is_open = bool(parts) and view_change(parts[-1]) is not None and not before.endswith(";")
+        parts = [before, "\n;" if is_open else "", "\n\n" if before else "", wanted]
+    return "".join(parts).strip("\n") + "\n" if "".join(parts).strip() else ""
 
 
 def text_of(saved: SavedViews) -> str:

@@ -12,7 +12,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from engine.analysis.columns import VIEWS
 from engine.analysis.statements import unknown_column, unknown_view
 
 _CLASS = re.compile(r"^\[([A-Z0-9_.]+)\]\s*")
@@ -21,25 +23,30 @@ _TABLE = re.compile(r"view `([^`]+(?:`\.`[^`]+)*)`")
 _NAME = re.compile(r"with name `([^`]+(?:`\.`[^`]+)*)`")
 
 
-def failure_of(error: BaseException) -> str:
-    """Return why something failed on Spark."""
+def failure_of(
+    error: BaseException, tables: Sequence[str] = (), columns: Sequence[str] = ()
+) -> str:
+    """Return why something failed on Spark.
+
+    `tables` and `columns` are names besides the logs' own that a wrong one may be meant for.
+    """
     text = str(error).strip()
     if _CLASS.match(text):
-        return _of_query(text)
+        return _of_query(text, tables, columns)
     lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
     named = [line for line in lines if line.split(":", 1)[0].endswith(("Error", "Exception"))]
     from_python = [line for line in named if line.startswith(("engine.", "pyarrow."))]
     return (from_python or named or lines or [type(error).__name__])[-1]
 
 
-def _of_query(text: str) -> str:
+def _of_query(text: str, tables: Sequence[str], columns: Sequence[str]) -> str:
     """Return the first sentence of what Spark says of a query."""
     match = _CLASS.match(text)
     assert match is not None
     line = _STATE.sub("", text[match.end() :].split("\n", 1)[0])
     line = re.sub(r";?\s*line (\d+),? pos (\d+);?$", r" (line \1, pos \2)", line.strip())
     if match[1].startswith("UNRESOLVED_COLUMN") and (name := _NAME.search(line)):
-        return unknown_column(name[1].replace("`.`", "."))
+        return unknown_column(name[1].replace("`.`", "."), more=columns)
     if match[1] == "TABLE_OR_VIEW_NOT_FOUND" and (table := _TABLE.search(line)):
-        return unknown_view(table[1].replace("`.`", "."))
+        return unknown_view(table[1].replace("`.`", "."), [*VIEWS, *tables])
     return line.rstrip("; ")

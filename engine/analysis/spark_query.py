@@ -12,13 +12,14 @@ from engine.analysis.plan_text import explained, writing_operator
 from engine.analysis.saved_views import NO_VIEWS, SavedViews, failed_view, views_for
 from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_tasks import is_remote
-from engine.analysis.spark_views import columns_used, register_views
+from engine.analysis.spark_views import register_views, views_used, whole
 from engine.analysis.splits import Split
 from engine.analysis.statements import (
     ABOUT_VIEWS,
     QueryFailed,
     QueryResult,
     StatementRefused,
+    bare_statement,
     check_statement,
 )
 from engine.analysis.table_values import plain_rows
@@ -44,7 +45,7 @@ def run_query(
     Errors: StatementRefused, QueryFailed.
     """
     is_about_views = check_statement(query) in ABOUT_VIEWS
-    query = query.strip().rstrip(";")
+    query = bare_statement(query)
     views = views_of(decoding)
     if (listed := listed_views(query, views, saved)) is not None:
         return listed
@@ -52,7 +53,8 @@ def run_query(
     try:
         if not is_about_views:
             _check_parsed(session, query)
-        used = views if is_about_views else columns_used(session, query, views, definitions.define)
+        define = definitions.define
+        used = whole(views) if is_about_views else views_used(session, query, views, define)
         register_views(session, used, splits, control=control, decoding=decoding)
         definitions.define()
         frame = session.sql(query)
@@ -65,7 +67,8 @@ def run_query(
     except StatementRefused:
         raise
     except Exception as error:
-        raise definitions.failure or QueryFailed(failure_of(error)) from error
+        reason = failure_of(error, list(saved), definitions.columns)
+        raise definitions.failure or QueryFailed(reason) from error
     finally:
         definitions.remove()
     return QueryResult(list(frame.columns), rows, kept.num_rows < table.num_rows)
@@ -77,7 +80,10 @@ class SavedOnSpark:
     def __init__(self, session: SparkSession, query: str, saved: SavedViews) -> None:
         self._session = session
         self._queries = {name: saved[name] for name in views_for(query, saved)}
+        self._names = list(saved)
         self._defined: list[str] = []
+        #: The columns of the views that were defined.
+        self.columns: list[str] = []
         #: Why a view could not be defined; it matters if the query fails, too.
         self.failure: QueryFailed | None = None
 
@@ -87,9 +93,14 @@ class SavedOnSpark:
         for name, query in self._queries.items():
             try:
                 _check_parsed(self._session, query)
-                self._session.sql(query).createOrReplaceTempView(name)
+                frame = self._session.sql(query)
+                frame.createOrReplaceTempView(name)
+                self.columns += frame.columns
             except Exception as error:
-                reason = error.reason if isinstance(error, StatementRefused) else failure_of(error)
+                if isinstance(error, StatementRefused):
+                    reason = error.reason
+                else:
+                    reason = failure_of(error, self._names)
                 self.failure = self.failure or failed_view(name, QueryFailed(reason))
             else:
                 self._defined.append(name)

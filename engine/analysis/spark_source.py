@@ -10,6 +10,10 @@
 | parallelism | how many tasks at least share much data; 8 by default |
 | failOnDataLoss | of a stream: `false` goes on where records were deleted before it read them |
 
+Spark gives filters to a source where `spark.sql.python.filterPushdown.enabled` is set, and refuses
+a reader that takes them elsewhere: `register` of `logs.py` sets it and registers PushingLogSource.
+With FAILFAST everything is read.
+
 A stream starts at the beginning of each log. Its offsets are the positions of `following.py`, so
 that a batch that is tried again has the same records.
 
@@ -32,8 +36,10 @@ from pyspark.sql.datasource import (
 
 from engine.analysis.columns import VIEWS, chosen, spark_schema
 from engine.analysis.following import log_positions, splits_between
+from engine.analysis.narrowing import Narrowing
 from engine.analysis.parquet_export import HARMLESS_CODES, DamagedData
 from engine.analysis.partition_numbers import numbers_in
+from engine.analysis.pruning import ValueRange, bounds_of_ranges, compared, listed, within
 from engine.analysis.record_batches import SplitRecords, ViewReader
 from engine.analysis.sources import absolute_source, log_dirs_of
 from engine.analysis.splits import (
@@ -54,6 +60,10 @@ if TYPE_CHECKING:
 
 FORMAT = "kafka-log"
 _MODES = ("PERMISSIVE", "FAILFAST")
+_OPERATORS = {
+    "EqualTo": "=", "EqualNullSafe": "=", "GreaterThan": ">", "GreaterThanOrEqual": ">=",
+    "LessThan": "<", "LessThanOrEqual": "<=",
+}  # fmt: skip
 
 
 class WrongOption(EngineError):
@@ -123,11 +133,15 @@ class _Reading:
     def __init__(self, options: _Options, columns: tuple[ViewColumn, ...]) -> None:
         self._options = options
         self._columns = columns
+        #: The columns that filters compare with constants.
+        self.ranges: list[tuple[str, ValueRange]] = []
 
     def packed(self, splits: list[Split]) -> list[LogPartition]:
-        from engine.analysis.view_pieces import pieces_of
+        from engine.analysis.view_pieces import OF_THE_LOG, pieces_of
 
         pieces = pieces_of(self._options.view, splits)
+        if self._options.view in OF_THE_LOG:
+            pieces = within(pieces, bounds_of_ranges(self.ranges))
         groups = pack_splits(pieces, self._options.parallelism)
         return [LogPartition(group) for group in groups if group]
 
@@ -146,8 +160,10 @@ class _Reading:
             reader = ViewReader(files, options.view, self._columns, control=options.control)
             yield from reader.batches_of(split)
             return
-        records = SplitRecords(files, self._columns, include_control=options.control)
-        yield from records.batches_of(split)
+        wanted = bounds_of_ranges(self.ranges).records
+        records = SplitRecords(files, self._columns, include_control=options.control, wanted=wanted)
+        narrowed = Narrowing(files, wanted).narrowed(split)
+        yield from () if narrowed is None else records.batches_of(narrowed)
         serious = [p for p in records.problems if p.code not in HARMLESS_CODES]
         if serious and options.fails_fast:
             first = serious[0]
@@ -169,6 +185,28 @@ class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Yield one task's rows."""
         return self._reading.rows(partition)
+
+
+class PushingLogReader(KafkaLogReader):
+    """Reads only what filters of topic, partition, offset and time can let through."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802
+        """Take what filters say of columns; Spark puts all of them to the rows again."""
+        for pushed in filters:
+            if (found := range_of_filter(pushed)) is not None:
+                self._reading.ranges.append(found)
+            yield pushed
+
+
+def range_of_filter(pushed: Any) -> tuple[str, ValueRange] | None:
+    """Return the column of a filter of Spark's and its values, None for what narrows nothing."""
+    kind = type(pushed).__name__
+    if kind != "In" and kind not in _OPERATORS:
+        return None
+    if len(pushed.attribute) != 1 or isinstance(pushed.value, bool | float):
+        return None
+    values = listed(pushed.value) if kind == "In" else compared(_OPERATORS[kind], pushed.value)
+    return None if values is None else (pushed.attribute[0], values)
 
 
 class KafkaLogStreamReader(DataSourceStreamReader):  # type: ignore[misc]
@@ -221,6 +259,17 @@ class KafkaLogSource(DataSource):  # type: ignore[misc]
         if options.view != "records":
             raise WrongOption("view", "a stream is of records")
         return KafkaLogStreamReader(options, _columns(options, schema))
+
+
+class PushingLogSource(KafkaLogSource):
+    """The data source for a session with `spark.sql.python.filterPushdown.enabled`."""
+
+    def reader(self, schema: Any) -> KafkaLogReader:
+        """Return a reader that takes filters, unless damage that it would pass over must fail."""
+        options = _Options(self.options)
+        if options.fails_fast:
+            return super().reader(schema)
+        return PushingLogReader(options, _columns(options, schema))
 
 
 def _columns(options: _Options, schema: Any) -> tuple[ViewColumn, ...]:

@@ -5,24 +5,27 @@ A view has all its columns and reads those alone that a query uses, by Spark's o
 1. Stand-ins with all columns and no rows take the views' names, and Spark optimizes the query.
 2. What no operator above a stand-in refers to is not used: the result is the same for any value.
 3. The views take their names back. A column that is not used is a constant of its type.
+4. A view that is scanned once is read where the filter right above it can hold (`pruning.py`). A
+   Connect server does not say the filter in SQL: there everything is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.column_types import spark_type
 from engine.analysis.columns import CHEAPEST, VIEWS, spark_schema
 from engine.analysis.local_plan import Views
 from engine.analysis.plan_text import explained, plan_text, used_columns
+from engine.analysis.pruning import Bounds, RecordRange, bounds_of, within
 from engine.analysis.record_batches import ViewReader
 from engine.analysis.spark_tasks import frame_of_tasks, is_remote, parallelism
 from engine.analysis.splits import Split, decode_splits, encode_splits, pack_splits
 from engine.analysis.value_decoding import ValueDecoding, views_of
 from engine.analysis.view_column import ViewColumn
-from engine.analysis.view_pieces import pieces_of
+from engine.analysis.view_pieces import OF_THE_LOG, pieces_of
 from engine.errors import EngineError
 from engine.host.source_files import SourceFiles
 
@@ -31,8 +34,16 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame, SparkSession
 
-#: The columns of each view that a query uses; views that it does not use are left out.
-UsedColumns = Mapping[str, tuple[ViewColumn, ...]]
+
+class ViewUse(NamedTuple):
+    """The columns of a view that a query uses, and what all its rows have to meet, in SQL."""
+
+    columns: tuple[ViewColumn, ...]
+    conditions: tuple[str, ...] = ()
+
+
+#: What a query uses of each view; views that it does not use are left out.
+UsedViews = Mapping[str, ViewUse]
 
 #: The value of a column that is not used, for types without null.
 _CONSTANTS = {
@@ -44,13 +55,18 @@ class ViewNotPrepared(EngineError):
     """A stand-in for a view was read: the query was not the one that was looked at."""
 
 
-def columns_used(
+def whole(views: Views) -> UsedViews:
+    """Return that all of some views is used."""
+    return {view: ViewUse(columns) for view, columns in views.items()}
+
+
+def views_used(
     session: SparkSession,
     query: str,
     views: Views = VIEWS,
     define_more: Callable[[], None] | None = None,
-) -> UsedColumns:
-    """Return which columns of which views a query uses.
+) -> UsedViews:
+    """Return which columns of which views a query uses, and where.
 
     `define_more` defines further views over the stand-ins. Spark's errors for a query that it
     refuses are raised. The views stand for nothing afterwards.
@@ -67,42 +83,58 @@ def columns_used(
         return _used_in(frame, views)
     except (AttributeError, TypeError):
         # A Spark whose inside is another one: every view is read whole.
-        return views
+        return whole(views)
 
 
-def _used_in(frame: DataFrame, views: Views) -> UsedColumns:
+def _used_in(frame: DataFrame, views: Views) -> UsedViews:
     """Return what the optimized plan of a query reads of the stand-ins; knows Spark's inside."""
     plan = frame._jdf.queryExecution().optimizedPlan()
     referred = {attribute.exprId().id() for attribute in _each(plan.output())}
     sources: list[list[JavaObject]] = []
+    filters: dict[int, str] = {}
     for node in _nodes(plan):
         if node.nodeName() == "MapInArrow":
             sources.append(list(_each(node.output())))
-        else:
-            referred |= {a.exprId().id() for a in _each(node.references().toSeq())}
+            continue
+        referred |= {a.exprId().id() for a in _each(node.references().toSeq())}
+        if node.nodeName() == "Filter" and node.child().nodeName() == "MapInArrow":
+            filters[_number_of(list(_each(node.child().output())))] = node.condition().sql()
     used: dict[str, set[str]] = {}
+    conditions: dict[str, list[str | None]] = {}
     for source in sources:
         names = [attribute.name() for attribute in source]
         view = next(view for view, columns in views.items() if names == [c.name for c in columns])
         found = used.setdefault(view, set())
         found |= {a.name() for a in source if a.exprId().id() in referred}
-    return _chosen(used, views)
+        conditions.setdefault(view, []).append(filters.get(_number_of(source)))
+    of_all = {view: found[0] for view, found in conditions.items() if len(found) == 1}
+    return _chosen(used, views, {view: (text,) for view, text in of_all.items() if text})
 
 
-def _used_by_text(session: SparkSession, query: str, views: Views) -> UsedColumns:
+def _number_of(source: list[JavaObject]) -> int:
+    """Return what tells the scan of a view from another one of the same: its first attribute's."""
+    return int(source[0].exprId().id())
+
+
+def _used_by_text(session: SparkSession, query: str, views: Views) -> UsedViews:
     """Return what a query uses by the text of its plan, which a Connect server gives."""
     plan = plan_text(explained(session, query))
     if plan is None:
         # Of a query that Spark refuses there is no optimized plan, and this raises why.
         session.sql(query).schema  # noqa: B018
-        return views
+        return whole(views)
     used = used_columns(plan, views)
-    return views if used is None else _chosen(used, views)
+    return whole(views) if used is None else _chosen(used, views, {})
 
 
-def _chosen(used: Mapping[str, set[str]], views: Views) -> UsedColumns:
+def _chosen(
+    used: Mapping[str, set[str]], views: Views, conditions: Mapping[str, tuple[str, ...]]
+) -> UsedViews:
     return {
-        view: tuple(c for c in views[view] if c.name in (names or {CHEAPEST[view]}))
+        view: ViewUse(
+            tuple(c for c in views[view] if c.name in (names or {CHEAPEST[view]})),
+            conditions.get(view, ()),
+        )
         for view, names in used.items()
     }
 
@@ -129,7 +161,7 @@ def _refuse_to_read(groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 def register_views(
     session: SparkSession,
-    used: UsedColumns,
+    used: UsedViews,
     splits: list[Split],
     *,
     control: bool,
@@ -137,11 +169,12 @@ def register_views(
 ) -> None:
     """Make the views, each with all its columns; only the used ones are read."""
     cores, views = parallelism(session), views_of(decoding)
-    for name, columns in used.items():
-        groups = pack_splits(pieces_of(name, splits), cores)
+    for name, (columns, conditions) in used.items():
+        bounds = bounds_of(conditions, "spark") if name in OF_THE_LOG else Bounds()
+        groups = pack_splits(within(pieces_of(name, splits), bounds), cores)
         rows = [(encode_splits(group),) for group in groups]
         frame = frame_of_tasks(session, rows, "splits string")
-        read = partial(_read_view, name, columns, control, decoding)
+        read = partial(_read_view, name, columns, control, decoding, bounds.records)
         view = frame.mapInArrow(read, spark_schema(columns))
         if columns != views[name]:
             view = view.selectExpr(*(_selected(column, columns) for column in views[name]))
@@ -162,13 +195,16 @@ def _read_view(
     columns: tuple[ViewColumn, ...],
     control: bool,
     decoding: ValueDecoding | None,
+    wanted: RecordRange,
     groups: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Run as a Spark task: Arrow batches of splits in, rows of the view out."""
     from engine.analysis.worker import calm_worker
 
     calm_worker()
-    reader = ViewReader(SourceFiles(), view, columns, control=control, decoding=decoding)
+    reader = ViewReader(
+        SourceFiles(), view, columns, control=control, decoding=decoding, wanted=wanted
+    )
     for batch in groups:
         for row in batch.to_pylist():
             for split in decode_splits(row["splits"]):

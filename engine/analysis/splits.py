@@ -251,7 +251,7 @@ def _split_positions(
     with closing(files.open(partition.files.segment_path(segment, FileKind.LOG))) as file:
         for offset, position in index:
             last = cuts[-1] if cuts else 0
-            if last + split_bytes <= position < segment.log_bytes and _starts_batch(
+            if last + split_bytes <= position < segment.log_bytes and starts_batch(
                 file, position, segment.log_bytes, before, offset
             ):
                 cuts.append(position)
@@ -259,11 +259,13 @@ def _split_positions(
     return cuts
 
 
-def _starts_batch(file: File, position: int, end: int, before: int, offset: int) -> bool:
+def starts_batch(
+    file: File, position: int, end: int, before: int, offset: int, *, is_dense: bool = False
+) -> bool:
     """Return whether a whole batch starts at an index entry's position, as the entry says.
 
     Its base offset, which no checksum covers, lies between the offsets of the entry before and of
-    this one, and the batch behind it does not begin below its end.
+    this one, and the batch behind it does not begin below its end; with `is_dense`, at its end.
     """
     size = plausible_size(file, position, end)
     if not size or not is_whole(file, position, size):
@@ -276,7 +278,7 @@ def _starts_batch(file: File, position: int, end: int, before: int, offset: int)
     if len(header) < PROLOGUE_BYTES or header[MAGIC_AT] < MAGIC:
         return True
     following, _ = read_offset_and_length(header, 0)
-    return bool(following == batch.next_offset or following > offset)
+    return bool(following == batch.next_offset or (following > offset and not is_dense))
 
 
 def pack_splits(

@@ -25,11 +25,40 @@ _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 def without_texts(query: str) -> str:
     """Return a query with a blank for each quoted text, quoted name and comment."""
+    return _blanked(query, keeps_quoted=False)
+
+
+def without_comments(query: str) -> str:
+    """Return a query with a blank for each comment."""
+    return _blanked(query, keeps_quoted=True)
+
+
+def text_start(text: str) -> int:
+    """Return where a text begins, after blanks and comments."""
+    position = 0
+    while True:
+        position += len(text[position:]) - len(text[position:].lstrip())
+        start = _START.match(text, position)
+        if start is None or start[0] in _QUOTED:
+            return position
+        position = _end_of(text, start)
+
+
+def one_statement(text: str) -> str:
+    """Return a statement without the semicolon at its end; all of it if another one follows."""
+    end = statement_end(text)
+    is_last = end is not None and not without_texts(text[end + 1 :]).strip("; \n\t\r")
+    return (text[:end] if is_last else text).strip()
+
+
+def _blanked(query: str, *, keeps_quoted: bool) -> str:
     parts: list[str] = []
     position = 0
     while start := _START.search(query, position):
-        parts += (query[position : start.start()], " ")
-        position = _end_of(query, start)
+        end = _end_of(query, start)
+        is_kept = keeps_quoted and start[0] in _QUOTED
+        parts += (query[position : start.start()], query[start.start() : end] if is_kept else " ")
+        position = end
     return "".join((*parts, query[position:]))
 
 

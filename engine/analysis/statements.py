@@ -18,7 +18,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from engine.analysis.columns import VIEWS
-from engine.analysis.sql_text import without_texts
+from engine.analysis.sql_text import one_statement, without_comments, without_texts
 from engine.analysis.table_values import Row
 from engine.analysis.view_column import ViewColumn
 from engine.errors import EngineError
@@ -79,9 +79,21 @@ def check_statement(query: str) -> str:
     return word
 
 
-def unknown_column(name: str, views: Mapping[str, tuple[ViewColumn, ...]] = VIEWS) -> str:
-    """Return the line for a column that no view has, with the names most like it."""
-    names = sorted({column.name for columns in views.values() for column in columns})
+def bare_statement(query: str) -> str:
+    """Return a statement without its semicolon, and without comments if it is about views."""
+    text = one_statement(query)
+    return without_comments(text).strip() if check_statement(query) in ABOUT_VIEWS else text
+
+
+def unknown_column(
+    name: str, views: Mapping[str, tuple[ViewColumn, ...]] = VIEWS, more: Iterable[str] = ()
+) -> str:
+    """Return the line for a column that no view has, with the names most like it.
+
+    `more` are names of columns besides those of the views.
+    """
+    of_views = {column.name for columns in views.values() for column in columns}
+    names = sorted({*of_views, *more})
     alike = get_close_matches(name.rpartition(".")[2], names, n=3)
     return f"no column {name}" + (f"; most like it: {', '.join(alike)}" if alike else "")
 

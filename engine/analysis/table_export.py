@@ -9,7 +9,7 @@ out                    the table; readers see what its commits name
 
 1. Claim the folder. If a pending note is there and the table has no run of its number, a crash came
    before the commit: its files are removed from `out`. Then the note is removed.
-2. Tasks fill the staging folder. The table is made, if there is none.
+2. Tasks fill the staging folder. The table is made, if there is none, durably.
 3. The note is made durable. The files are moved into `out`, durably.
 4. The commit: files, run number and the end offset of each partition, together or not at all. What
    it wrote is synced.
@@ -31,34 +31,31 @@ import os
 import posixpath
 from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from engine.analysis.appending import (
     Earlier,
     ExportChanged,
     check_form,
+    earlier_problems,
     exported_ends,
-    not_exported,
 )
 from engine.analysis.columns import arrow_schema
 from engine.analysis.export_folder import ExportFiles, ExportFolder, make_durable_dir
 from engine.analysis.export_task import ExportJob, TaskReport
-from engine.analysis.gaps import with_gaps
 from engine.analysis.parquet_export import (
     ExportPlan,
     ExportSummary,
+    found_problems,
     keep_listed,
     problems_table,
-    refuse_damage,
     write_table,
 )
 from engine.analysis.partitioned_files import FileEntry, values_of_folder
-from engine.analysis.table_format import Ends, Table, TableFile, TableState
+from engine.analysis.problem import Problem
+from engine.analysis.table_format import Ends, Table, TableColumns, TableFile, TableState
 from engine.errors import EngineError
 from engine.host.ports import Files
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class TableExists(EngineError):
@@ -81,12 +78,13 @@ def table_plan(table: Table, plan: ExportPlan, *, append: bool) -> ExportPlan:
     if not append:
         check_empty(table, out)
     check_form(out, state.form, plan.form)
+    table.check(_table_columns(plan))
     partitions = [
         {"topic": topic, "partition": number, "next_offset": end}
         for (topic, number), end in state.ends.items()
     ]
     earlier = Earlier(b"", {**state.form, "partitions": partitions, "runs": state.run_count})
-    return plan._replace(out=out, splits=not_exported(plan.splits, earlier), earlier=earlier)
+    return plan._replace(out=out).after(earlier)
 
 
 def check_empty(table: Table, out: str) -> None:
@@ -124,11 +122,13 @@ def export_into_table(
         ends = _ends(plan, reports)
         if state is None:
             make_durable_dir(files, plan.out)
-            table.create(_table_schema(plan), plan.shape.partition_by, json.dumps(plan.form))
+            for path in table.create(_table_columns(plan), json.dumps(plan.form)):
+                _sync(files, path)
+            files.sync_dir(plan.out)
         if moves or state is None or ends != (plan.earlier.ends if plan.earlier else {}):
             _move(files, plan.out, folder, moves, number)
             added = [move.added for move in moves if move.added is not None]
-            for path in table.commit(added, number, ends):
+            for path in table.commit(added, number, ends, _table_columns(plan)):
                 _sync(files, path)
             _forget(files, folder.pending)
         leftovers = folder.clean_up()
@@ -155,13 +155,8 @@ def _collect(
 
     Raises DamagedData for a strict export.
     """
-    problems = with_gaps(
-        [problem for report in reports for problem in report.problems],
-        [span for report in reports for span in report.spans],
-    )
-    if plan.strict:
-        refuse_damage([*plan.problems, *problems])
-    problems = [*plan.problems, *problems]
+    known = _known_problems(files, plan.out)
+    problems = [problem for problem in found_problems(plan, reports) if problem not in known]
     written = [entry for report in reports for entry in report.files]
     keep_listed(files, staging, {entry.name for entry in written})
     moves = [_move_of(entry, table.data_folder) for entry in written]
@@ -182,6 +177,13 @@ def _collect(
     return moves, summary
 
 
+def _known_problems(files: Files, out: str) -> set[Problem]:
+    """Return what earlier runs listed."""
+    folder = f"{out}/_problems"
+    names = files.list_dir(folder) if files.exists(folder) else []
+    return {problem for name in names for problem in earlier_problems(files, f"{folder}/{name}")}
+
+
 def _move_of(entry: FileEntry, data_folder: str) -> _Move:
     target = f"{data_folder}{entry.name}"
     values = values_of_folder(posixpath.dirname(entry.name))
@@ -197,7 +199,7 @@ def _ends(plan: ExportPlan, reports: list[TaskReport]) -> Ends:
     }
 
 
-def _table_schema(plan: ExportPlan) -> pa.Schema:
+def _table_columns(plan: ExportPlan) -> TableColumns:
     """Return the columns of the table: those of the files, then those of the folders alone."""
     import pyarrow as pa
 
@@ -206,7 +208,7 @@ def _table_schema(plan: ExportPlan) -> pa.Schema:
     if plan.shape.file_format == "delta":
         for name in plan.shape.partition_by:
             schema = schema.append(pa.field(name, types[name], nullable=name == "date"))
-    return schema
+    return TableColumns(schema, plan.shape.partition_by)
 
 
 def _move(files: Files, out: str, folder: ExportFolder, moves: list[_Move], number: int) -> None:

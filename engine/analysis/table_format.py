@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
+from engine.analysis.appending import AppendMismatch
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
@@ -22,6 +24,24 @@ class TableFailed(EngineError):
     def __init__(self, out: str, reason: str) -> None:
         super().__init__(f"the table in {out}: {reason}")
         self.out = out
+
+
+def stored_form(out: str, text: str) -> Mapping[str, Any]:
+    """Return the form of an export from a table's property; raises AppendMismatch."""
+    try:
+        form = json.loads(text)
+    except ValueError:
+        form = None
+    if not isinstance(form, dict):
+        raise AppendMismatch(out, "what it says of its form cannot be read")
+    return form
+
+
+class TableColumns(NamedTuple):
+    """The columns that an export fills, and those of them that partition the table."""
+
+    schema: pa.Schema
+    partition_by: tuple[str, ...]
 
 
 class TableState(NamedTuple):
@@ -59,13 +79,26 @@ class Table(Protocol):
         """
         ...
 
-    def create(self, schema: pa.Schema, partition_by: tuple[str, ...], form: str) -> None:
-        """Make a table without rows; `form` is kept as it is. Raises TableFailed."""
+    def check(self, columns: TableColumns) -> None:
+        """Raise AppendMismatch unless a table that is there still takes such files.
+
+        Others may have changed its columns. Raises TableFailed, too.
+        """
         ...
 
-    def commit(self, files: list[TableFile], run: int, ends: Ends) -> list[str]:
+    def create(self, columns: TableColumns, form: str) -> list[str]:
+        """Make a table without rows; returns what it wrote. `form` is kept as it is.
+
+        Raises TableFailed.
+        """
+        ...
+
+    def commit(
+        self, files: list[TableFile], run: int, ends: Ends, columns: TableColumns
+    ) -> list[str]:
         """Add files, the run's number and all ends in one commit; returns what it wrote.
 
-        Either all of it is in the table afterwards or nothing. Raises TableFailed.
+        Either all of it is in the table afterwards or nothing. Raises TableFailed, and what `check`
+        raises.
         """
         ...

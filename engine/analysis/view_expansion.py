@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.analysis.columns import VIEWS
 from engine.analysis.saved_views import SavedViews, failed_view
-from engine.analysis.statements import QueryFailed
+from engine.analysis.statements import QueryFailed, unknown_view
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -51,11 +51,22 @@ class ViewExpansion:
         if name not in self.used:
             try:
                 query = self._parse(self._saved[name])
+                self._check_tables(query)
             except QueryFailed as error:
                 raise failed_view(name, error) from error
             self._name_columns(query)
             self.used[name] = self.expand(query, (*within, name))
         return self.used[name].copy()
+
+    def _check_tables(self, query: exp.Query) -> None:
+        """Raise QueryFailed for a table that is none of its own: the query around may have it."""
+        from sqlglot import exp
+
+        for table in query.find_all(exp.Table):
+            name = table.name.lower()
+            is_known = name in VIEWS or name in self._saved or _is_of_with(table, name)
+            if isinstance(table.this, exp.Identifier) and not is_known:
+                raise QueryFailed(unknown_view(table.name, [*VIEWS, *self._saved]))
 
     def _name_columns(self, query: exp.Query) -> None:
         """Give the result columns without a name the one that Spark gives them."""

@@ -36,12 +36,12 @@ def about_views(
     if (listed := listed_views(statement, views, saved)) is not None:
         return listed
     if match := _COLUMNS.fullmatch(statement):
-        rows = [{"col_name": column.name} for column in _columns(match[1], views)]
+        rows = [{"col_name": column.name} for column in _columns(match[1], views, saved)]
         return QueryResult(["col_name"], rows, is_cut=False)
     if match := _DESCRIBE.fullmatch(statement):
         rows = [
             {"col_name": column.name, "data_type": spark_type(column.type), "comment": column.doc}
-            for column in _columns(match[1], views)
+            for column in _columns(match[1], views, saved)
         ]
         return QueryResult(DESCRIBED, rows, is_cut=False)
     raise StatementRefused(
@@ -91,8 +91,8 @@ def described(columns: Iterable[tuple[str, str]], *, names_alone: bool = False) 
     return QueryResult(DESCRIBED, rows, is_cut=False)
 
 
-def _columns(view: str, views: Views) -> tuple[ViewColumn, ...]:
+def _columns(view: str, views: Views, saved: Iterable[str]) -> tuple[ViewColumn, ...]:
     columns = views.get(view.lower())
     if columns is None:
-        raise QueryFailed(unknown_view(view, views))
+        raise QueryFailed(unknown_view(view, [*views, *saved]))
     return columns

@@ -31,7 +31,7 @@ def test_a_saved_view_is_there_in_later_runs(shell: Shell) -> None:
     assert [{"n": 2}] == json.loads(shell.ok("spark-sql", query, LOGS, "-o", "json"))
     assert "big" in shell.ok("spark-sql", "show tables")
     assert "bigint" in shell.ok("spark-sql", "describe big")
-    assert f"create view big as\n{BIG}\n;\n\n" == _kept(shell).read_text()
+    assert f"create view big as\n{BIG}\n;\n" == _kept(shell).read_text()
     done = shell.run("spark-sql", "drop view big")
     assert (0, f"removed view big in {_kept(shell)}\n") == (done.returncode, done.stderr)
     assert "no view big" in shell.run("spark-sql", query, LOGS).stderr

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from engine.analysis.batch_order import OffsetSpan
@@ -17,7 +16,7 @@ from engine.analysis.parquet_export import ExportPlan
 from engine.analysis.partitioned_files import FileEntry
 from engine.analysis.splits import Selection, plan_splits
 from engine.analysis.table_export import export_into_table, table_plan
-from engine.analysis.table_format import Ends, Table, TableFile, TableState
+from engine.analysis.table_format import Ends, Table, TableColumns, TableFile, TableState
 from engine.analysis.table_library import table_in
 from engine.host.held_file import HeldFile, RealHeldFiles
 from engine.host.memory import MachineStopped
@@ -53,11 +52,17 @@ class JsonTable:
             return None
         return TableState(content["form"], content["run"], {PLACE: content["end"]})
 
-    def create(self, schema: pa.Schema, partition_by: tuple[str, ...], form: str) -> None:
+    def check(self, columns: TableColumns) -> None:
+        pass
+
+    def create(self, columns: TableColumns, form: str) -> list[str]:
         make_durable_dir(self._files, f"{OUT}/{self.mark}")
         self._replace({"form": json.loads(form), "run": 0, "end": 0, "files": []})
+        return []
 
-    def commit(self, files: list[TableFile], run: int, ends: Ends) -> list[str]:
+    def commit(
+        self, files: list[TableFile], run: int, ends: Ends, columns: TableColumns
+    ) -> list[str]:
         content = self._content()
         assert content is not None
         listed = [*content["files"], *(file.path for file in files)]
@@ -173,9 +178,11 @@ class Uncommitting:
 
     def __init__(self, table: Table) -> None:
         self.mark, self.data_folder = table.mark, table.data_folder
-        self.state, self.create = table.state, table.create
+        self.state, self.check, self.create = table.state, table.check, table.create
 
-    def commit(self, files: list[TableFile], run: int, ends: Ends) -> list[str]:
+    def commit(
+        self, files: list[TableFile], run: int, ends: Ends, columns: TableColumns
+    ) -> list[str]:
         raise MachineStopped("commit")
 
 

@@ -43,7 +43,7 @@ QUERIES = (
     "select max_by(offset, timestampMs) from records where topic = 'clicks' and partition = 0",
     "select topic from records union select codec from batches",
     "select topic, sum(value_size) / count(*) a from records group by topic",
-    "select timestamp > timestamp '2026-01-01 00:00:01' late, count(*) from records group by 1",
+    "select timestamp > '2026-01-01T02:00:01+02:00' late, count(*) from records group by 1",
     "select count(*) n from batches natural join segments",
     "select crc32(value) c, value_hash from records where value is not null",
     "select coalesce(schema_id, -1) s, count(*) from records group by 1",

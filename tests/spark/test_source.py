@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql.datasource import (
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    LessThan,
+    StringStartsWith,
+)
 
 from engine.analysis.logs import open_logs, register
+from engine.analysis.pruning import ValueRange
+from engine.analysis.spark_source import PushingLogReader, PushingLogSource, range_of_filter
+from engine.analysis.splits import decode_splits
 from tests.golden_cases import case_dir
 from tests.unit.log.logs import batch, name_of
 
@@ -29,6 +42,33 @@ def _sorted(table: Any) -> list[str]:
 def test_a_frame_has_the_rows_of_the_view(source: Any, view: str) -> None:
     frame = source.read.format("kafka-log").option("view", view).load(LOGS)
     assert _sorted(open_logs(LOGS).read(view).read_all()) == _sorted(frame.toArrow())
+
+
+WANTED = """topic = 'clicks' and offset between 260 and 280 and partition in (0, 7)
+            and timestamp >= '2026-01-01T01:00:00+01:00'"""
+
+
+def test_a_filter_leaves_the_rows_that_meet_it(source: Any) -> None:
+    frame = source.read.format("kafka-log").load(LOGS).where(WANTED)
+    assert list(range(260, 281)) == sorted(row["offset"] for row in frame.collect())
+
+
+def test_a_filter_narrows_what_tasks_read() -> None:
+    reader = PushingLogSource({"path": LOGS}).reader(SimpleNamespace(names=["offset"]))
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    filters = [
+        EqualTo(("topic",), "clicks"), GreaterThanOrEqual(("offset",), 260),
+        LessThan(("offset",), 281), In(("partition",), (0, 7)), GreaterThan(("timestamp",), noon),
+        EqualTo(("headers", "key"), "x"), StringStartsWith(("topic",), "c"),
+    ]  # fmt: skip
+    assert filters == list(reader.pushFilters(filters))
+    splits = [split for part in reader.partitions() for split in decode_splits(part.value)]
+    assert [("clicks", 250)] == [(split.topic, split.base_offset) for split in splits]
+    time_ms = 1767268800001
+    assert ("timestamp", ValueRange(least=time_ms * 1000 - 999)) == range_of_filter(filters[4])
+    # What is damaged elsewhere would be passed over.
+    failing = PushingLogSource({"path": LOGS, "mode": "FAILFAST"})
+    assert not isinstance(failing.reader(SimpleNamespace(names=["offset"])), PushingLogReader)
 
 
 def test_a_stream_follows_a_directory(source: Any, tmp_path: Path) -> None:

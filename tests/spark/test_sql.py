@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from engine.analysis.columns import RECORDS, VIEWS, arrow_schema
+from engine.analysis.pruning import ALL_RECORDS, bounds_of
 from engine.analysis.spark_query import run_query
-from engine.analysis.spark_views import columns_used
+from engine.analysis.spark_views import views_used
 from engine.analysis.splits import Selection, plan_splits
 from engine.analysis.statements import QueryFailed, StatementRefused, check_statement
 from engine.host.real import RealFiles
@@ -156,8 +157,23 @@ ALL = [c.name for c in RECORDS]
 def test_only_the_columns_that_a_query_uses_are_read(
     spark: Any, query: str, names: list[str] | None
 ) -> None:
-    found = columns_used(spark, query).get("records")
-    assert names == (None if found is None else [c.name for c in found])
+    found = views_used(spark, query).get("records")
+    assert names == (None if found is None else [c.name for c in found.columns])
+
+
+def test_the_filter_of_a_view_says_what_can_be_left_out(spark: Any) -> None:
+    condition = """offset between 3 and 9 and topic in ('clicks', 'solo') and partition = 2
+                   and timestamp > '2026-01-01T02:00:05.5+02:00' and length(value) > 3"""
+    query = f"select * from (select key, offset o from records where {condition})"
+    bounds = bounds_of(views_used(spark, query)["records"].conditions, "spark")
+    assert {"clicks", "solo"} == bounds.topics
+    assert bounds.partitions is not None
+    assert [2] == [number for number in range(4) if bounds.partitions(number)]
+    assert bounds.records == ALL_RECORDS._replace(
+        first_offset=3, last_offset=9, first_ms=1767225605501
+    )
+    twice = "select offset from records where offset = 1 union all select offset from records"
+    assert () == views_used(spark, twice)["records"].conditions
 
 
 @pytest.mark.parametrize("query", ["TABLE records", "FROM records", "select * from records"])

@@ -14,13 +14,20 @@ from engine.analysis.anonymise import anonymised_columns
 from engine.analysis.appending import AppendMismatch, ExportChanged
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_export_task
 from engine.analysis.isolation import committed_here
-from engine.analysis.parquet_export import ExportPlan, ExportSummary, appending, export_with
+from engine.analysis.parquet_export import (
+    DamagedData,
+    ExportPlan,
+    ExportSummary,
+    appending,
+    export_with,
+)
 from engine.analysis.splits import Selection, plan_splits
 from engine.host.held_file import RealHeldFiles
 from engine.host.real import RealFiles
 from engine.records.batch_header import HEADER_BYTES
 from engine.records.view import batch_at
 from tests.golden_cases import case_dir
+from tests.unit.log.logs import batch, name_of
 
 COLUMNS = ("topic", "partition", "offset", "value")
 
@@ -149,3 +156,54 @@ def test_an_export_that_was_replaced_meanwhile_is_not_appended_to(tmp_path: Path
     with pytest.raises(ExportChanged):
         export_with(lambda _job: [], RealHeldFiles(), plan, "job")
     assert before == _rows(out)
+
+
+def _log(log_dir: Path, base_offset: int, content: bytes) -> None:
+    shutil.rmtree(log_dir, ignore_errors=True)
+    (log_dir / "t-0").mkdir(parents=True)
+    (log_dir / "t-0" / name_of(base_offset)).write_bytes(content)
+
+
+def _problems(out: Path) -> list[tuple[str, str]]:
+    rows = pq.read_table(out / "_problems").to_pylist()
+    return [(row["code"], row["message"]) for row in rows]
+
+
+def test_offsets_that_were_deleted_between_two_runs_are_listed(tmp_path: Path) -> None:
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    _log(logs, 0, batch(0, 5))
+    _export(logs, out)
+    _log(logs, 5, batch(5, 5))
+    assert 0 == _export(logs, out).problem_count
+    _log(logs, 20, batch(20, 5))
+    (logs / "log-start-offset-checkpoint").write_text("0\n1\nt 0 22\n")
+    assert 3 == _export(logs, out, strict=True).record_count
+    expected = [("deleted", "offsets 10 to 21 were deleted before a run exported them")]
+    assert expected == _problems(out)
+
+
+def test_a_log_that_ends_before_an_earlier_run_did_is_short(tmp_path: Path) -> None:
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    _log(logs, 0, batch(0, 5))
+    _export(logs, out)
+    _log(logs, 0, batch(0, 3))
+    with pytest.raises(DamagedData):
+        _export(logs, out, strict=True)
+    assert 0 == _export(logs, out).record_count
+    ((code, message),) = _problems(out)
+    assert ("short", "the log ends at offset 3, and an earlier run came to 5") == (
+        code,
+        message.partition(":")[0],
+    )
+
+
+def test_damage_is_listed_once(tmp_path: Path) -> None:
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    damaged = bytearray(batch(5, 2))
+    damaged[-1] ^= 0xFF
+    _log(logs, 0, batch(0, 5) + bytes(damaged) + batch(7, 3))
+    first = _export(logs, out)
+    assert ["bad_crc", "lost"] == [code for code, _ in _problems(out)]
+    _log(logs, 0, batch(0, 5) + bytes(damaged) + batch(7, 3) + batch(10))
+    second = _export(logs, out)
+    assert (1, first.problem_count) == (second.record_count, second.problem_count)

@@ -67,6 +67,38 @@ def test_times_are_utc() -> None:
 
 
 @pytest.mark.parametrize(
+    "time",
+    [
+        "timestamp '2026-01-01 02:00:05+02:00'",
+        "'2026-01-01T00:00:05Z'",
+        "to_timestamp('2025-12-31T19:00:05-05:00')",
+        "cast(get_json_object('{\"at\": \"2026-01-01T02:00:05+02:00\"}', '$.at') as timestamp)",
+        "timestamp '2026-01-01 01:00:05 Europe/Berlin'",
+        "timestamp_ntz '2026-01-01 00:00:05'",
+    ],
+)
+def test_a_time_with_a_zone_is_that_time(time: str) -> None:
+    (row,) = _ask(f"select count_if(timestamp < {time}) n, {time} > max(timestamp) m from records")
+    assert {"n": 47, "m": False} == row
+    assert [{"n": 47}] == _ask(f"select count(*) n from records where {time} > timestamp")
+
+
+@pytest.mark.parametrize("end", ["where 1 = 0", "where offset > 5 and offset < 3", "limit 0"])
+def test_a_query_without_rows_has_its_columns(end: str) -> None:
+    result = _result(f"select * from records {end}")
+    assert ([], ALL) == (result.rows, result.columns)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["-- all\nshow tables", "/* c */ show /* d */ tables; -- e", "explain cost select 1;"],
+)
+def test_comments_are_no_part_of_a_statement(statement: str) -> None:
+    assert _ask(statement)
+    assert ["1"] == _result("-- a\nselect 1 -- b\n; -- c").columns
+
+
+@pytest.mark.parametrize(
     ("query", "columns"),
     [
         ("select count(*), max(offset), BASEOFFSET from records group by all",
@@ -106,6 +138,10 @@ def test_bytes_that_are_no_text_show_where() -> None:
         ("describe nosuch", "no view nosuch; the views are records, "),
         ("select * from recrods", "no view recrods; did you mean records?"),
         ("describe batch", "no view batch; did you mean batches?"),
+        ("select * from default.records", "no view default.records; did you mean records?"),
+        ("select * from (select key, key from records)", "a subquery has two columns of one name"),
+        # It fails while rows are read.
+        ("select count(*) from records where timestamp > 'x'", "invalid timestamp field format"),
     ],
 )
 def test_a_wrong_query_is_answered_in_a_line(query: str, reason: str) -> None:

@@ -15,6 +15,7 @@ from engine.analysis.saved_views import (
     WrongViewName,
     WrongViewText,
     changed,
+    changed_text,
     text_of,
     view_change,
     views_for,
@@ -90,6 +91,11 @@ def test_a_with_goes_before_a_saved_view(query: str, count: int) -> None:
         ("select * from lost", "the view lost: no view nothing; "),
         ("select * from ring", "the view ring uses itself: ring → chain → ring"),
         ("select nosuch from small", "no column nosuch"),
+        ("select coutn from small", "no column coutn; most like it: count, count(1)"),
+        ("select * from smal", "no view smal; did you mean small?"),
+        ("describe coutns", "no view coutns; did you mean counts?"),
+        # What the query around has is none of the view's.
+        ("with nothing as (select 1) select * from lost", "the view lost: no view nothing; "),
         ("select topic from nosuch", "no view nosuch; "),
     ],
 )
@@ -165,3 +171,36 @@ def test_views_come_after_those_that_they_use() -> None:
     assert ["counts", "small"] == views_for("select 1 from small", SAVED)
     assert ["chain", "ring"] == views_for("select 1 from ring", SAVED)
     assert [] == views_for("select smaller from records", SAVED)
+
+
+BY_HAND = """/* The case of May. */
+
+-- how many
+create view a as select 1; -- one
+
+-- second
+create view b as select 2"""
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (CreateView("a", "select 3", True), BY_HAND.replace("a as select 1;", "a as\nselect 3\n;")),
+        (CreateView("c", "select 3"), BY_HAND + "\n;\n\ncreate view c as\nselect 3\n;"),
+        (DropView("a"), BY_HAND.replace("\n-- how many\ncreate view a as select 1;", "")),
+        (DropView("b"), BY_HAND.partition("\n\n-- second")[0]),
+    ],
+)
+def test_a_change_leaves_what_was_written_by_hand(change: CreateView | DropView, text: str) -> None:
+    after = changed_text(BY_HAND, change)
+    assert text + "\n" == after
+    assert changed({"a": "select 1", "b": "select 2"}, change) == views_in(after)
+
+
+def test_the_first_view_is_all_of_the_text_and_the_last_leaves_none() -> None:
+    text = changed_text("", CreateView("a", "select 1 -- x"))
+    assert "create view a as\nselect 1 -- x\n;\n" == text
+    assert "" == changed_text(text, DropView("a"))
+    twice = "create view a as select 1; create view a as select 2;"
+    assert {"a": "select 3"} == views_in(changed_text(twice, CreateView("a", "select 3", True)))
+    assert "" == changed_text(twice, DropView("a"))

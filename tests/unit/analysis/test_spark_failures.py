@@ -36,3 +36,11 @@ def test_a_view_that_is_not_there_is_named(name: str, line: str) -> None:
 @pytest.mark.parametrize(("text", "line"), [("", "Exception"), ("no answer\nin time", "in time")])
 def test_an_error_without_a_class_is_reported_by_its_last_line(text: str, line: str) -> None:
     assert line == failure_of(Exception(text))
+
+
+def test_saved_views_are_among_what_a_wrong_name_may_mean() -> None:
+    missing = "[TABLE_OR_VIEW_NOT_FOUND] The table or view `coutns` cannot be found."
+    assert "no view coutns; did you mean counts?" == failure_of(Exception(missing), ["counts"])
+    column = "[UNRESOLVED_COLUMN] A column with name `tota` cannot be resolved."
+    expected = "no column tota; most like it: total"
+    assert expected == failure_of(Exception(column), columns=["total"])[: len(expected)]

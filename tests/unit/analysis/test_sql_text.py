@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from engine.analysis.sql_text import without_texts
+from engine.analysis.sql_text import (
+    one_statement,
+    text_start,
+    without_comments,
+    without_texts,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,3 +28,23 @@ from engine.analysis.sql_text import without_texts
 )
 def test_texts_and_comments_are_blanks(query: str, left: str) -> None:
     assert left == without_texts(query)
+
+
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        ("select 1;", "select 1"),
+        (" select 1 ;; \n", "select 1"),
+        ("select 1; -- the end", "select 1"),
+        ("select ';' -- ;\n", "select ';' -- ;"),
+        ("select 1; select 2", "select 1; select 2"),
+    ],
+)
+def test_a_statement_has_no_semicolon(text: str, statement: str) -> None:
+    assert statement == one_statement(text)
+
+
+def test_comments_alone_can_be_left_out() -> None:
+    assert "  show 'a -- b'  " == without_comments("/* c */ show 'a -- b' -- d")
+    assert "show" == (text := "-- a\n /* b */ -- c\nshow")[text_start(text) :]
+    assert 2 == text_start("  'a'")

@@ -1,0 +1,229 @@
+"""The part of a split that can have records of some offsets and times, found by the indexes.
+
+```
+.index       … (offset, position) …      a batch starts at position; all before it are older
+.timeindex   … (timestamp, offset) …     no batch up to offset has a later time
+```
+
+| wanted | read |
+|---|---|
+| offsets from X on | from the last entry of `.index` at or below X |
+| offsets up to Y | up to the entry behind the first one at or above Y |
+| times from T on | from the batch behind the last entry of `.timeindex` below T, as offsets |
+| times up to U | all: a later batch may have earlier times |
+
+An index is a hint. A cut is made where a whole batch starts that fits between the offsets of its
+entry and the one before; an entry of a time index counts if the batch with its offset has that
+time as its largest. Otherwise nothing is left out. So what an index says wrongly costs reading and
+no rows; a truncated one leaves more to read.
+
+A batch that is read is decoded only if its header lets it have such records (`can_have`).
+
+Source: Kafka's LogSegment.translateOffset and findOffsetByTimestamp. Differs: the log is held to
+the entries. As there, the largest time of a batch is believed, whose CRC is right; and where a log
+goes back in offsets, those of one place are found.
+"""
+
+from __future__ import annotations
+
+import operator
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from itertools import islice
+
+from engine.analysis.pruning import ALL_RECORDS, RecordRange
+from engine.analysis.splits import Split, starts_batch
+from engine.errors import CorruptRecord, StorageError
+from engine.host.ports import File, Files
+from engine.limits import (
+    NARROWED_SEGMENT_BYTES_MIN,
+    SCAN_CHUNK_BYTES,
+    SEARCH_CHUNK_BYTES,
+    WRONG_INDEX_ENTRIES_MAX,
+)
+from engine.log.batch_scan import scan_batches
+from engine.log.offset_index import OffsetIndex, read_offset_index
+from engine.log.time_index import TimeIndex, read_time_index
+from engine.naming import FileKind
+from engine.records.batch import BatchView
+from engine.records.record import TimestampType
+from engine.records.view import RecordBatch
+
+
+def can_have(batch: RecordBatch, wanted: RecordRange) -> bool:
+    """Return whether a batch with the right CRC can have such records, by its header.
+
+    The largest time is in it, the least is not; with LogAppendTime all records have one time.
+    """
+    if batch.last_offset < wanted.first_offset:
+        return False
+    if not isinstance(batch, BatchView):
+        # In the older formats a wrapper's time is what its producer wrote.
+        return True
+    if batch.base_offset > wanted.last_offset or batch.max_timestamp_ms < wanted.first_ms:
+        return False
+    has_one_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    return not (has_one_time and batch.max_timestamp_ms > wanted.last_ms)
+
+
+class Narrowing:
+    """Narrows splits to what is wanted; what it found of a segment serves all splits of it."""
+
+    def __init__(
+        self,
+        files: Files,
+        wanted: RecordRange,
+        segment_bytes_min: int = NARROWED_SEGMENT_BYTES_MIN,
+    ) -> None:
+        """Splits of segments with less than `segment_bytes_min` stay as they are."""
+        self._files = files
+        self._bytes_min = segment_bytes_min
+        self._wanted = wanted
+        self._path: str | None = None
+        self._ends = (0, 0)
+
+    def narrowed(self, split: Split) -> Split | None:
+        """Return the part of a split that can have such records, None if there is none."""
+        if self._wanted == ALL_RECORDS:
+            return split
+        if self._path != split.path:
+            self._ends = self._range_of(split)
+            self._path = split.path
+        start, end = max(split.start, self._ends[0]), min(split.end, self._ends[1])
+        if start >= end:
+            return None
+        is_last = split.is_last and end == split.end
+        return split._replace(start=start, end=end, is_last=is_last)
+
+    def _range_of(self, split: Split) -> tuple[int, int]:
+        """Return from where to where in a segment the wanted records are."""
+        everything = (0, 1 << 63)
+        try:
+            with closing(self._files.open(split.path)) as file:
+                if file.size_bytes() < self._bytes_min:
+                    return everything
+                path = split.path.removesuffix(FileKind.LOG.value)
+                index = read_offset_index(
+                    self._files, f"{path}{FileKind.INDEX.value}", split.base_offset
+                )
+                if not len(index) or index.problem() is not None:
+                    return everything
+                segment = _Segment(file, index)
+                if split.next_base is None and not segment.ends_plainly():
+                    return everything
+                first = self._wanted.first_offset
+                if self._wanted.first_ms > ALL_RECORDS.first_ms:
+                    first = max(first, self._first_by_time(segment, path, split.base_offset))
+                start = segment.start_of(first)
+                end = segment.end_of(self._wanted.last_offset)
+                return start, everything[1] if end is None else end
+        except StorageError:
+            return everything
+
+    def _first_by_time(self, segment: _Segment, path: str, base_offset: int) -> int:
+        """Return the first offset that can have a wanted time, by the time index; 0 without one."""
+        try:
+            times = read_time_index(self._files, f"{path}{FileKind.TIMEINDEX.value}", base_offset)
+        except StorageError:
+            return 0
+        return segment.offset_behind(times, self._wanted.first_ms - 1)
+
+
+#: Above all offsets.
+_NO_OFFSET = 1 << 62
+
+
+class _Segment:
+    """A segment's log and its offset index."""
+
+    def __init__(self, file: File, index: OffsetIndex) -> None:
+        self._file = file
+        self._index = index
+        self._size_bytes = file.size_bytes()
+
+    def ends_plainly(self) -> bool:
+        """Return whether the last batch follows the one before without a gap.
+
+        Of the last batch of a log behind a gap, the whole segment decides whether it can be right.
+        """
+        for start in islice(self._cuts_before(_NO_OFFSET), 2):
+            if self._size_bytes - start > SCAN_CHUNK_BYTES:
+                return False
+            spans = [(0, 0), (0, -1)]
+            scan = scan_batches(self._file, start=start, chunk_bytes=SEARCH_CHUNK_BYTES)
+            with suppress(CorruptRecord):
+                for _, batch in scan:
+                    spans = [spans[1], (batch.base_offset, batch.next_offset)]
+                if spans[0][1] == spans[1][0]:
+                    return True
+        return False
+
+    def start_of(self, offset: int) -> int:
+        """Return the last position before an offset at which a cut can be made, or 0."""
+        return next(self._cuts_before(offset), 0)
+
+    def _cuts_before(self, offset: int) -> Iterator[int]:
+        """Yield positions of batches before which no record has this offset, from the last on."""
+        # The batch at a cut is read without what comes before it: one that is not wanted.
+        for number in islice(
+            reversed(range(self._count_up_to(offset - 1))), WRONG_INDEX_ENTRIES_MAX
+        ):
+            if self._index.entry(number).offset < offset:
+                position = self._cut_at(number)
+                yield from () if position is None else (position,)
+
+    def _count_up_to(self, offset: int) -> int:
+        return bisect_right(self._index.relative_offsets, offset - self._index.base_offset)
+
+    def end_of(self, offset: int) -> int | None:
+        """Return the first position at which a cut can be made behind an offset, None without."""
+        # The entry behind one with at least this offset starts above it.
+        first = self._count_up_to(offset - 1) + 1
+        for number in islice(range(first, len(self._index)), WRONG_INDEX_ENTRIES_MAX):
+            if self._index.entry(number - 1).offset >= offset:
+                position = self._cut_at(number)
+                if position is not None:
+                    return position
+        return None
+
+    def _cut_at(self, number: int) -> int | None:
+        """Return the position of an entry if a batch starts there that it can be right about."""
+        entry = self._index.entry(number)
+        before = self._index.base_offset - 1
+        if number > 0:
+            before = self._index.entry(number - 1).offset
+        is_right = 0 < entry.position < self._size_bytes and starts_batch(
+            self._file, entry.position, self._size_bytes, before, entry.offset, is_dense=True
+        )
+        return entry.position if is_right else None
+
+    def offset_behind(self, times: TimeIndex, time_ms: int) -> int:
+        """Return the offset after the last batch up to which no time is above one.
+
+        0 where the time index does not say, or not rightly.
+        """
+        stamps, offsets = times.timestamps, times.relative_offsets
+        rises = all(map(operator.lt, stamps, stamps[1:])) and all(
+            map(operator.lt, offsets, offsets[1:])
+        )
+        entry = times.lookup(time_ms)
+        if times.problem() is not None or not rises or entry.timestamp < 0:
+            return 0
+        batch = self._batch_with(entry.offset)
+        if not isinstance(batch, BatchView) or batch.max_timestamp_ms != entry.timestamp:
+            return 0
+        return batch.next_offset
+
+    def _batch_with(self, offset: int) -> RecordBatch | None:
+        """Return the whole batch with an offset, None where the next ones are others."""
+        start = self.start_of(offset)
+        end = min(start + SCAN_CHUNK_BYTES, self._size_bytes)
+        with suppress(CorruptRecord):
+            for _, batch in scan_batches(
+                self._file, start=start, end=end, chunk_bytes=SEARCH_CHUNK_BYTES
+            ):
+                if batch.last_offset >= offset:
+                    is_it = batch.is_crc_valid() and batch.base_offset <= offset
+                    return batch if is_it else None
+        return None
