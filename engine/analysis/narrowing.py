@@ -110,7 +110,7 @@ class Narrowing:
                 if not len(index) or index.problem() is not None:
                     return everything
                 segment = _Segment(file, index)
-                if split.next_base is None and not segment.ends_plainly():
+                if split.next_base is None and not segment.ends_without_gap():
                     return everything
                 first = self._wanted.first_offset
                 if self._wanted.first_ms > ALL_RECORDS.first_ms:
@@ -142,7 +142,7 @@ class _Segment:
         self._index = index
         self._size_bytes = file.size_bytes()
 
-    def ends_plainly(self) -> bool:
+    def ends_without_gap(self) -> bool:
         """Return whether the last batch follows the one before without a gap.
 
         Of the last batch of a log behind a gap, the whole segment decides whether it can be right.
