@@ -147,6 +147,12 @@ STREAMS_INVALID_TOPOLOGY_EPOCH: Final = 131
 STREAMS_TOPOLOGY_FENCED: Final = 132
 SHARE_SESSION_LIMIT_REACHED: Final = 133
 
+#: What Kafka's brokers send with INVALID_REQUEST where they name no reason.
+INVALID_REQUEST_DETAIL: Final = (
+    "This most likely occurs because of a request being malformed by the client library or "
+    "the message was sent to an incompatible broker. See the broker logs for more details."
+)
+
 _TABLE: Final = """\
 UNKNOWN_SERVER_ERROR - the broker failed in a way it does not name; its log says more
 NONE - no error

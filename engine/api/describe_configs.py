@@ -45,7 +45,7 @@ from engine.config.settings import BrokerSettings
 from engine.errors import ConfigError, EngineError
 from engine.hash_order import in_hash_order
 from engine.host.promise import Promise
-from engine.kafka_errors import INVALID_REQUEST, UNKNOWN_SERVER_ERROR
+from engine.kafka_errors import INVALID_REQUEST, INVALID_REQUEST_DETAIL, UNKNOWN_SERVER_ERROR
 from engine.naming import validate_topic
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire import messages
@@ -76,10 +76,8 @@ class DescribeConfigs:
     ) -> messages.DescribeConfigsResponse | Promise[messages.DescribeConfigsResponse]:
         """Promise the responses; topics are read from the metadata store."""
         resources = request.resources
-        unknown = [r for r in resources if r.resource_type not in RESOURCE_TYPES]
-        if unknown:
-            reason = f"Unexpected resource type {unknown[0].resource_type}"
-            refused = ResourceResult(INVALID_REQUEST, reason)
+        if any(resource.resource_type not in RESOURCE_TYPES for resource in resources):
+            refused = ResourceResult(INVALID_REQUEST, INVALID_REQUEST_DETAIL)
             return messages.DescribeConfigsResponse(
                 results=[self._refusal(resource, refused) for resource in resources]
             )

@@ -32,6 +32,7 @@ from engine.kafka_errors import (
     COORDINATOR_NOT_AVAILABLE,
     GROUP_AUTHORIZATION_FAILED,
     INVALID_REQUEST,
+    INVALID_REQUEST_DETAIL,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
 from engine.model import TopicPartition
@@ -45,10 +46,7 @@ _NO_NODE = -1
 _MESSAGES = {
     0: "NONE",
     COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
-    INVALID_REQUEST: (
-        "This most likely occurs because of a request being malformed by the client library or "
-        "the message was sent to an incompatible broker. See the broker logs for more details."
-    ),
+    INVALID_REQUEST: INVALID_REQUEST_DETAIL,
     GROUP_AUTHORIZATION_FAILED: NotAuthorized(AclResource.GROUP).detail,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED: NotAuthorized(AclResource.TRANSACTIONAL_ID).detail,
 }

@@ -260,6 +260,8 @@ class ProducerState:
         """
         producer = self._producers.get(producer_id)
         if producer is None:
+            if epoch < NO_EPOCH:
+                raise InvalidProducerEpoch(producer_id, epoch, NO_EPOCH)
             return None
         if origin is AppendOrigin.CLIENT and epoch == producer.epoch:
             for batch in producer.batches:
@@ -278,9 +280,7 @@ class ProducerState:
 
         Source: T3.
         """
-        producer = self._producers.get(producer_id)
-        if producer is None:
-            return
+        producer = self._producers.get(producer_id) or KnownProducer()
         if epoch < producer.epoch:
             raise InvalidProducerEpoch(producer_id, epoch, producer.epoch)
         if coordinator_epoch < producer.coordinator_epoch:

@@ -8,6 +8,7 @@ import pytest
 
 from engine.config.settings import BrokerSettings
 from engine.hash_order import in_hash_order
+from engine.kafka_errors import INVALID_REQUEST_DETAIL
 from engine.wire.structs import message_class
 from tests.unit.api.asking import ask
 from tests.unit.api.configuring import BROKER, CLIENT_METRICS, LOGGER, STATIC, TOPIC, Stage
@@ -187,6 +188,7 @@ def test_an_unknown_type_fails_all_resources() -> None:
     ]
     reply = ask(stage.describe, "DescribeConfigs", 4, resources=resources)
     assert [42, 42] == [each.error_code for each in reply.results]
+    assert {INVALID_REQUEST_DETAIL} == {each.error_message for each in reply.results}
 
 
 def test_a_damaged_node_fails_its_topic_alone() -> None:

@@ -18,6 +18,12 @@ def test_a_subscription_of_any_version_names_its_topics(version: int) -> None:
     assert {"t"} == subscribed_topics([subscription])
 
 
-@pytest.mark.parametrize("damaged", [b"", b"\0", struct.pack(">h", -1) + TOPICS, b"\0\0\0\0\0\1"])
+@pytest.mark.parametrize("version", [-1, 0, 1, 2, 3])
+def test_a_subscription_needs_no_more_than_version_0_has(version: int) -> None:
+    # Some clients name a version above that of the fields they write.
+    assert {"t"} == subscribed_topics([struct.pack(">h", version) + TOPICS])
+
+
+@pytest.mark.parametrize("damaged", [b"", b"\0", b"\0\0" + TOPICS[:-4], b"\0\0\0\0\0\1"])
 def test_topics_are_not_known_where_one_subscription_cannot_be_read(damaged: bytes) -> None:
     assert subscribed_topics([struct.pack(">h", 0) + TOPICS, damaged]) is None

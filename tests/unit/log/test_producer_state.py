@@ -129,6 +129,19 @@ def test_a_late_coordinator_is_fenced() -> None:
         state.check_marker(1, -1, 3)
 
 
+def test_an_unknown_producer_has_epoch_minus_one() -> None:
+    # Producers send no lower one; damaged requests may.
+    state = ProducerState()
+    with pytest.raises(InvalidProducerEpoch):
+        write(state, 0, 0, epoch=-2)
+    with pytest.raises(InvalidProducerEpoch):
+        state.check_marker(1, -2, 0)
+    with pytest.raises(TransactionCoordinatorFenced):
+        state.check_marker(1, 0, -2)
+    state.check_marker(1, -1, -1)
+    assert write(state, 5, 0, epoch=-1) is None
+
+
 def test_a_marker_keeps_the_sequences_of_its_epoch() -> None:
     state = ProducerState()
     write(state, 0, 0, is_transactional=True)
