@@ -11,12 +11,17 @@ Source: GroupMetadataManager of 3.9.1; `formats.md` §7.
 
 from __future__ import annotations
 
+from functools import lru_cache
+from struct import Struct
+from typing import Final
+
 from engine.errors import EngineError, WireError
 from engine.groups.group import Group
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.member import ClientOfMember, GroupMember, Protocol, Timeouts
 from engine.groups.ports import GroupRecord
 from engine.groups.states import GroupState
+from engine.limits import COMMIT_HEADS_KEPT
 from engine.model import TopicPartition
 from engine.wire import messages
 from engine.wire.coordinator_records import (
@@ -25,12 +30,17 @@ from engine.wire.coordinator_records import (
     encode_key,
     encode_value,
 )
+from engine.wire.fast_commit_bytes import offset_value_fast
 
 _OFFSET_TYPE, _GROUP_TYPE = 1, 2
 _OFFSET_TYPES = (0, _OFFSET_TYPE)
 _OFFSET_VALUE, _OFFSET_VALUE_WITH_EXPIRY = 3, 1
 _GROUP_VALUE = 3
 _NO_TIME = -1
+_INDEX: Final = Struct(">i")
+_index: Final = _INDEX.pack
+#: Metadata up to this length has a value that is written by hand, as of a consumer without any.
+_SHORT_METADATA_MAX: Final = 126
 
 
 class UnknownGroupRecord(EngineError):
@@ -45,23 +55,27 @@ def offset_record(
     group_id: str, partition: TopicPartition, committed: CommittedOffset | None
 ) -> GroupRecord:
     """Return the record of a committed offset; a tombstone for None."""
-    key = messages.OffsetCommitKey(
-        group=group_id, topic=partition.topic, partition=partition.partition
-    )
+    key = _offset_key_start(group_id, partition.topic) + _index(partition.partition)
     if committed is None:
-        return GroupRecord(encode_key(key, _OFFSET_TYPE), None)
-    value = messages.OffsetCommitValue(
-        offset=committed.offset,
-        metadata=committed.metadata,
-        commit_timestamp=committed.commit_ms,
-    )
+        return GroupRecord(key, None)
+    offset, leader_epoch, metadata, commit_ms, expire_ms = committed
+    if expire_ms is None and len(metadata) <= _SHORT_METADATA_MAX and metadata.isascii():
+        return GroupRecord(key, offset_value_fast(offset, leader_epoch, metadata, commit_ms))
+    value = messages.OffsetCommitValue(offset=offset, metadata=metadata, commit_timestamp=commit_ms)
     version = _OFFSET_VALUE
-    if committed.expire_ms is None:
-        value.leader_epoch = committed.leader_epoch
+    if expire_ms is None:
+        value.leader_epoch = leader_epoch
     else:
         version = _OFFSET_VALUE_WITH_EXPIRY
-        value.expire_timestamp = committed.expire_ms
-    return GroupRecord(encode_key(key, _OFFSET_TYPE), encode_value(value, version))
+        value.expire_timestamp = expire_ms
+    return GroupRecord(key, encode_value(value, version))
+
+
+@lru_cache(maxsize=COMMIT_HEADS_KEPT)
+def _offset_key_start(group_id: str, topic: str) -> bytes:
+    """Return the key of an offset up to the number of the partition, which ends it."""
+    key = messages.OffsetCommitKey(group=group_id, topic=topic)
+    return encode_key(key, _OFFSET_TYPE)[: -_INDEX.size]
 
 
 def group_tombstone(group_id: str) -> GroupRecord:
