@@ -132,6 +132,14 @@ class MemoryFile:
         data = bytes(memoryview(content.live)[position : position + max(length, 0)])
         return data if not content.flipped else self._disk.as_read(content, position, data)
 
+    def peek(self) -> bytes:
+        """Return all that a read would find, also where reads fail; no injected failure is used up.
+
+        For an observer of the disk, who is no part of the machine.
+        """
+        content, data = self._content, bytes(self._content.live)
+        return data if not content.flipped else self._disk.as_read(content, 0, data)
+
     def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
         """Fill `buffer` from `position`; returns the bytes read, short only at the end."""
         assert position >= 0

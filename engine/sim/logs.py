@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from engine.host.memory import MemoryFile
 from engine.log.directory.leader_epoch_checkpoint import EpochStart
 from engine.records.batch import BatchView
 from engine.replication.partition import Partition
@@ -53,5 +54,6 @@ def file_end(partition: Partition) -> int:
     That of the log, but in a process that has ended while it truncated the file.
     """
     active = partition.log.active_segment
-    content = batches(active.file.read_at(0, active.file.size_bytes()))
+    assert isinstance(active.file, MemoryFile), active.file
+    content = batches(active.file.peek())
     return max((batch.last_offset + 1 for batch in content), default=active.base_offset)

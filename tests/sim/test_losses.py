@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from engine.errors import StorageError
 from engine.host.memory import MemoryFiles
 from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
@@ -210,6 +212,11 @@ def test_of_a_file_that_is_truncated_already_nothing_is_synced_beyond_its_end(
     log.flush(6)
     partition = cast(Any, _Replica(log=log))
     assert 6 == log.recovery_point == cluster.rules.synced_end(partition)
+    # A read that fails is the broker's, not of who looks at its disk from outside.
+    files.fail("read", errno.EIO, path_end=".log")
+    assert 6 == cluster.rules.synced_end(partition)
+    with pytest.raises(StorageError):
+        log.active_segment.file.read_at(0, 1)
     log.active_segment.truncate_to(4, 0)
     assert (6, 4) == (log.recovery_point, cluster.rules.synced_end(partition))
     log.active_segment.truncate_to(0, 0)
