@@ -17,9 +17,11 @@ OfflineReplicaCount counts, where 3.9.1 compares with a class that no partition 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
+from engine.broker.metric_text import BrokerMetric
 from engine.controller.context import ControllerContext
 from engine.groups.registry import GroupRegistry
 from engine.groups.states import GroupState
@@ -39,13 +41,6 @@ _GROUP_STATES: Final = {
     GroupState.DEAD: "Dead",
     GroupState.EMPTY: "Empty",
 }
-
-
-class BrokerMetric(NamedTuple):
-    """A gauge: its object name in JMX, and what its attribute `Value` is."""
-
-    name: str
-    value: int
 
 
 def server_metrics(
@@ -119,7 +114,7 @@ def directory_metrics(
     offline_count = sum(not is_online for is_online in paths.values())
     yield BrokerMetric("kafka.log:type=LogManager,name=OfflineLogDirectoryCount", offline_count)
     for path, is_online in sorted(paths.items()):
-        place = f'logDirectory="{path}"'
+        place = f"logDirectory={_quoted(path)}"
         sizes = [log.cleanable_bytes for where, log in left_alone if where == path]
         yield BrokerMetric(
             f"kafka.log:type=LogManager,name=LogDirectoryOffline,{place}", int(not is_online)
@@ -203,6 +198,12 @@ def _is_imbalanced(assignment: PartitionAssignment, state: PartitionStateNode) -
     if preferred in assignment.adding_replicas:
         return preferred in state.isr
     return state.leader != preferred
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a value in an object name. Source: javax.management.ObjectName.quote."""
+    escaped = re.sub(r'[\\"*?]', r"\\\g<0>", text).replace("\n", r"\n")
+    return f'"{escaped}"'
 
 
 def _of_partition(kind: str, name: str, key: TopicPartition, value: int) -> BrokerMetric:

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from engine.broker.metric_text import BrokerMetric, decode_metrics, encode_metrics
 from engine.broker.metrics import controller_metrics, directory_metrics
 from engine.controller.context import ControllerContext, PartitionLeadership
 from engine.host.coroutine import drive
+from engine.host.memory import MemoryFiles
 from engine.log.cleaner.compaction_state import CompactionPhase, LogCompaction
+from engine.log.directory.log_directory import LogDirectory
 from engine.model import TopicPartition
 from engine.replication.partition_types import PartitionState
 from engine.znode.values import PartitionAssignment, PartitionStateNode
@@ -137,6 +140,27 @@ def test_uncleanable_bytes_are_those_that_would_be_cleaned(stage: MemoryBroker) 
     manager = "kafka.log:type=LogCleanerManager,name="
     kinds = ("uncleanable-partitions-count", "uncleanable-bytes")
     assert [1, 300] == [found[f'{manager}{kind},logDirectory="{path}"'] for kind in kinds]
+
+
+@pytest.mark.parametrize(
+    ("path", "quoted"),
+    [("/data 1", '"/data 1"'), ('/a"*?', r'"/a\"\*\?"'), ("/a\\n\n", r'"/a\\n\n"')],
+)
+def test_the_path_of_a_directory_is_quoted_as_java_does(path: str, quoted: str) -> None:
+    directory = LogDirectory(MemoryFiles(), path, lambda _path: lambda: None)
+    names = dict(directory_metrics([directory], []))
+    start = "kafka.log:type=LogManager,name=LogDirectoryOffline,logDirectory="
+    assert f"{start}{quoted}" in names
+
+
+def test_gauges_are_sent_as_text() -> None:
+    gauges = {
+        "kafka.server:type=ReplicaManager,name=LeaderCount": -1,
+        'a,logDirectory="/x y\u2028"': 7,
+    }
+    metrics = [BrokerMetric(name, value) for name, value in gauges.items()]
+    assert gauges == decode_metrics(encode_metrics(metrics))
+    assert {} == decode_metrics(encode_metrics([]))
 
 
 def test_replicas_of_a_failed_directory_are_counted(stage: MemoryBroker) -> None:
