@@ -239,7 +239,7 @@ class Session:
         )
 
     def _remember(self, version: int, bit: int, name: str) -> None:
-        """Note an operation that rules of a version have granted; not of the id of a long group."""
+        """Note an operation that rules of a version have granted, unless its name is long."""
         if len(name) > TOPIC_NAME_CHARS_MAX:
             return
         if self._grants_version != version or len(self._grants) >= GRANTS_KEPT_MAX:
