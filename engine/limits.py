@@ -580,7 +580,8 @@ TOPIC_PARTITIONS_MAX = 100_000
 # -- api ---------------------------------------------------------------------------------------
 
 # How many topics and groups a connection keeps what access rules have granted on: more than most
-# clients use, and some hundred KB. Of further ones the rules are asked each time.
+# clients use, and some hundred KB, for longer names than those of topics are not kept. One more has
+# all forgotten.
 GRANTS_KEPT_MAX = 1024
 
 # Kafka's own time after which the measure of a client that sends nothing is forgotten.

@@ -33,7 +33,7 @@ from engine.kafka_errors import (
     TOPIC_AUTHORIZATION_FAILED,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
-from engine.limits import GRANTS_KEPT_MAX
+from engine.limits import GRANTS_KEPT_MAX, TOPIC_NAME_CHARS_MAX
 from engine.security.acls import CLUSTER_NAME, AclOperation, AclResource
 from engine.security.principals import ANONYMOUS
 
@@ -239,7 +239,9 @@ class Session:
         )
 
     def _remember(self, version: int, bit: int, name: str) -> None:
-        """Note an operation that rules of a version have granted."""
+        """Note an operation that rules of a version have granted, unless its name is long."""
+        if len(name) > TOPIC_NAME_CHARS_MAX:
+            return
         if self._grants_version != version or len(self._grants) >= GRANTS_KEPT_MAX:
             self._grants = {}
             self._grants_version = version

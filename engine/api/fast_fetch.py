@@ -217,9 +217,9 @@ class FastFetch:
         )
 
     def _after(self, requested: Requested) -> FastResponse:
-        """Return the response after a wait."""
+        """Return the response after a wait, by the quotas that have been set meanwhile too."""
         partition, spec, params, session, epoch, exchange = requested
-        if session is None or session.epoch == epoch:
+        if exchange.session.is_undelayed and (session is None or session.epoch == epoch):
             isolation = params.isolation
             read = self._read(partition, spec, params.max_bytes, isolation)
             if read is not None:

@@ -201,6 +201,8 @@ async def _states(
             tuple(state.isr),
             state.partition_epoch,
             tuple(state.replicas),
+            tuple(state.adding_replicas),
+            tuple(state.removing_replicas),
         )
         if state.is_new:
             new.add(key)

@@ -55,8 +55,8 @@ from engine.broker.live_tls import LiveTls
 from engine.broker.local_requests import LocalRequests
 from engine.broker.local_server import LocalServer
 from engine.broker.loggers import PythonLoggers
+from engine.broker.metric_text import BrokerMetric
 from engine.broker.metrics import (
-    BrokerMetric,
     controller_metrics,
     directory_metrics,
     group_metrics,

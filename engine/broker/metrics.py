@@ -11,14 +11,17 @@
 Each is read from the broker's state as it is asked for, and none costs a request anything.
 
 Source: ReplicaManager, Partition, UnifiedLog, LogManager, LogCleanerManager, KafkaController,
-GroupMetadataManager of 3.9.1. Differs: there are no meters and histograms (rates, times).
+GroupMetadataManager of 3.9.1. Differs: there are no meters and histograms (rates, times);
+OfflineReplicaCount counts, where 3.9.1 compares with a class that no partition has and returns 0.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
+from engine.broker.metric_text import BrokerMetric
 from engine.controller.context import ControllerContext
 from engine.groups.registry import GroupRegistry
 from engine.groups.states import GroupState
@@ -27,6 +30,7 @@ from engine.log.directory.log_directory import LogDirectory
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
+from engine.znode.values import PartitionAssignment, PartitionStateNode
 
 #: BrokerState.RUNNING.
 _RUNNING: Final = 3
@@ -37,13 +41,6 @@ _GROUP_STATES: Final = {
     GroupState.DEAD: "Dead",
     GroupState.EMPTY: "Empty",
 }
-
-
-class BrokerMetric(NamedTuple):
-    """A gauge: its object name in JMX, and what its attribute `Value` is."""
-
-    name: str
-    value: int
 
 
 def server_metrics(
@@ -62,8 +59,9 @@ def server_metrics(
         "AtMinIsrPartitionCount": sum(map(_is_at_min_isr, led)),
         "LeaderCount": len(led),
         "OfflineReplicaCount": offline_count,
-        "PartitionCount": len(here),
+        "PartitionCount": len(here) + offline_count,
         "ProducerIdCount": sum(len(log.producers) for log in logs),
+        "ReassigningPartitions": sum(map(_is_reassigning, led)),
         "UnderMinIsrPartitionCount": sum(partition.is_under_min_isr for partition in led),
         "UnderReplicatedPartitions": sum(map(_is_under_replicated, led)),
     }
@@ -83,7 +81,7 @@ def partition_metrics(partitions: Iterable[Partition]) -> Iterator[BrokerMetric]
             "AtMinIsr": leads and _is_at_min_isr(partition),
             "InSyncReplicasCount": len(partition.in_sync.isr) if leads else 0,
             "LastStableOffsetLag": partition.high_watermark - partition.last_stable_offset,
-            "ReplicasCount": len(partition.assigned_replicas) if leads else 0,
+            "ReplicasCount": _replication_factor(partition) if leads else 0,
             "UnderMinIsr": partition.is_under_min_isr,
             "UnderReplicated": leads and _is_under_replicated(partition),
         }
@@ -116,8 +114,8 @@ def directory_metrics(
     offline_count = sum(not is_online for is_online in paths.values())
     yield BrokerMetric("kafka.log:type=LogManager,name=OfflineLogDirectoryCount", offline_count)
     for path, is_online in sorted(paths.items()):
-        place = f'logDirectory="{path}"'
-        sizes = [log.size_bytes for where, log in left_alone if where == path]
+        place = f"logDirectory={_quoted(path)}"
+        sizes = [log.cleanable_bytes for where, log in left_alone if where == path]
         yield BrokerMetric(
             f"kafka.log:type=LogManager,name=LogDirectoryOffline,{place}", int(not is_online)
         )
@@ -157,7 +155,19 @@ def group_metrics(registry: GroupRegistry) -> Iterator[BrokerMetric]:
 
 
 def _is_under_replicated(partition: Partition) -> bool:
-    return len(partition.in_sync.isr) < len(partition.assigned_replicas)
+    return len(partition.in_sync.isr) < _replication_factor(partition)
+
+
+def _replication_factor(partition: Partition) -> int:
+    """Count the replicas; those that a reassignment adds do not count before its end.
+
+    Source: OngoingReassignmentState.replicationFactor.
+    """
+    return len(set(partition.assigned_replicas).difference(partition.adding_replicas))
+
+
+def _is_reassigning(partition: Partition) -> bool:
+    return bool(partition.adding_replicas or partition.removing_replicas)
 
 
 def _is_at_min_isr(partition: Partition) -> bool:
@@ -167,13 +177,33 @@ def _is_at_min_isr(partition: Partition) -> bool:
 def _imbalance_count(context: ControllerContext) -> int:
     """Count the partitions that another broker leads than the first of their replicas.
 
-    Source: KafkaController.updateMetrics; topics that are deleted do not count.
+    Source: ControllerContext.updatePreferredReplicaImbalanceMetric; topics that are deleted do not
+    count.
     """
     return sum(
-        bool(replicas := context.assignment(partition).replicas) and state.leader != replicas[0]
+        _is_imbalanced(context.assignment(partition), state)
         for partition, (state, _) in context.leaderships.items()
         if partition.topic not in context.to_delete
     )
+
+
+def _is_imbalanced(assignment: PartitionAssignment, state: PartitionStateNode) -> bool:
+    """Return whether another broker leads; one that a reassignment adds may lead once in sync.
+
+    Source: ControllerContext.hasPreferredLeader.
+    """
+    if not assignment.replicas:
+        return False
+    preferred = assignment.replicas[0]
+    if preferred in assignment.adding_replicas:
+        return preferred in state.isr
+    return state.leader != preferred
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a value in an object name. Source: javax.management.ObjectName.quote."""
+    escaped = re.sub(r'[\\"*?]', r"\\\g<0>", text).replace("\n", r"\n")
+    return f'"{escaped}"'
 
 
 def _of_partition(kind: str, name: str, key: TopicPartition, value: int) -> BrokerMetric:

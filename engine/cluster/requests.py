@@ -166,11 +166,13 @@ def ask_metrics(
 
     Errors as `ask`, and BadClusterFile.
     """
+    from engine.broker.metric_text import decode_metrics
+
     request = ClusterRequest(next_number(data), Action.METRICS, None)
     response = _exchange(data, request, clock, timeout_s, pause)
     try:
         return {
-            int(key): {str(row["name"]): int(row["value"]) for row in rows}
+            int(key): decode_metrics("\n".join(row["gauges"] for row in rows))
             for key, rows in response["logs"].items()
         }
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -240,13 +242,14 @@ def read_request(data: DataDirectory, path: str) -> ClusterRequest | None:
 
 async def carry_out(broker: Broker, request: ClusterRequest) -> list[JsonObject]:
     """Have a broker do what is wanted of all; returns its logs or metrics as values of JSON."""
+    from engine.broker.metric_text import encode_metrics
     from engine.log.cleaner.compaction_state import encode_states
 
     if request.action is Action.RETENTION:
         await broker.clean_up_logs()
         return []
     if request.action is Action.METRICS:
-        return [metric._asdict() for metric in await broker.metrics()]
+        return [{"gauges": encode_metrics(await broker.metrics())}]
     if request.action is Action.COMPACT:
         broker.clean_logs_soon(request.topics)
     return encode_states(await broker.compaction())

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 from engine.exporter.metric_family import MetricFamily
 
 _OBJECT_NAME: Final = re.compile(r"([\w.]+):type=([^,]+),name=([^,]+)(.*)")
-_PROPERTY: Final = re.compile(r',(\w+)=(?:"([^"]*)"|([^,]*))')
+_PROPERTY: Final = re.compile(r',(\w+)=(?:"((?:[^"\\]|\\.)*)"|([^,]*))')
+_ESCAPED: Final = re.compile(r"\\(.)")
 
 
 class NamedGauge(NamedTuple):
@@ -29,8 +30,15 @@ def named_gauge(object_name: str) -> NamedGauge:
     assert match is not None, object_name
     *words, properties = match.groups()
     family = re.sub(r"\W", "_", "_".join(words)).lower()
-    labels = [(key, quoted or plain) for key, quoted, plain in _PROPERTY.findall(properties)]
+    labels = [
+        (key, _unquoted(quoted) or plain) for key, quoted, plain in _PROPERTY.findall(properties)
+    ]
     return NamedGauge(family, tuple(labels))
+
+
+def _unquoted(text: str) -> str:
+    """Return the text that Java's ObjectName.quote has quoted, of what is between the quotes."""
+    return _ESCAPED.sub(lambda found: "\n" if found[1] == "n" else found[1], text)
 
 
 def gauge_families(gauges_by_broker: Mapping[int, Mapping[str, int]]) -> Iterator[MetricFamily]:

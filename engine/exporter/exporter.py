@@ -105,10 +105,13 @@ class Exporter:
         if self._options.has_groups:
             yield from group_metrics(sample, self._history, self._client.clock.wall_ms())
         yield from self._of_certificates(sample, began_ms)
-        # Another command may have the turn: the next scrape gets them.
-        with suppress(EngineError):
+        failures = sample.failures
+        try:
             yield from gauge_families(self._gauges_of())
-        yield from self._of_exporter(sample.failures, began_ms)
+        except EngineError as error:
+            # Another command may have the turn: the next scrape gets them.
+            failures = (*failures, RequestFailure(-1, "metrics", error))
+        yield from self._of_exporter(failures, began_ms)
 
     def _note_sample(self, sample: ClusterSample) -> None:
         """Count changes since the last scrape, and note the ends of partitions."""

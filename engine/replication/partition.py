@@ -122,6 +122,9 @@ class Partition:
         self.leader_epoch = _NO_EPOCH
         self.partition_epoch = _NO_EPOCH
         self.assigned_replicas: tuple[int, ...] = ()
+        #: Those of them that a reassignment adds and removes.
+        self.adding_replicas: tuple[int, ...] = ()
+        self.removing_replicas: tuple[int, ...] = ()
         self.in_sync = InSyncSet(())
         # Whether the controller's answer to the set in flight is still to come.
         self._is_awaited = False
@@ -233,6 +236,8 @@ class Partition:
         self.leader_id, self.leader_epoch = state.leader_id, state.leader_epoch
         self.partition_epoch = state.partition_epoch
         self.assigned_replicas = state.assigned_replicas
+        self.adding_replicas = state.adding_replicas
+        self.removing_replicas = state.removing_replicas
 
     def serves(self, leader_epoch: int | None, *, is_leader_required: bool = True) -> bool:
         """Return whether a reader of this leader epoch, None for any, may read here (REPL-3)."""

@@ -13,13 +13,18 @@ CONSUMER_ID = -1
 
 
 class PartitionState(NamedTuple):
-    """The state that the controller decided. `leader_id` is −1 without a leader."""
+    """The state that the controller decided. `leader_id` is −1 without a leader.
+
+    While a reassignment goes on, `assigned_replicas` are those that come and those that go too.
+    """
 
     leader_id: int
     leader_epoch: int
     isr: tuple[int, ...]
     partition_epoch: int
     assigned_replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
 
 
 class ReplicationConfig(NamedTuple):

@@ -92,7 +92,8 @@ def roles(version: int, *, controller_epoch: int = 1, broker_epoch: int = EPOCH)
             leader=1,
             leader_epoch=5,
             isr=[1],
-            replicas=[1],
+            replicas=[1, 2],
+            adding_replicas=[2] if version >= 3 else [],
             is_new=version >= 1,
         )
         for index in (0, 1)
@@ -122,7 +123,9 @@ def test_roles_are_taken_in_every_version(version: int) -> None:
     handlers = Handlers()
     reply = handlers.ask("LeaderAndIsr", version, roles(version))
     assert (reply.error_code, codes_of(version, reply)) == (0, [0, 0])
-    assert handlers.stage.replicas.find(T0).is_leader
+    partition = handlers.stage.replicas.find(T0)
+    assert partition.is_leader
+    assert (version >= 3) is (partition.adding_replicas == (2,))
     assert handlers.loaded == ["t"]
     assert (handlers.stage.replicas.find(T0).log.topic_id is not None) == (version >= 5)
 

@@ -313,6 +313,20 @@ def test_what_rules_have_granted_is_served_fast_until_one_changes(
     assert 0 == fast.taken()
 
 
+def test_a_session_remembers_no_names_that_are_longer_than_topics(
+    stages: list[MemoryBroker],
+) -> None:
+    # The id of a group may have 32 KB: a client chooses how many of them it names.
+    stage, rival = _writable(stages)
+    rival.add(AclPattern(AclResource.GROUP, "*", PatternType.LITERAL), AclOperation.READ)
+    stage.connect().ask("ApiVersions", 0)
+    session = stage.broker.table.admission.sessions[-1]
+    read, group = AclOperation.READ, AclResource.GROUP
+    for name, is_kept in (("g" * 249, True), ("g" * 250, False)):
+        assert session.may(read, group, name)
+        assert session.is_granted(read, group, name) is is_kept
+
+
 def test_another_session_is_not_served_fast_for_it(stages: list[MemoryBroker]) -> None:
     stage, _ = _writable(stages)
     fast = ServedFast(stage)

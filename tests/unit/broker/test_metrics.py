@@ -6,14 +6,23 @@ from collections.abc import Iterator
 
 import pytest
 
+from engine.broker.metric_text import BrokerMetric, decode_metrics, encode_metrics
+from engine.broker.metrics import controller_metrics, directory_metrics
+from engine.controller.context import ControllerContext, PartitionLeadership
 from engine.host.coroutine import drive
+from engine.host.memory import MemoryFiles
+from engine.log.cleaner.compaction_state import CompactionPhase, LogCompaction
+from engine.log.directory.log_directory import LogDirectory
+from engine.model import TopicPartition
 from engine.replication.partition_types import PartitionState
+from engine.znode.values import PartitionAssignment, PartitionStateNode
 from tests.golden_cases import GOLDEN
 from tests.unit.broker.memory_broker import MemoryBroker
 from tests.unit.broker.test_broker import create_topic, produce
 from tests.unit.broker.test_groups import SETTINGS, commit, coordinated
 
 _KAFKA = "gauges-3.9.1.txt"
+_OF_REPLICAS = ("UnderReplicated", "ReplicasCount")
 
 
 @pytest.fixture
@@ -92,6 +101,73 @@ def test_a_partition_whose_follower_is_away_is_under_replicated(stage: MemoryBro
     names = ("UnderReplicated", "InSyncReplicasCount", "ReplicasCount", "AtMinIsr", "UnderMinIsr")
     assert [1, 1, 2, 1, 0] == [found[f"{name},topic=t,partition=0"] for name in names]
     assert 1 == of(stage, "kafka.server:type=ReplicaManager")["UnderReplicatedPartitions"]
+
+
+def test_replicas_that_a_reassignment_adds_do_not_count_yet(stage: MemoryBroker) -> None:
+    partition = stage.broker.storage.replica_manager.find(TopicPartition("t", 0))
+    partition.become_leader(PartitionState(1, partition.leader_epoch + 1, (1,), 1, (2, 1), (2,)))
+    found = of(stage, "kafka.cluster:type=Partition")
+    assert [0, 1] == [found[f"{name},topic=t,partition=0"] for name in _OF_REPLICAS]
+    replicas = of(stage, "kafka.server:type=ReplicaManager")
+    counts = ("UnderReplicatedPartitions", "ReassigningPartitions")
+    assert [0, 1] == [replicas[name] for name in counts]
+    partition.become_leader(
+        PartitionState(1, partition.leader_epoch + 1, (1,), 2, (2, 1, 3), (3,), (2,))
+    )
+    found = of(stage, "kafka.cluster:type=Partition")
+    assert [1, 2] == [found[f"{name},topic=t,partition=0"] for name in _OF_REPLICAS]
+
+
+def test_a_preferred_leader_that_a_reassignment_adds_is_missed_once_it_is_in_sync() -> None:
+    context, partition = ControllerContext(), TopicPartition("t", 0)
+    context.assign(partition, PartitionAssignment((2, 1), (2,)))
+    name = "kafka.controller:type=KafkaController,name=PreferredReplicaImbalanceCount"
+    counts = []
+    for isr in ((1,), (1, 2)):
+        context.leaderships[partition] = PartitionLeadership(PartitionStateNode(1, 5, isr, 1), 0)
+        counts.append(dict(controller_metrics(context, is_active=True))[name])
+    assert [0, 1] == counts
+
+
+def test_uncleanable_bytes_are_those_that_would_be_cleaned(stage: MemoryBroker) -> None:
+    directories = stage.broker.storage.logs.directories
+    path = directories[0].path
+    logs = [
+        LogCompaction("t", 0, phase, 1000, 5, 9, 12, 300, 0.3, False, None, None, None, None)
+        for phase in (CompactionPhase.IDLE, CompactionPhase.UNCLEANABLE)
+    ]
+    found = dict(directory_metrics(directories, [(path, log) for log in logs]))
+    manager = "kafka.log:type=LogCleanerManager,name="
+    kinds = ("uncleanable-partitions-count", "uncleanable-bytes")
+    assert [1, 300] == [found[f'{manager}{kind},logDirectory="{path}"'] for kind in kinds]
+
+
+@pytest.mark.parametrize(
+    ("path", "quoted"),
+    [("/data 1", '"/data 1"'), ('/a"*?', r'"/a\"\*\?"'), ("/a\\n\n", r'"/a\\n\n"')],
+)
+def test_the_path_of_a_directory_is_quoted_as_java_does(path: str, quoted: str) -> None:
+    directory = LogDirectory(MemoryFiles(), path, lambda _path: lambda: None)
+    names = dict(directory_metrics([directory], []))
+    start = "kafka.log:type=LogManager,name=LogDirectoryOffline,logDirectory="
+    assert f"{start}{quoted}" in names
+
+
+def test_gauges_are_sent_as_text() -> None:
+    gauges = {
+        "kafka.server:type=ReplicaManager,name=LeaderCount": -1,
+        'a,logDirectory="/x y\u2028"': 7,
+    }
+    metrics = [BrokerMetric(name, value) for name, value in gauges.items()]
+    assert gauges == decode_metrics(encode_metrics(metrics))
+    assert {} == decode_metrics(encode_metrics([]))
+
+
+def test_replicas_of_a_failed_directory_are_counted(stage: MemoryBroker) -> None:
+    stage.broker.storage.replica_manager.mark_offline(TopicPartition("t", 0))
+    found = of(stage, "kafka.server:type=ReplicaManager")
+    names = ("PartitionCount", "LeaderCount", "OfflineReplicaCount")
+    assert [1, 0, 1] == [found[name] for name in names]
 
 
 def test_groups_are_counted_by_state(stage: MemoryBroker) -> None:

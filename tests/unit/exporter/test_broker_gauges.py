@@ -21,6 +21,11 @@ from engine.exporter.broker_gauges import gauge_families, named_gauge
             (("logDirectory", "/a,b=c"),),
         ),
         (
+            r'kafka.log:type=LogManager,name=LogDirectoryOffline,logDirectory="/a\"\*\\n,x=1\n"',
+            "kafka_log_logmanager_logdirectoryoffline",
+            (("logDirectory", '/a"*\\n,x=1\n'),),
+        ),
+        (
             "kafka.server:type=ReplicaManager,name=LeaderCount",
             "kafka_server_replicamanager_leadercount",
             (),

@@ -81,7 +81,9 @@ def test_gauges_that_are_not_answered_leave_the_others(stage: Stage) -> None:
         raise EngineError("another command has the turn")
 
     values = stage.values(Exporter(stage.client, ExporterOptions("9", 0, 4_000), gauges_of=busy))
-    assert 1 == values["kminion_exporter_up 9"]
+    assert 0 == values["kminion_exporter_up 9"]
+    assert 1 == values["kctl_exporter_failed_requests -1 metrics EngineError"]
+    assert 2 == values["kminion_kafka_consumer_group_topic_partition_lag g t 0"]
     assert not [name for name in values if name.startswith("kafka_")]
 
 
