@@ -253,8 +253,10 @@ def print_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> No
         return
     # The cost of goals that were not reached is no bound of this plan.
     bound = "" if plan.unmet else f" (no plan does with fewer than {plan.bound_moves})"
+    removed = sum(max(0, len(c.old_replicas) - len(c.new_replicas)) for c in plan.changes)
     parts = [
         f"{counted(plan.moves, 'move')}{bound}",
+        *([f"{counted(removed, 'replica')} removed"] if removed else []),
         size_text(plan.bytes_moved),
         counted(plan.leader_changes, "change") + " of leaders",
     ]
