@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Final
 
 from engine.errors import EngineError
 from engine.host.real import RealFiles
 from kctl import exits
 from kctl.context import Choice, NoCluster, Profiles, choose, load_profiles, profiles_path
-from kctl.embedded import running_properties, running_servers
-
-EMBEDDED: Final = "embedded"
+from kctl.embedded import EMBEDDED, running_properties, running_servers
 
 
 class UnknownClusterWord(EngineError):

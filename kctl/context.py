@@ -10,6 +10,8 @@
 | the current context | its addresses | `--command-config`, else its own |
 | the embedded cluster, if it runs | its addresses | `--command-config`, else its administrator's |
 
+The name `embedded` is that of the embedded cluster, unless a context has it.
+
 The order is: flags, the file, environment variables, stored contexts. `-v` prints the source of
 the choice.
 
@@ -41,7 +43,7 @@ from typing import NamedTuple
 from engine.errors import EngineError
 from engine.host.ports import Files
 from kctl import exits
-from kctl.embedded import running_properties, running_servers
+from kctl.embedded import EMBEDDED, running_properties, running_servers
 
 _FILE = "kctl/config.yaml"
 _PROTECTED, _READ_ONLY = "protected", "read_only"
@@ -267,7 +269,7 @@ def choose(
         name, source = environment.get("KCTL_CONTEXT") or None, "KCTL_CONTEXT"
     if name is None:
         name, source = profiles.current, "current context"
-    if name is None:
+    if name is None or (name == EMBEDDED and name not in profiles.by_name):
         servers = running_servers(environment)
         if servers is None:
             raise NoCluster

@@ -11,7 +11,8 @@ from kctl.arguments import UnreadableArgument
 if TYPE_CHECKING:
     from engine.cluster.data_directory import RunningCluster
 
-
+#: Its name where a cluster is named, unless a context has it.
+EMBEDDED: Final = "embedded"
 #: In the data directory of a cluster that was started with --secure.
 ADMIN_PROPERTIES: Final = "security/admin.properties"
 BROKER_KEYSTORE: Final = "security/broker.pem"

@@ -21,6 +21,8 @@ _BY_CODE = {
     "security.protocol=SASL_SSL and the sasl.* of a user (or SSL and ssl.keystore.location), and "
     "-b a listener that has it",
     "DELEGATION_TOKEN_AUTH_DISABLED": "set delegation.token.secret.key, the same on all brokers",
+    "COORDINATOR_NOT_AVAILABLE": "its partition may have no leader: "
+    "`kctl topics describe __consumer_offsets __transaction_state --unavailable`",
     "TOPIC_ALREADY_EXISTS": "`kctl topics describe` shows it; --if-not-exists takes it as it is",
     "MESSAGE_TOO_LARGE": "`kctl topics alter TOPIC -c max.message.bytes=BYTES` lets it take more",
     "RECORD_LIST_TOO_LARGE": "`kctl topics alter TOPIC -c segment.bytes=BYTES` lets it take more",

@@ -58,7 +58,7 @@ def of_cluster(address: str, data: str) -> list[Step]:
         Step(["consume", "clicks", "-e", "-f", "%p %o %k %s\\n", "-b", address], lines=3),
         Step(["demo", "produce-consume", "sync", "--records", "3", "-b", address]),
         Step(["demo", "exactly-once", "4", "2", "2000", "-b", address, "-y"]),
-        Step(["znode", "tree", "/brokers/topics", "--data", data]),
+        Step(["znode", "tree", "/brokers/topics/clicks", "--data", data]),
         Step(["dump-log", "--print-data-log", "--files", segment], lines=3),
     ]
 

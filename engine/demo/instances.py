@@ -60,7 +60,7 @@ class InstanceProcess(Protocol):
         ...
 
     def lines(self) -> list[bytes]:
-        """Return the lines that have come."""
+        """Return the lines that have come, after `close` those up to its end."""
         ...
 
     def ask_to_end(self) -> None:
@@ -157,9 +157,16 @@ class _Instance:
             told: dict[str, Any] = json.loads(line)
             if "error" in told:
                 raise InstanceFailed(self.number, told["error"], told["hint"])
-            self._now = CopyCounts(**{**told, "partitions": tuple(told["partitions"])})
+            self._now = _counts(told)
         if exit_code is not None:
             raise InstanceFailed(self.number, f"ended by itself (exit code {exit_code})", None)
+
+    def read_last(self) -> None:
+        """Take what the process sent up to its end: its last counts, not why it ended."""
+        for line in () if self.process is None else self.process.lines():
+            told = json.loads(line)
+            if "error" not in told:
+                self._now = _counts(told)
 
     def kill(self, back_ms: int) -> None:
         """Kill the process by SIGKILL; it is due again at `back_ms`, and its counts are kept."""
@@ -185,6 +192,10 @@ class _Instance:
             before.aborted + now.aborted,
             self.kills,
         )
+
+
+def _counts(told: Mapping[str, Any]) -> CopyCounts:
+    return CopyCounts(**{**told, "partitions": tuple(told["partitions"])})
 
 
 class CopyRun:
@@ -243,12 +254,17 @@ class CopyRun:
         return [instance.totals() for instance in self._instances]
 
     def close(self) -> None:
-        """End the processes; all are asked before one is waited for."""
+        """End the processes; all are asked before one is waited for. Their last counts are taken.
+
+        A process reports a transaction after its commit, which may end the run before.
+        """
         processes = [one.process for one in self._instances if one.process is not None]
         for process in processes:
             process.ask_to_end()
         for process in processes:
             process.close(_END_S)
+        for instance in self._instances:
+            instance.read_last()
 
     # Kills
 

@@ -53,7 +53,15 @@ class ChildProcess:
         return self._process.poll()
 
     def lines(self) -> list[bytes]:
-        """Return the lines that have come since the last call, without waiting."""
+        """Return the lines that have come since the last call, without waiting.
+
+        After `close` they are those that came up to its end.
+        """
+        self._take()
+        *whole, self._unread = self._unread.split(b"\n")
+        return whole
+
+    def _take(self) -> None:
         output = self._process.stdout
         assert output is not None
         while not output.closed and select([output], [], [], 0)[0]:
@@ -61,8 +69,6 @@ class ChildProcess:
             if not chunk:
                 output.close()
             self._unread += chunk
-        *whole, self._unread = self._unread.split(b"\n")
-        return whole
 
     def ask_to_end(self) -> None:
         """Close its standard input: it ends when it has put its work in order."""
@@ -86,6 +92,8 @@ class ChildProcess:
             self._process.wait(wait_s)
         except subprocess.TimeoutExpired:
             self.kill()
+        else:
+            self._take()
         self._close_pipes()
 
     def _close_pipes(self) -> None:

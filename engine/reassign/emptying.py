@@ -12,7 +12,7 @@ _POLL_MS = 200
 
 
 def replicas_left(client: KafkaClient, broker_id: int) -> int:
-    """Return how many replicas a broker still holds, 0 for one that is not alive.
+    """Return how many replicas a broker still holds; for one that is gone, how many are listed.
 
     The controller ends a move once it has asked for the replica to be deleted: the broker may be at
     it for a while, and is asked again within the client's time. A broker that died is alive until
@@ -21,7 +21,7 @@ def replicas_left(client: KafkaClient, broker_id: int) -> int:
     deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
     while True:
         if broker_id not in client.view([]).brokers:
-            return 0
+            return _listed(client, broker_id)
         answer = describe_log_dirs(client, [broker_id])[broker_id]
         is_over = client.clock.monotonic_ms() >= deadline_ms
         if isinstance(answer, EngineError):
@@ -32,3 +32,8 @@ def replicas_left(client: KafkaClient, broker_id: int) -> int:
             if not count or is_over:
                 return count
         client.links.pause(_POLL_MS)
+
+
+def _listed(client: KafkaClient, broker_id: int) -> int:
+    topics = client.view(None).topics.values()
+    return sum(broker_id in each.replicas for topic in topics for each in topic.partitions)

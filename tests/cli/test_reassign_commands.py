@@ -191,7 +191,7 @@ def test_what_moves_can_be_taken_back_by_the_journal_and_without_it(throttled: S
         (("plan", "--replace", "1"), 2, "OLD:NEW"),
         (("plan", "--drain", "9"), 1, "9"),
         (("plan", "--drain", "1"), 1, "there is no broker for it: of 0 that may take replicas"),
-        (("plan", "--drain", "1"), 1, "the goal cannot be reached; nothing is to be done"),
+        (("plan", "--drain", "1"), 1, "the goal cannot be reached; nothing can be done"),
         (("plan", "nowhere", "--rf", "2"), 1, "no topic nowhere"),
         (("plan", "--rf", "2", "--racks", "some"), 2, "strict, relaxed, ignored"),
         (("plan", "--balance", "--throttle", "fast"), 2, "not a number of bytes: 'fast'"),

@@ -35,7 +35,7 @@ from kctl import exits
 from kctl.commands.certs.issuing import AUTHORITY, CertificatesRequest, write_certificates
 from kctl.console import notify
 from kctl.context import Profile, Profiles, change_profiles, load_profiles, profiles_path
-from kctl.embedded import ADMIN_PROPERTIES, BROKER_KEYSTORE, KEYSTORE, cluster_path
+from kctl.embedded import ADMIN_PROPERTIES, BROKER_KEYSTORE, EMBEDDED, KEYSTORE, cluster_path
 
 if TYPE_CHECKING:
     from engine.client.blocking import KafkaClient
@@ -49,7 +49,6 @@ _PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule require
 _DAYS: Final = 3650
 _PASSWORD: Final = re.compile(r'password="([A-Za-z0-9]+)"')
 _LOGIN_PAUSE_S: Final = 0.05
-_DEFAULT_CONTEXT: Final = "embedded"
 
 
 class SecureInForeground(EngineError):
@@ -240,8 +239,8 @@ def _await_login(files: Files, path: str, address: str, deadline: float) -> None
 def context_name(data: DataDirectory) -> str:
     """Return the name of a secured cluster's context: `embedded`, or that of its directory."""
     if data.path == cluster_path(os.environ, None):
-        return _DEFAULT_CONTEXT
-    return os.path.basename(data.path) or _DEFAULT_CONTEXT
+        return EMBEDDED
+    return os.path.basename(data.path) or EMBEDDED
 
 
 def check_context(data: DataDirectory) -> None:

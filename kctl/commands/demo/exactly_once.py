@@ -125,10 +125,10 @@ def _copy(
     )
     try:
         run.run(on_progress)
-        return run.totals()
     finally:
         line.clear()
         run.close()
+    return run.totals()
 
 
 def _check(client: KafkaClient, copy: CopyPlan) -> CheckedOutput:

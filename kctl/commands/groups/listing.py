@@ -18,6 +18,7 @@ from engine.client.offsets import LATEST, list_offsets
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import GROUP_ID_NOT_FOUND
 from engine.model import TopicPartition
+from kctl.arguments import UnreadableArgument
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, connect
 from kctl.console import report_error
@@ -62,16 +63,30 @@ OFFSET_COLUMNS = (
     Column("metadata", "METADATA"),
 )
 _DEAD = "Dead"
+#: Of the classic protocol, and of the consumer protocol (KIP-848).
+_STATES = (
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Stable",
+    "Empty",
+    _DEAD,
+    "Assigning",
+    "Reconciling",
+)
 
 
 def list_all(options: ClusterOptions, states: list[str], output: str) -> int:
-    """Print a row for each group; returns the exit code."""
+    """Print a row for each group; returns the exit code. Raises UnreadableArgument."""
     check_format(output)
+    wanted = {state.lower() for state in states}
+    known = {state.lower() for state in _STATES}
+    for state in states:
+        if state.lower() not in known:
+            raise UnreadableArgument("a state of groups", state, ", ".join(_STATES))
     with connect(options) as client:
         groups, failures = list_groups(client)
     for broker_id, error in failures.items():
         report_error(error, f"broker {broker_id}")
-    wanted = {state.lower() for state in states}
     rows: list[OutputRow] = [
         {
             "group": group.group_id,

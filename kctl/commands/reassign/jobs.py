@@ -36,7 +36,13 @@ from kctl.commands.reassign.execute import (
     settings_of,
 )
 from kctl.commands.reassign.files import journal_state, state_folder
-from kctl.commands.reassign.plan import CHANGE_COLUMNS, change_row, print_plan, write_plan
+from kctl.commands.reassign.plan import (
+    CHANGE_COLUMNS,
+    change_row,
+    end_short_of_goal,
+    print_plan,
+    write_plan,
+)
 from kctl.commands.reassign.preflight import require_possible
 from kctl.commands.reassign.rollback import roll_back
 from kctl.connect import ClusterOptions, connect
@@ -62,7 +68,7 @@ class NotEmpty(EngineError):
     def __init__(self, broker_id: int, count: int) -> None:
         self.broker_id = broker_id
         self.count = count
-        self.hint = f"`kctl brokers log-dirs {broker_id} --replicas` shows them; drain again"
+        self.hint = "`kctl topics describe` shows the replicas of every partition; drain again"
         super().__init__(f"broker {broker_id} still holds replicas: {count}")
 
 
@@ -81,7 +87,8 @@ def run_job(options: ClusterOptions, request: JobRequest) -> int:
         plan = request.plan(read.model, constraints)
         print_plan(plan, settings.rates.replication, None)
         if plan.is_empty:
-            return _finish(client, request, end_with(END_COLUMNS, [], request.moves.output))
+            code = end_with(END_COLUMNS, [], request.moves.output)
+            return end_short_of_goal(plan) if plan.unmet else _finish(client, request, code)
         changes, settings = in_order(plan), settings_of(request.moves, plan)
         require_possible(
             client,
@@ -92,13 +99,15 @@ def run_job(options: ClusterOptions, request: JobRequest) -> int:
         )
         if request.moves.dry_run:
             write_plan(plan, request.moves.output, is_by_change=True)
-            return exits.CHANGES_PENDING
+            return end_short_of_goal(plan) if plan.unmet else exits.CHANGES_PENDING
         confirm(ask_to_execute(client, changes), yes=request.moves.yes)
         files = RealFiles()
         files.make_dir(os.path.dirname(path))
         files.replace_file(path, plan_to_json(plan, read.cluster_id).encode())
         begun = Begun(read.cluster_id, tuple(changes), settings)
         code = begin(client, f"{path}.journal", begun, request.moves.output)
+        if plan.unmet and code == exits.OK:
+            return end_short_of_goal(plan)
         return _finish(client, request, code)
 
 

@@ -141,10 +141,15 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
         write_plan(plan, request.output, is_by_change=request.changes, has_rates=rates is not None)
     if plan.unmet and request.max_moves is None and request.max_bytes_moved is None:
         # With bounds, moves may be left for a later plan; without, no plan reaches the goal.
-        nearest = "nothing is to be done" if plan.is_empty else "the plan is the nearest to it"
-        notify(f"error: the goal cannot be reached; {nearest}")
-        return exits.FAILED
+        return end_short_of_goal(plan)
     return exits.CHANGES_PENDING if request.exit_code and not plan.is_empty else exits.OK
+
+
+def end_short_of_goal(plan: ReassignmentPlan) -> int:
+    """Report that a plan does not reach its goal; returns the exit code."""
+    nearest = "nothing can be done" if plan.is_empty else "the plan is the nearest to it"
+    notify(f"error: the goal cannot be reached; {nearest}")
+    return exits.FAILED
 
 
 def _requested(
@@ -244,12 +249,14 @@ def print_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> No
     for unmet in plan.unmet:
         notify(f"warning: {unmet.subject}: {unmet.goal} is not reached: {unmet.reason}")
     if plan.is_empty:
-        notify("nothing is to be done")
+        notify("nothing can be done" if plan.unmet else "nothing is to be done")
         return
     # The cost of goals that were not reached is no bound of this plan.
     bound = "" if plan.unmet else f" (no plan does with fewer than {plan.bound_moves})"
+    removed = sum(max(0, len(c.old_replicas) - len(c.new_replicas)) for c in plan.changes)
     parts = [
         f"{counted(plan.moves, 'move')}{bound}",
+        *([f"{counted(removed, 'replica')} removed"] if removed else []),
         size_text(plan.bytes_moved),
         counted(plan.leader_changes, "change") + " of leaders",
     ]

@@ -30,6 +30,8 @@ class PlayedProcess:
         self._lines = [json.dumps(line).encode() for line in lines]
         self.exit_code: int | None = None
         self.ends: list[str] = []
+        #: A line that it sends as it ends.
+        self.last: bytes | None = None
 
     def lines(self) -> list[bytes]:
         lines, self._lines = self._lines, []
@@ -43,6 +45,8 @@ class PlayedProcess:
 
     def close(self, wait_s: float) -> None:
         self.ends.append("closed")
+        self.exit_code = 0
+        self._lines += [] if self.last is None else [self.last]
 
 
 class PlayedBrokers:
@@ -95,6 +99,16 @@ def test_a_run_ends_when_the_group_has_committed_all(monkeypatch: pytest.MonkeyP
     assert InstanceTotals(1, (1,), 1, 2, 0) == run.totals()[1]
     run.close()
     assert [["asked", "closed"]] * 2 == [process.ends for process in stage.started]
+
+
+def test_what_instances_report_as_they_end_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage(monkeypatch, 100)
+    run = stage.copy()
+    run.run(lambda _done, _totals: None)
+    last = {"records": 9, "committed": 2, "aborted": 2, "partitions": [1]}
+    stage.started[1].last = json.dumps(last).encode()
+    run.close()
+    assert InstanceTotals(1, (1,), 2, 2, 0) == run.totals()[1]
 
 
 def test_instances_and_brokers_are_killed_in_turn_and_are_back(

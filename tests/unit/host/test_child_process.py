@@ -36,6 +36,14 @@ def test_a_child_has_its_message_sends_lines_and_ends_when_it_is_asked_to() -> N
     assert 0 == child.exit_code
 
 
+def test_what_a_child_sends_as_it_ends_can_be_read_afterwards() -> None:
+    child = ChildProcess([sys.executable, "-c", CHILD], b"hello")
+    assert [b"HELLO"] == until(child, 1)
+    child.close(30)
+    assert [b"end"] == child.lines()
+    assert [] == child.lines()
+
+
 def test_a_child_that_does_not_end_is_killed() -> None:
     endless = "import signal, sys; print('up', flush=True)\nwhile True: signal.pause()"
     child = ChildProcess([sys.executable, "-c", endless], b"")

@@ -142,6 +142,23 @@ def test_without_a_choice_the_embedded_cluster_is_meant_and_there_is_none(place:
         place.choose()
 
 
+def test_the_embedded_cluster_has_a_name_where_no_context_has_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.keep("prod")
+    with pytest.raises(NoCluster, match="the embedded cluster does not run"):
+        place.choose(context="embedded")
+    monkeypatch.setattr("kctl.context.running_servers", lambda _environment: "e:9092")
+    monkeypatch.setattr("kctl.context.running_properties", lambda _environment: None)
+    embedded = Choice("e:9092", None, "embedded cluster")
+    assert embedded == place.choose(context="embedded")
+    place.environment["KCTL_CONTEXT"] = "embedded"
+    assert embedded == place.choose()
+    kept = Profiles(None, {"embedded": PROD})
+    save_profiles(RealFiles(), place.environment["KCTL_CONFIG"], kept)
+    assert PROD.bootstrap_servers == place.choose().bootstrap_servers
+
+
 def test_a_context_that_is_not_kept_is_refused_with_those_that_are(place: Place) -> None:
     with pytest.raises(NoSuchContext, match="no context 'x'; known: none"):
         place.choose(context="x")

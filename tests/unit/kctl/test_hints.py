@@ -6,7 +6,10 @@ import pytest
 
 from engine.errors import EngineError, api_error
 from engine.host.ports import FileMissing
-from engine.kafka_errors import DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+from engine.kafka_errors import (
+    COORDINATOR_NOT_AVAILABLE,
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+)
 from kctl.hints import did_you_mean, hint_for
 from kctl.setting_arguments import hint_on_settings
 
@@ -24,6 +27,11 @@ def test_a_client_that_may_have_no_tokens_gets_a_hint_how_to_connect() -> None:
     refused = api_error(DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
     assert "login by SASL or a certificate" in str(refused)
     assert "security.protocol=SASL_SSL" in (hint_for(refused) or "")
+
+
+def test_a_coordinator_that_does_not_come_may_have_lost_its_partition() -> None:
+    hint = hint_for(api_error(COORDINATOR_NOT_AVAILABLE)) or ""
+    assert "kctl topics describe __consumer_offsets __transaction_state --unavailable" in hint
 
 
 def test_a_file_that_cannot_be_used_asks_for_another_path() -> None:

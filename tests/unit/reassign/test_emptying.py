@@ -36,11 +36,17 @@ def test_replicas_that_stay_are_counted_when_the_time_is_over() -> None:
     assert 0 == replicas_left(moved.client, 9)
 
 
+def test_replicas_of_a_broker_that_is_gone_are_those_that_metadata_lists() -> None:
+    with DyingBroker().client(1) as client:
+        assert 2 == replicas_left(client, 2)
+
+
 class DyingBroker(FakeCluster):
     """Broker 2 refuses connections, and its session ends after 5 s."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_emptied: bool = False) -> None:
         super().__init__()
+        self.is_emptied = is_emptied
         self.handlers["DescribeLogDirs"] = lambda *_request: None
 
     def connect(self, host: str, port: int, tls: TlsSettings | None = None) -> Stream:
@@ -52,11 +58,14 @@ class DyingBroker(FakeCluster):
 
     def metadata(self, body: Any, version: int, address: tuple[str, int]) -> Any:
         self.brokers = [1] if self.clock.now_ms >= 5_000 else [1, 2]
-        return super().metadata(body, version, address)
+        response = super().metadata(body, version, address)
+        if self.is_emptied:
+            response.topics = []
+        return response
 
 
 def test_a_broker_that_died_holds_nothing_once_its_session_is_over() -> None:
-    with DyingBroker().client(1) as client:
+    with DyingBroker(is_emptied=True).client(1) as client:
         assert 0 == replicas_left(client, 2)
     assert 5_000 <= client.clock.monotonic_ms() <= 6_000
 
