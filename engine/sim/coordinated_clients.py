@@ -181,6 +181,13 @@ class CoordinatedClients:
         """
         return [] if self._has_lost_transactions() else self.readers
 
+    def may_hold_up(self, partition: TopicPartition) -> bool:
+        """Return whether a transaction may hold up the readers of a partition for ever.
+
+        One whose marker was lost after its coordinator was done with it has no end.
+        """
+        return self._ledger.transactions.is_excused(partition)
+
     def _has_lost_transactions(self) -> bool:
         rules, rows = self._ledger.transactions, self._invariants.topics.rows
         return any(rules.is_excused(key) for key in rows if key.topic == TRANSACTION_TOPIC)

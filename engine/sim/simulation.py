@@ -16,7 +16,7 @@ import gc
 import logging
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 from typing import NamedTuple
@@ -410,12 +410,24 @@ class Simulation:
         ]
         waiting += self.coordinated.waiting()
         waiting += limited_clients(self.nodes.values())
-        for consumer in (*self.consumers, *self.coordinated.readers_to_wait_for):
-            for partition, position in consumer.positions.items():
-                end = self.invariants.history(partition).committed_end
-                if self._is_owed(partition, position):
-                    waiting.append(f"{consumer.name} has read {partition} to {position} of {end}")
+        for consumer in self.consumers:
+            waiting += self._unread(consumer, consumer.positions)
+        for reader in self.coordinated.readers_to_wait_for:
+            held_up = filter(self.coordinated.may_hold_up, reader.positions)
+            waiting += self._unread(reader, reader.positions.keys() - set(held_up))
         return waiting
+
+    def _unread(
+        self, consumer: SimulatedConsumer, partitions: Iterable[TopicPartition]
+    ) -> list[str]:
+        """Return what a consumer has not read of some partitions and has to get."""
+        unread = []
+        for partition in sorted(partitions):
+            position = consumer.positions[partition]
+            end = self.invariants.history(partition).committed_end
+            if self._is_owed(partition, position):
+                unread.append(f"{consumer.name} has read {partition} to {position} of {end}")
+        return unread
 
     def _is_owed(self, partition: TopicPartition, position: int) -> bool:
         """Return whether a consumer has to get something from a position on."""
