@@ -53,7 +53,24 @@ class TlsLayer:
                 return
 
     def recv_into(self, buffer: memoryview) -> int:
-        """Read into a buffer; returns the number of bytes, 0 after the peer's last."""
+        """Read into a buffer; returns the number of bytes, 0 after the peer's last.
+
+        OpenSSL gives one record of TLS at a time, 16 KB at most: all that has come whole is read.
+        """
+        read_bytes = self._read(buffer)
+        while 0 < read_bytes < len(buffer) and self._incoming.pending:
+            try:
+                more_bytes = int(self._tls.read(len(buffer) - read_bytes, buffer[read_bytes:]))
+            except ssl.SSLError:
+                # The rest of a record is to come; any other error comes again with the next call.
+                break
+            if not more_bytes:
+                break
+            read_bytes += more_bytes
+        return read_bytes
+
+    def _read(self, buffer: memoryview) -> int:
+        """Read one record of TLS, or a part of it, into a buffer."""
         while True:
             try:
                 # With a buffer it is a number.

@@ -296,3 +296,47 @@ def test_an_end_in_order_is_an_end(size: int) -> None:
             assert bytes(size) == _read_frame(sock)
             sock.unwrap()
     assert ["closed by the peer"] == served.closed
+
+
+def _layers() -> tuple[TlsLayer, TlsLayer]:
+    """Return two ends of one connection behind their handshake."""
+    ours, theirs = socket.socketpair()
+    ends = (
+        TlsLayer(_server_context(), ours),
+        TlsLayer(ssl.create_default_context(cafile=str(CERTIFICATE)), theirs, "localhost"),
+    )
+    for sock in (ours, theirs):
+        sock.setblocking(False)
+    left = list(ends)
+    while left:
+        for end in tuple(left):
+            with suppress(BlockingIOError):
+                end.handshake()
+                left.remove(end)
+    return ends
+
+
+def test_all_records_that_have_come_are_read_at_once() -> None:
+    server, client = _layers()
+    pieces = [bytes([number]) * 10_000 for number in range(4)]
+    for piece in pieces:
+        assert len(piece) == client.send(piece)
+    client.close()
+    buffer = bytearray(1 << 16)
+    whole = b"".join(pieces)
+    assert len(whole) == server.recv_into(memoryview(buffer))
+    assert whole == buffer[: len(whole)]
+    # The end comes by itself, not in place of the bytes before it.
+    assert 0 == server.recv_into(memoryview(buffer))
+    server.close()
+
+
+def test_no_more_is_read_than_the_buffer_takes() -> None:
+    server, client = _layers()
+    for number in range(3):
+        client.send(bytes([number]) * 10_000)
+    buffer = bytearray(15_000)
+    assert [15_000, 15_000] == [server.recv_into(memoryview(buffer)) for _ in range(2)]
+    assert bytes([1]) * 5_000 + bytes([2]) * 10_000 == bytes(buffer)
+    client.close()
+    server.close()
