@@ -56,14 +56,7 @@ from engine.broker.local_requests import LocalRequests
 from engine.broker.local_server import LocalServer
 from engine.broker.loggers import PythonLoggers
 from engine.broker.metric_text import BrokerMetric
-from engine.broker.metrics import (
-    controller_metrics,
-    directory_metrics,
-    group_metrics,
-    log_metrics,
-    partition_metrics,
-    server_metrics,
-)
+from engine.broker.metrics import controller_metrics, group_metrics, storage_metrics
 from engine.broker.peer_security import peer_security
 from engine.broker.peers import Peers, Serve
 from engine.broker.quota_settings import QuotaSettings
@@ -91,7 +84,6 @@ from engine.host.coroutine import drive
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
 from engine.log.cleaner.compaction_state import LogCompaction
-from engine.model import TopicPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.server import RequestServer, ServerEvents
 from engine.wire.structs import Message
@@ -585,29 +577,14 @@ class Broker:
 
     async def metrics(self) -> list[BrokerMetric]:
         """Return the broker's gauges by Kafka's names, in shares of the loop's turns."""
-        storage, replicas = self.storage, self.storage.replica_manager
-        partitions = [partition for _, partition in sorted(replicas.partitions.items())]
-        logs = storage.logs
-        compacted = [
-            (logs.directory_of(log), state)
-            for state in await self.compaction()
-            if (log := logs.logs.get(TopicPartition(state.topic, state.partition))) is not None
-        ]
-        delayed = {
-            "DeleteRecords": replicas.delayed_delete_count,
-            "Fetch": replicas.delayed_fetch_count,
-            "Produce": replicas.delayed_produce_count,
-        }
-        found: list[BrokerMetric] = []
-        gauges = chain(
-            server_metrics(partitions, logs.logs.values(), replicas.offline_count, delayed),
-            controller_metrics(self.controller.context, is_active=self.controller.is_active),
+        gauges = storage_metrics(self.storage, await self.compaction())
+        context, is_active = self.controller.context, self.controller.is_active
+        others = (
+            controller_metrics(context, is_active=is_active),
             group_metrics(self.groups.registry),
-            directory_metrics(logs.directories, compacted),
-            partition_metrics(partitions),
-            log_metrics([log for _, log in sorted(logs.logs.items())]),
         )
-        await self._process_turns().each(gauges, found.append)
+        found: list[BrokerMetric] = []
+        await self._process_turns().each(chain(gauges, *others), found.append)
         return found
 
     def _process_turns(self) -> LoopTurns:

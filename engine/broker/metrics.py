@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from engine.broker.metric_text import BrokerMetric
+from engine.broker.storage import Storage
 from engine.controller.context import ControllerContext
 from engine.groups.registry import GroupRegistry
 from engine.groups.states import GroupState
@@ -41,6 +42,28 @@ _GROUP_STATES: Final = {
     GroupState.DEAD: "Dead",
     GroupState.EMPTY: "Empty",
 }
+
+
+def storage_metrics(storage: Storage, compacted: Iterable[LogCompaction]) -> Iterator[BrokerMetric]:
+    """Yield the gauges of a broker's partitions and logs; `compacted` are the states of logs."""
+    replicas, logs = storage.replica_manager, storage.logs
+    partitions = [partition for _, partition in sorted(replicas.partitions.items())]
+    delayed_counts = {
+        "DeleteRecords": replicas.delayed_delete_count,
+        "Fetch": replicas.delayed_fetch_count,
+        "Produce": replicas.delayed_produce_count,
+    }
+    with_paths = [
+        (logs.directory_of(log), state)
+        for state in compacted
+        if (log := logs.logs.get(TopicPartition(state.topic, state.partition))) is not None
+    ]
+    yield from server_metrics(
+        partitions, logs.logs.values(), replicas.offline_count, delayed_counts
+    )
+    yield from directory_metrics(logs.directories, with_paths)
+    yield from partition_metrics(partitions)
+    yield from log_metrics([log for _, log in sorted(logs.logs.items())])
 
 
 def server_metrics(
