@@ -13,6 +13,9 @@ one: readers of the cache see all of it or nothing. The next order of the contro
 (`Line`).
 
 Source: KafkaApis.handleUpdateMetadataRequest, ZkMetadataCache; PART-12.
+Differs: until its first LeaderAndIsr a started broker has no leader for the partitions that it leads
+itself: it would answer their clients NOT_LEADER_OR_FOLLOWER. The controller of this engine sends all
+topics before that request (Kafka's sends none), and the same partitions after it.
 Differs: a controller of this engine may flag an update as complete; Kafka's with ZooKeeper never
 does.
 """
@@ -46,6 +49,7 @@ _NO_CONTROLLER = -1
 _FULL = 2
 #: The leader's number while the topic is being deleted.
 _LEADER_DURING_DELETE = -2
+_NO_LEADER = -1
 
 
 class UpdateMetadata:
@@ -107,7 +111,8 @@ class UpdateMetadata:
                 if topic.topic_id != NO_UUID
             },
         )
-        for _ in _staging(request, version, staged, is_full=self._is_full(request)):
+        staging = _staging(request, version, staged, self._not_led_yet, self._is_full(request))
+        for _ in staging:
             if share.is_over():
                 await share.next()
                 # A new controller may be active by now: its next update is a full one.
@@ -127,6 +132,12 @@ class UpdateMetadata:
     def _refusal(self, request: messages.UpdateMetadataRequest) -> int:
         return refusal(request, self._leadership, self._broker_epoch())
 
+    def _not_led_yet(self, metadata: PartitionMetadata) -> PartitionMetadata:
+        """Return it without a leader if this broker is the leader, and has no roles yet."""
+        if self._leadership.is_informed or metadata.leader_id != self._leadership.broker_id:
+            return metadata
+        return metadata._replace(leader_id=_NO_LEADER)
+
     def _is_full(self, request: messages.UpdateMetadataRequest) -> bool:
         """Return whether topics that the request leaves out are deleted.
 
@@ -138,12 +149,19 @@ class UpdateMetadata:
 
 
 def _staging(
-    request: messages.UpdateMetadataRequest, version: int, staged: StagedUpdate, *, is_full: bool
+    request: messages.UpdateMetadataRequest,
+    version: int,
+    staged: StagedUpdate,
+    not_led_yet: Callable[[PartitionMetadata], PartitionMetadata],
+    is_full: bool,
 ) -> Iterator[None]:
     """Read the partitions of a request, then take them: one in each step."""
     partitions: dict[TopicPartition, PartitionMetadata | None] = {}
     for topic, state in _named_states(request, version):
-        partitions[TopicPartition(topic, state.partition_index)] = _partition(state)
+        metadata = _partition(state)
+        partitions[TopicPartition(topic, state.partition_index)] = (
+            None if metadata is None else not_led_yet(metadata)
+        )
         yield
     yield from staged.take_all(partitions, is_full=is_full)
 

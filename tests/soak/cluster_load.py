@@ -137,12 +137,16 @@ class ClusterLoad:
 
 
 def in_sync(admin: AdminClient, topic: str) -> list[int]:
-    """Return the number of in-sync replicas of each partition, none while nobody answers."""
+    """Return the number of in-sync replicas of each partition, none while nobody answers.
+
+    A partition without a leader has none: it can be neither read nor written.
+    """
     try:
         partitions = admin.list_topics(topic, timeout=5).topics[topic].partitions
     except Exception:
         return []
-    return [len(partitions[index].isrs) for index in sorted(partitions)]
+    led = {index: row for index, row in partitions.items() if row.leader >= 0}
+    return [len(led[index].isrs) if index in led else 0 for index in sorted(partitions)]
 
 
 def until_in_sync(admin: AdminClient, topic: str, replicas: int) -> None:

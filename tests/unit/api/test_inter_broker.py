@@ -412,6 +412,18 @@ def test_metadata_is_taken_in_every_version(version: int) -> None:
     assert (cache.topic_name(TOPIC_ID) == "t") == (version >= 7)
 
 
+def test_a_started_broker_names_itself_as_a_leader_once_it_has_its_roles() -> None:
+    handlers = Handlers()
+    led = metadata(8)
+    led.topic_states[0].partition_states[0].leader = 1
+    for leader_id in (-1, 1):
+        handlers.ask("UpdateMetadata", 8, led)
+        found = handlers.cache.partition(T0)
+        assert found is not None
+        assert (leader_id, (3,)) == (found.leader_id, found.isr)
+        handlers.ask("LeaderAndIsr", 7, roles(7))
+
+
 def test_a_partition_that_is_being_deleted_is_forgotten() -> None:
     handlers = Handlers()
     request = metadata(8)

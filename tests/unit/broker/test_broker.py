@@ -347,6 +347,7 @@ def test_a_handler_that_fails_behind_the_channel_fails_its_request_and_not_the_c
 ) -> None:
     stage = MemoryBroker().start()
     client = stage.connect()
+    assert 0 == create_topic(client, "before").error_code
     leadership = stage.broker.storage.leadership
 
     def fail(*_arguments: object, **_named: object) -> None:
