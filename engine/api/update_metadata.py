@@ -13,9 +13,9 @@ one: readers of the cache see all of it or nothing. The next order of the contro
 (`Line`).
 
 Source: KafkaApis.handleUpdateMetadataRequest, ZkMetadataCache; PART-12.
-Differs: until its first LeaderAndIsr a started broker has no leader for the partitions that it leads
-itself: it would answer their clients NOT_LEADER_OR_FOLLOWER. The controller of this engine sends all
-topics before that request (Kafka's sends none), and the same partitions after it.
+Differs: until its first LeaderAndIsr a started broker has no leader for the partitions that it
+leads itself: it would answer their clients NOT_LEADER_OR_FOLLOWER. The controller of this engine
+sends all topics before that request (Kafka's sends none), and the same partitions after it.
 Differs: a controller of this engine may flag an update as complete; Kafka's with ZooKeeper never
 does.
 """
