@@ -555,6 +555,10 @@ NEWEST_BATCH_BYTES_MAX = 4096
 # then and sends no heartbeats; a client that gave up is gone after this. Kafka's figure.
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 
+# A coordinator takes up so many records of its log before the time of its turn is looked at: less
+# than a millisecond of work.
+LOADED_AT_ONCE = 128
+
 # -- transactions ------------------------------------------------------------------------------
 
 # Kafka's own pause before a broker asks again for producer ids that the controller refused.

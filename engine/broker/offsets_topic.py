@@ -7,19 +7,20 @@ Source: GroupMetadataManager.appendForGroup, doLoadGroupsAndOffsets of 3.9.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from engine.broker.coordinator_topic import CoordinatorTopic, Waiting
 from engine.config.broker_config import BrokerConfig
-from engine.groups.ports import CommittingProducer, GroupRecord, LoadedRecord, Written
+from engine.groups.ports import CommittingProducer, GroupRecord, LoadedRecords, Written
 from engine.host.promise import Promise
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
-from engine.model import new_tuple
+from engine.limits import LOADED_AT_ONCE
 from engine.records.batch import BatchView
 from engine.records.builder import BatchRefused, BatchSettings
 from engine.records.codec import Codec
 from engine.records.control import ControlType, control_type
-from engine.records.record import NO_SEQUENCE
+from engine.records.record import NO_SEQUENCE, Record
 from engine.replication.delayed_produce import ProduceResult
 
 
@@ -60,33 +61,32 @@ class OffsetsTopic:
             # A client may name any producer, such as one without an epoch.
             return Promise.of(Written(UNKNOWN_SERVER_ERROR))
 
-    def read(self, partition: int) -> Iterator[LoadedRecord]:
+    def read(self, partition: int) -> Iterator[LoadedRecords]:
         """Read all records, in order; see `GroupLog.read`.
 
         Raises ApiError or StorageError if the log cannot be read.
         """
-        undecided: dict[int, list[LoadedRecord]] = {}
+        undecided: dict[int, list[Record]] = {}
         for batch in self._topic.batches(partition, self._config.offsets_load_buffer_size):
             if isinstance(batch, BatchView) and batch.is_control:
                 decided = undecided.pop(batch.producer_id, [])
                 if any(control_type(mark) is ControlType.COMMIT for mark in batch.records()):
-                    yield from decided
+                    yield from _few(decided)
                 continue
-            loaded = [
-                new_tuple(
-                    LoadedRecord,
-                    (record.offset, new_tuple(GroupRecord, (record.key, record.value)), -1),
-                )
-                for record in batch.records()
-                if record.key is not None
-            ]
+            records = (record for record in batch.records() if record.key is not None)
             if isinstance(batch, BatchView) and batch.is_transactional:
-                undecided.setdefault(batch.producer_id, []).extend(loaded)
+                undecided.setdefault(batch.producer_id, []).extend(records)
             else:
-                yield from loaded
+                yield from _few(records)
         for producer_id, pending in undecided.items():
-            for record in pending:
-                yield record._replace(open_producer_id=producer_id)
+            yield from _few(pending, producer_id)
+
+
+def _few(records: Iterable[Record], open_producer_id: int = -1) -> Iterator[LoadedRecords]:
+    """Yield the records, so many at a time as are loaded in one step."""
+    left = iter(records)
+    while some := list(islice(left, LOADED_AT_ONCE)):
+        yield LoadedRecords(some, open_producer_id)
 
 
 def _written(result: ProduceResult) -> Written:

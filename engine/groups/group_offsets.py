@@ -17,7 +17,7 @@ Source: GRP-13, GRP-18; GroupMetadata.scala of 3.9.1; KIP-98, KIP-447.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from engine.model import TopicPartition, new_tuple
 
@@ -34,7 +34,13 @@ class CommittedOffset(NamedTuple):
     expire_ms: int | None = None
 
 
-class _Entry(NamedTuple):
+#: The fields of a committed offset, then where in the log it was written. Plain tuples: garbage
+#: collections pass over those of numbers and texts, a million of them in a coordinator, and never
+#: over named tuples.
+WrittenOffset: TypeAlias = tuple[int, int, str, int, int | None, int]
+
+
+class _Undecided(NamedTuple):
     committed: CommittedOffset
     #: Where in the log it was written.
     log_offset: int
@@ -42,6 +48,8 @@ class _Entry(NamedTuple):
 
 #: Where a commit was written that is on its way into the log.
 _NOT_WRITTEN = -1
+#: The place of the last field in `WrittenOffset`.
+_LOG_OFFSET: Final = 5
 
 
 class GroupOffsets:
@@ -50,10 +58,10 @@ class GroupOffsets:
     __slots__ = ("_committed", "_pending", "_transactional")
 
     def __init__(self) -> None:
-        self._committed: dict[TopicPartition, _Entry] = {}
+        self._committed: dict[TopicPartition, WrittenOffset] = {}
         self._pending: dict[TopicPartition, CommittedOffset] = {}
         #: By the id of the producer whose transaction is open.
-        self._transactional: dict[int, dict[TopicPartition, _Entry]] = {}
+        self._transactional: dict[int, dict[TopicPartition, _Undecided]] = {}
 
     @property
     def is_empty(self) -> bool:
@@ -73,12 +81,12 @@ class GroupOffsets:
 
     def get(self, partition: TopicPartition) -> CommittedOffset | None:
         """Return the committed offset of a partition."""
-        entry = self._committed.get(partition)
-        return None if entry is None else entry.committed
+        written = self._committed.get(partition)
+        return None if written is None else _committed(written)
 
     def all(self) -> dict[TopicPartition, CommittedOffset]:
         """Return all that is committed."""
-        return {partition: entry.committed for partition, entry in self._committed.items()}
+        return {partition: _committed(written) for partition, written in self._committed.items()}
 
     def known(self) -> list[TopicPartition]:
         """Return the partitions that have an offset, committed or on its way in no transaction."""
@@ -113,7 +121,7 @@ class GroupOffsets:
         """Note commits of a transaction before they are appended."""
         pending = self._transactional.setdefault(producer_id, {})
         for partition, committed in offsets.items():
-            pending[partition] = _Entry(committed, _NOT_WRITTEN)
+            pending[partition] = _Undecided(committed, _NOT_WRITTEN)
 
     def appended_in_transaction(
         self, producer_id: int, partition: TopicPartition, committed: CommittedOffset, at: int
@@ -124,7 +132,7 @@ class GroupOffsets:
             # The transaction has ended meanwhile.
             return
         if pending[partition].log_offset < at:
-            pending[partition] = _Entry(committed, at)
+            pending[partition] = _Undecided(committed, at)
 
     def failed_in_transaction(
         self, producer_id: int, partition: TopicPartition, committed: CommittedOffset
@@ -150,9 +158,13 @@ class GroupOffsets:
 
     def put(self, partition: TopicPartition, committed: CommittedOffset, log_offset: int) -> None:
         """Apply a commit from the log, unless a later one is known."""
-        entry = self._committed.get(partition)
-        if entry is None or entry.log_offset < log_offset:
-            self._committed[partition] = new_tuple(_Entry, (committed, log_offset))
+        self.put_written(partition, (*committed, log_offset))
+
+    def put_written(self, partition: TopicPartition, written: WrittenOffset) -> None:
+        """Apply a commit from the log, unless a later one is known; `put` for very many."""
+        known = self._committed.get(partition)
+        if known is None or known[_LOG_OFFSET] < written[_LOG_OFFSET]:
+            self._committed[partition] = written
 
     def remove(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget committed offsets, and those on their way in no transaction."""
@@ -162,8 +174,8 @@ class GroupOffsets:
 
     def remove_before(self, partition: TopicPartition, log_offset: int) -> None:
         """Forget what was committed before a tombstone that is written at an offset of the log."""
-        entry = self._committed.get(partition)
-        if entry is not None and entry.log_offset < log_offset:
+        written = self._committed.get(partition)
+        if written is not None and written[_LOG_OFFSET] < log_offset:
             del self._committed[partition]
 
     def expired(
@@ -180,11 +192,15 @@ class GroupOffsets:
         """
         return [
             partition
-            for partition, (committed, _) in self._committed.items()
+            for partition, written in self._committed.items()
             if may_expire(partition.topic)
             and partition not in self._pending
-            and _is_past(committed, now_ms, retention_ms, base_ms)
+            and _is_past(_committed(written), now_ms, retention_ms, base_ms)
         ]
+
+
+def _committed(written: WrittenOffset) -> CommittedOffset:
+    return new_tuple(CommittedOffset, written[:_LOG_OFFSET])
 
 
 def _is_past(

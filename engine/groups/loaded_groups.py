@@ -6,11 +6,13 @@ Source: GroupMetadataManager.doLoadGroupsAndOffsets of 3.9.1; `formats.md` §7.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from struct import Struct
+from typing import Final, NamedTuple
 
 from engine.groups.group import Group
-from engine.groups.group_offsets import CommittedOffset, GroupOffsets
-from engine.groups.ports import LoadedRecord
+from engine.groups.group_offsets import CommittedOffset, GroupOffsets, WrittenOffset
+from engine.groups.ports import GroupRecord, LoadedRecords
 from engine.groups.records import (
     UnknownGroupRecord,
     committed_of,
@@ -19,11 +21,23 @@ from engine.groups.records import (
     is_group,
     is_offset,
 )
-from engine.model import TopicPartition, new_tuple
+from engine.model import TopicPartition
+from engine.records.record import Record
 from engine.wire import messages
-from engine.wire.fast_commit_bytes import read_offset_record_fast
+from engine.wire.fast_commit_bytes import INDEX_BYTES, offset_key_names, read_offset_value_fast
 
 _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
+
+_index: Final = Struct(">i").unpack_from
+
+
+class _OffsetKeys(NamedTuple):
+    """The keys of committed offsets that differ in the number of their partition alone."""
+
+    topic: str
+    #: By number; shared with other groups of the topic.
+    partitions: dict[int, TopicPartition]
+    put: Callable[[TopicPartition, WrittenOffset], None]
 
 
 class LoadedGroups:
@@ -32,46 +46,68 @@ class LoadedGroups:
     def __init__(self) -> None:
         self._groups: dict[str, Group] = {}
         self._offsets: dict[str, GroupOffsets] = {}
+        #: By all of the key but its partition.
+        self._keys: dict[bytes, _OffsetKeys] = {}
+        self._partitions: dict[str, dict[int, TopicPartition]] = {}
         #: The commits of open transactions, in order: producer, group, partition, where they are.
         self.pending: list[tuple[int, str, TopicPartition, CommittedOffset, int]] = []
 
-    def apply(self, entry: LoadedRecord) -> None:
-        """Apply the next record; one that cannot be understood is passed over, with a warning."""
-        if self._apply_fast(entry):
-            return
-        try:
-            self._apply(entry)
-        except UnknownGroupRecord as error:
-            _log.warning(
-                "offset %d of __consumer_offsets is passed over: %s", entry.log_offset, error.reason
-            )
+    def apply(self, loaded: LoadedRecords) -> None:
+        """Apply the next records; one that cannot be understood is passed over, with a warning."""
+        records, producer_id = loaded
+        others = records if producer_id >= 0 else self._apply_fast(records)
+        for record in others:
+            try:
+                self._apply(record, producer_id)
+            except UnknownGroupRecord as error:
+                _log.warning(
+                    "offset %d of __consumer_offsets is passed over: %s",
+                    record.offset,
+                    error.reason,
+                )
 
-    def _apply_fast(self, entry: LoadedRecord) -> bool:
-        """Apply a committed offset of no transaction, as most are; False with nothing done."""
-        log_offset, (key, value), open_producer_id = entry
-        if value is None or open_producer_id >= 0:
-            return False
-        read = read_offset_record_fast(key, value)
-        if read is None:
-            return False
-        group_id, partition, offset, leader_epoch, metadata, commit_ms = read
-        offsets = self._offsets.get(group_id)
-        if offsets is None:
-            offsets = self._offsets[group_id] = GroupOffsets()
-        committed = (offset, leader_epoch, metadata, commit_ms, None)
-        offsets.put(partition, new_tuple(CommittedOffset, committed), log_offset)
-        return True
+    def _apply_fast(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Apply the committed offsets, as most records are; yield the others in their place."""
+        keys_by_start = self._keys
+        for record in records:
+            key, value = record.key, record.value
+            committed = None if value is None else read_offset_value_fast(value)
+            if key is None or committed is None:
+                yield record
+                continue
+            keys = keys_by_start.get(key[:-INDEX_BYTES]) or self._keys_fast(key[:-INDEX_BYTES])
+            if keys is None:
+                yield record
+                continue
+            topic, partitions, put = keys
+            (index,) = _index(key, len(key) - INDEX_BYTES)
+            partition = partitions.get(index)
+            if partition is None:
+                partition = partitions[index] = TopicPartition(topic, index)
+            put(partition, (*committed, None, record.offset))
 
-    def _apply(self, entry: LoadedRecord) -> None:
-        decoded, log_offset = decode_group_record(entry.record), entry.log_offset
+    def _keys_fast(self, start: bytes) -> _OffsetKeys | None:
+        """Return the keys that begin so, None for those of other records."""
+        names = offset_key_names(start)
+        if names is None:
+            return None
+        group_id, topic = names
+        offsets = self._offsets.setdefault(group_id, GroupOffsets())
+        partitions = self._partitions.setdefault(topic, {})
+        keys = self._keys[start] = _OffsetKeys(topic, partitions, offsets.put_written)
+        return keys
+
+    def _apply(self, record: Record, open_producer_id: int) -> None:
+        decoded = decode_group_record(GroupRecord(record.key or b"", record.value))
+        log_offset = record.offset
         key, value = decoded.key, decoded.value
         if is_offset(decoded):
             partition = TopicPartition(key.topic, key.partition)
             offsets = self._offsets.setdefault(key.group, GroupOffsets())
-            if entry.open_producer_id >= 0:
+            if open_producer_id >= 0:
                 if value is not None:
                     committed = committed_of(decoded)
-                    pending = (entry.open_producer_id, key.group, partition, committed, log_offset)
+                    pending = (open_producer_id, key.group, partition, committed, log_offset)
                     self.pending.append(pending)
             elif value is None:
                 offsets.remove((partition,))

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from engine.host.ports import Clock, Entropy
 from engine.host.promise import Promise
-from engine.records.record import NO_SEQUENCE
+from engine.records.record import NO_SEQUENCE, Record
 
 #: Called with the deadline (monotonic) of each operation that begins to wait.
 NoteDeadline: TypeAlias = Callable[[int], None]
@@ -23,11 +23,10 @@ class GroupRecord(NamedTuple):
     value: bytes | None
 
 
-class LoadedRecord(NamedTuple):
-    """A record as it is read; of an open transaction, with the id of its producer."""
+class LoadedRecords(NamedTuple):
+    """Some records as they are read; of an open transaction, with the id of its producer."""
 
-    log_offset: int
-    record: GroupRecord
+    records: Sequence[Record]
     open_producer_id: int = -1
 
 
@@ -62,10 +61,10 @@ class GroupLog(Protocol):
         """
         ...
 
-    def read(self, partition: int) -> Iterator[LoadedRecord]:
-        """Read all records in order, those of a committed transaction in place of its marker.
+    def read(self, partition: int) -> Iterator[LoadedRecords]:
+        """Read all records that have a key in order, at most `LOADED_AT_ONCE` at a time.
 
-        Those of open transactions come last, each with its producer.
+        Those of a committed transaction come in place of its marker, those of open ones last.
 
         Raises ApiError or StorageError if the log cannot be read.
         """

@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 
 from engine.errors import WireError
 from engine.limits import COMMIT_HEADS_KEPT, KEPT_CLIENT_ID_BYTES_MAX
-from engine.model import TopicPartition, new_tuple
+from engine.model import TopicPartition
 from engine.wire import messages
 from engine.wire.codec import message_codec
 from engine.wire.coordinator_records import decode_coordinator_record, encode_key
@@ -42,7 +42,8 @@ _CLIENT_ID_AT: Final = 2
 #: Where the body starts, without the client id; the byte before it counts the header's tags.
 _BODY_AT: Final = 11
 _GENERATION_BYTES: Final = 4
-_INDEX_BYTES: Final = 4
+#: The number of the partition, which ends the key of a record.
+INDEX_BYTES: Final = 4
 #: A compact count of one.
 _ONE: Final = 2
 #: Offset, leader epoch, compact length of the metadata.
@@ -59,7 +60,6 @@ _READ_VALUE: Final = Format(">hqih").unpack_from
 _VALUE_BYTES: Final = 16
 _READ_TIME: Final = Format(">q").unpack_from
 _TIME_BYTES: Final = 8
-_READ_INDEX: Final = Format(">i").unpack_from
 _BAD_BYTES: Final = (struct.error, IndexError, UnicodeDecodeError)
 
 
@@ -121,7 +121,7 @@ def _head_end(frame: memoryview, at: int) -> int:
     is_short = max(group_size, member_size, instance_size, topic_size) <= _LONGEST_COMPACT
     if not is_short or topic_count != _ONE or frame[at] != _ONE:
         return 0
-    return at + 1 + _INDEX_BYTES
+    return at + 1 + INDEX_BYTES
 
 
 @lru_cache(maxsize=COMMIT_HEADS_KEPT)
@@ -181,39 +181,27 @@ def _answer(version: int, key: TopicPartition) -> Callable[[int, int], bytes]:
     return lambda correlation_id, code: pack(correlation_id, before, code, behind)
 
 
-def read_offset_record_fast(
-    key: bytes, value: bytes
-) -> tuple[str, TopicPartition, int, int, str, int] | None:
-    """Return group, partition, offset, leader epoch, metadata and time of a committed offset.
+def read_offset_value_fast(value: bytes) -> tuple[int, int, str, int] | None:
+    """Return offset, leader epoch, metadata and time of a committed offset.
 
-    None for a record of any other kind or version, and for one whose bytes are wrong.
+    None for a value of any other version, and for one whose bytes are wrong.
     """
     try:
         version, offset, leader_epoch, size = _READ_VALUE(value)
-        names = _names(key[:-_INDEX_BYTES])
         end = _VALUE_BYTES + size
-        if (
-            version != _VALUE_VERSION
-            or size < 0
-            or names is None
-            or end + _TIME_BYTES != len(value)
-        ):
+        if version != _VALUE_VERSION or size < 0 or end + _TIME_BYTES != len(value):
             return None
         metadata = str(value[_VALUE_BYTES:end], "utf-8") if size else ""
         (commit_ms,) = _READ_TIME(value, end)
-        (index,) = _READ_INDEX(key, len(key) - _INDEX_BYTES)
     except _BAD_BYTES:
         return None
-    group_id, topic = names
-    partition = new_tuple(TopicPartition, (topic, index))
-    return group_id, partition, offset, leader_epoch, metadata, commit_ms
+    return offset, leader_epoch, metadata, commit_ms
 
 
-@lru_cache(maxsize=COMMIT_HEADS_KEPT)
-def _names(start: bytes) -> tuple[str, str] | None:
+def offset_key_names(start: bytes) -> tuple[str, str] | None:
     """Return group and topic of a record's key without its partition; None for another key."""
     try:
-        decoded = decode_coordinator_record("offsets", start + bytes(_INDEX_BYTES), None)
+        decoded = decode_coordinator_record("offsets", start + bytes(INDEX_BYTES), None)
     except WireError:
         return None
     if decoded.type != _OFFSET_KEY:

@@ -5,6 +5,8 @@ Run by the table of docs/internals/fast_paths.md, see `test_fast_paths.py`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import groupby
 from typing import Any
 
 from hypothesis import example, given, settings
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from engine.groups.group import Group
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.loaded_groups import LoadedGroups
-from engine.groups.ports import GroupRecord, LoadedRecord
+from engine.groups.ports import GroupRecord, LoadedRecords
 from engine.groups.records import group_record, offset_record
 from engine.model import TopicPartition
 from engine.wire.codec import message_codec
@@ -23,6 +25,7 @@ from engine.wire.structs import message_class
 from tests.unit.broker.memory_broker import MemoryBroker
 from tests.unit.broker.test_broker import create_topic
 from tests.unit.broker.test_groups import SETTINGS, coordinated
+from tests.unit.groups.stage import loaded_record
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
 _OFFSETS = TopicPartition("__consumer_offsets", 0)
@@ -240,12 +243,12 @@ _RECORDS = st.fixed_dictionaries(
 @given(st.lists(_RECORDS, max_size=12))
 def loaded_offsets(drawn: list[dict[str, Any]]) -> None:
     """Load the same records, some of them damaged, with the fast path and without."""
-    entries = [_entry(at, record) for at, record in enumerate(drawn)]
+    entries = _few(_entry(at, record) for at, record in enumerate(drawn))
     seen = []
     for is_fast_path in (True, False):
         loaded = LoadedGroups()
         if not is_fast_path:
-            loaded._apply_fast = lambda _entry: False  # type: ignore[method-assign]
+            loaded._apply_fast = iter  # type: ignore[method-assign]
         for entry in entries:
             loaded.apply(entry)
         groups = [
@@ -256,7 +259,15 @@ def loaded_offsets(drawn: list[dict[str, Any]]) -> None:
     assert seen[0] == seen[1]
 
 
-def _entry(log_offset: int, drawn: dict[str, Any]) -> LoadedRecord:
+def _few(entries: Iterable[LoadedRecords]) -> list[LoadedRecords]:
+    """Return records that follow each other, and have one producer or none, in one piece."""
+    return [
+        LoadedRecords([one for entry in alike for one in entry.records], producer_id)
+        for producer_id, alike in groupby(entries, lambda entry: entry.open_producer_id)
+    ]
+
+
+def _entry(log_offset: int, drawn: dict[str, Any]) -> LoadedRecords:
     if drawn["is_group"]:
         record = group_record(Group(drawn["group"], 5), {})
     else:
@@ -270,4 +281,5 @@ def _entry(log_offset: int, drawn: dict[str, Any]) -> LoadedRecord:
         key_bytes, value = both[: len(key_bytes)], bytes(both[len(key_bytes) :])
     if value is not None and drawn["size_change"]:
         value = value[:-1] if drawn["size_change"] < 0 else value + b"\0"
-    return LoadedRecord(log_offset, GroupRecord(bytes(key_bytes), value), drawn["producer_id"])
+    record = GroupRecord(bytes(key_bytes), value)
+    return loaded_record(log_offset, record, drawn["producer_id"])

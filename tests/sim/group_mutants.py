@@ -11,6 +11,7 @@ from engine.groups import offset_commits
 from engine.groups.group_offsets import GroupOffsets
 from engine.groups.loaded_groups import LoadedGroups
 from engine.groups.offset_commits import OffsetCommits
+from engine.groups.ports import GroupRecord
 from engine.groups.rebalances import Rebalances
 from engine.groups.records import decode_group_record, is_offset
 from engine.groups.registry import GroupRegistry
@@ -41,9 +42,13 @@ def committed_offsets_are_not_loaded(patch: pytest.MonkeyPatch) -> None:
     """Forget offsets as a group moves to another coordinator."""
     apply = LoadedGroups.apply
 
-    def groups_alone(loaded: Any, entry: Any) -> None:
-        if not is_offset(decode_group_record(entry.record)):
-            apply(loaded, entry)
+    def groups_alone(loaded: Any, entries: Any) -> None:
+        groups = [
+            record
+            for record in entries.records
+            if not is_offset(decode_group_record(GroupRecord(record.key, record.value)))
+        ]
+        apply(loaded, entries._replace(records=groups))
 
     patch.setattr(LoadedGroups, "apply", groups_alone)
 
@@ -93,8 +98,8 @@ def open_commits_are_not_loaded(patch: pytest.MonkeyPatch) -> None:
     """Forget the offsets of an open transaction as a group moves to another coordinator."""
     apply = LoadedGroups.apply
 
-    def decided_alone(loaded: Any, entry: Any) -> None:
-        if entry.open_producer_id < 0:
-            apply(loaded, entry)
+    def decided_alone(loaded: Any, entries: Any) -> None:
+        if entries.open_producer_id < 0:
+            apply(loaded, entries)
 
     patch.setattr(LoadedGroups, "apply", decided_alone)

@@ -89,6 +89,7 @@ def test_records_of_transactions_are_read_by_their_markers() -> None:
     mark(7, ControlType.COMMIT)
     write(b"last")
     assert [(3, b"plain", -1), (0, b"7", -1), (6, b"last", -1), (2, b"9", 9)] == [
-        (offset, record.key, open_id)
-        for offset, record, open_id in offsets.read(PARTITION.partition)
+        (record.offset, record.key, open_id)
+        for records, open_id in offsets.read(PARTITION.partition)
+        for record in records
     ]

@@ -12,7 +12,7 @@ from engine.groups.ports import (
     GroupPorts,
     GroupRecord,
     GroupSettings,
-    LoadedRecord,
+    LoadedRecords,
     Written,
 )
 from engine.groups.requests import JoinRequest, MemberRequest, SyncRequest
@@ -20,7 +20,7 @@ from engine.host.memory import ManualClock, SeededEntropy
 from engine.host.memory_network import MemoryTimers
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
-from engine.records.record import NO_SEQUENCE
+from engine.records.record import NO_SEQUENCE, Record, TimestampType
 
 SETTINGS = GroupSettings(
     min_session_timeout_ms=6_000,
@@ -34,6 +34,15 @@ RANGE = Protocol("range", b"\0\1\0\0\0\1\0\1t\xff\xff\xff\xff\0\0\0\0")
 STICKY = Protocol("sticky", b"\0\1\0\0\0\1\0\1u\xff\xff\xff\xff\0\0\0\0")
 SESSION_MS, REBALANCE_MS = 10_000, 60_000
 COUNT = 4
+
+
+def loaded_record(
+    log_offset: int, record: GroupRecord, open_producer_id: int = -1
+) -> LoadedRecords:
+    """Return one record as it is read from the log."""
+    key, value = record
+    loaded = Record(log_offset, 0, TimestampType.CREATE_TIME, key, value)
+    return LoadedRecords((loaded,), open_producer_id)
 
 
 class MemoryLog:
@@ -79,10 +88,10 @@ class MemoryLog:
         for promise, written in held:
             promise.keep(Written(error_code) if error_code else written)
 
-    def read(self, partition: int) -> Iterator[LoadedRecord]:
+    def read(self, partition: int) -> Iterator[LoadedRecords]:
         """Yield what was appended."""
         for offset, record in enumerate(self.partitions.get(partition, [])):
-            yield LoadedRecord(offset, record)
+            yield loaded_record(offset, record)
 
     def partition_count(self) -> int:
         """Return a few."""

@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import api_error
 from engine.groups.group_offsets import CommittedOffset
-from engine.groups.ports import GroupRecord, LoadedRecord
+from engine.groups.ports import GroupRecord, LoadedRecords
 from engine.groups.records import offset_record
 from engine.groups.requests import MemberRequest
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
@@ -140,7 +140,7 @@ class ReadLater(MemoryLog):
 
     stage: Stage
 
-    def read(self, partition: int) -> Iterator[LoadedRecord]:
+    def read(self, partition: int) -> Iterator[LoadedRecords]:
         for entry in super().read(partition):
             self.stage.clock.advance(100)
             yield entry
@@ -280,7 +280,7 @@ class Unreadable(MemoryLog):
         super().__init__()
         self.failures_left = failure_count
 
-    def read(self, partition: int) -> Iterator[LoadedRecord]:
+    def read(self, partition: int) -> Iterator[LoadedRecords]:
         yield from super().read(partition)
         if self.failures_left:
             self.failures_left -= 1

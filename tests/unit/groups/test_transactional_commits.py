@@ -8,13 +8,13 @@ import pytest
 
 from engine.errors import EngineError, api_error
 from engine.groups.group_offsets import CommittedOffset
-from engine.groups.ports import CommittingProducer, LoadedRecord
+from engine.groups.ports import CommittingProducer, LoadedRecords
 from engine.groups.requests import MemberRequest
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.limits import COORDINATOR_LOAD_RETRY_MS
 from engine.model import TopicPartition
 from engine.naming import coordinator_partition
-from tests.unit.groups.stage import COUNT, MemoryLog, Stage
+from tests.unit.groups.stage import COUNT, MemoryLog, Stage, loaded_record
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 P = CommittingProducer(7, 0)
@@ -238,7 +238,7 @@ def test_a_marker_for_a_group_that_was_deleted_changes_nothing() -> None:
 # Loading
 
 
-def loaded(*entries: LoadedRecord) -> Stage:
+def loaded(*entries: LoadedRecords) -> Stage:
     class Log(MemoryLog):
         def read(self, partition: int):  # type: ignore[no-untyped-def]
             yield from entries if partition == PARTITION else ()
@@ -246,9 +246,9 @@ def loaded(*entries: LoadedRecord) -> Stage:
     return Stage(log=Log())
 
 
-def records(stage: Stage) -> list[LoadedRecord]:
+def records(stage: Stage) -> list[LoadedRecords]:
     found = enumerate(stage.log.partitions[PARTITION])
-    return [LoadedRecord(offset, record) for offset, record in found]
+    return [loaded_record(offset, record) for offset, record in found]
 
 
 @pytest.mark.parametrize("producer_id", [0, 7])
@@ -277,13 +277,13 @@ def test_beside_what_is_committed_already(is_commit: bool) -> None:
 class ReadLater(MemoryLog):
     """A log with some records, whose reading goes on in turns of the loop."""
 
-    def __init__(self, *entries: LoadedRecord) -> None:
+    def __init__(self, *entries: LoadedRecords) -> None:
         super().__init__()
         self.entries = entries
         self.error: EngineError | None = None
         self.stage: Stage | None = None
 
-    def read(self, partition: int) -> Iterator[LoadedRecord]:
+    def read(self, partition: int) -> Iterator[LoadedRecords]:
         if self.stage is None or partition != PARTITION:
             return
         self.stage.clock.advance(100)
@@ -292,7 +292,7 @@ class ReadLater(MemoryLog):
             raise self.error
 
 
-def loading(*entries: LoadedRecord) -> Stage:
+def loading(*entries: LoadedRecords) -> Stage:
     """Return a coordinator that is loading the group's partition."""
     log = ReadLater(*entries)
     stage = Stage(log=log)
@@ -304,7 +304,7 @@ def loading(*entries: LoadedRecord) -> Stage:
     return stage
 
 
-def open_records(*producer_ids: int) -> list[LoadedRecord]:
+def open_records(*producer_ids: int) -> list[LoadedRecords]:
     """Return a record of each producer's open transaction, with positions 5, 6 and so on."""
     stage = Stage()
     for number in range(len(producer_ids)):

@@ -12,10 +12,12 @@ from engine.groups.records import group_record, group_tombstone, offset_record
 from engine.model import TopicPartition
 from engine.wire.codec import message_codec
 from engine.wire.fast_commit_bytes import (
+    INDEX_BYTES,
     CommitRequest,
+    offset_key_names,
     offset_value_fast,
     read_commit_fast,
-    read_offset_record_fast,
+    read_offset_value_fast,
 )
 from engine.wire.headers import read_request_header
 
@@ -109,7 +111,8 @@ def test_records_of_committed_offsets_are_read(metadata: str) -> None:
     key = TopicPartition("t" * 200, 7)
     record = offset_record("grüppe", key, CommittedOffset(5, 3, metadata, 9))
     assert record.value is not None
-    assert ("grüppe", key, 5, 3, metadata, 9) == read_offset_record_fast(record.key, record.value)
+    assert ("grüppe", key.topic) == offset_key_names(record.key[:-INDEX_BYTES])
+    assert (5, 3, metadata, 9) == read_offset_value_fast(record.value)
     if len(metadata.encode()) <= 126:
         assert record.value == offset_value_fast(5, 3, metadata, 9)
 
@@ -120,24 +123,26 @@ def test_records_of_other_kinds_and_sizes_are_not_read() -> None:
     with_expiry = offset_record("g", key, CommittedOffset(5, 3, "note", 9, 10))
     group, value = group_record(Group("g", 5), {}), record.value
     assert value is not None
-    assert group.value is not None
     assert with_expiry.value is not None
-    for other_key, other_value in (
-        (record.key, with_expiry.value),
-        (record.key, b"\0\4" + value[2:]),
-        (group.key, group.value),
-        (group_tombstone("g").key, value),
-        # A key of version 0, and keys and values with too many bytes or too few.
-        (b"\0\0" + record.key[2:], value),
-        (record.key + b"\0", value),
-        (record.key[:-1], value),
-        (record.key[:3], value),
-        (b"", value),
-        (record.key, value + b"\0"),
-        (record.key, value[:-1]),
-        (record.key, value[:15]),
-        (record.key, b""),
-        (record.key, value[:14] + b"\xff\xff" + value[20:]),
-        (record.key, value[:16] + b"\xff" + value[17:]),
+    for other_key in (
+        group.key,
+        group_tombstone("g").key,
+        # A key of version 0, and keys with too many bytes or too few.
+        b"\0\0" + record.key[2:],
+        record.key + b"\0",
+        record.key[:-1],
+        record.key[:3],
+        b"",
     ):
-        assert read_offset_record_fast(other_key, other_value) is None
+        assert offset_key_names(other_key[:-INDEX_BYTES]) is None
+    for other_value in (
+        with_expiry.value,
+        b"\0\4" + value[2:],
+        value + b"\0",
+        value[:-1],
+        value[:15],
+        b"",
+        value[:14] + b"\xff\xff" + value[20:],
+        value[:16] + b"\xff" + value[17:],
+    ):
+        assert read_offset_value_fast(other_value) is None
