@@ -1,11 +1,14 @@
 """Fetching: records of assigned partitions, in order, without a group.
 
-One fetch is under way to each leader at any time, so that a quiet broker does not hold up a busy
-one, and the next leaves before the last one's records are handed out.
+One fetch is under way to each broker at any time, so that a quiet broker does not hold up a busy
+one, and the next leaves before the last one's records are handed out. A partition is fetched from
+its leader, or from the replica that the leader names for a consumer's rack (`ReadReplicas`).
 
 | the response of a partition | then |
 |---|---|
-| records | its offset moves on, and it goes to the end of its leader's next request |
+| records | its offset moves on, and it goes to the end of its broker's next request |
+| another replica to read from | it is fetched from there |
+| out of range, at another replica than the leader | it is fetched from the leader |
 | a retriable error, lost brokers | metadata is asked again; given up after the client's timeout |
 | no such topic | the same, but given up after UNKNOWN_TOPIC_ATTEMPTS_MAX |
 | any other error, damaged records | the partition stops with it, and the others go on |
@@ -22,9 +25,10 @@ from engine.client.connection import Call
 from engine.client.errors import TimedOut, Unreachable
 from engine.client.fetched_records import aborted_of, seen_records
 from engine.client.metadata import ClusterView, leader_of
+from engine.client.read_replicas import ReadReplicas
 from engine.client.topic_admin import by_topic
 from engine.errors import ApiError, EngineError, api_error
-from engine.kafka_errors import NONE, UNKNOWN_TOPIC_OR_PARTITION, kafka_error
+from engine.kafka_errors import NONE, OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION, kafka_error
 from engine.limits import FETCH_BYTES_MAX, FETCH_PARTITION_BYTES_MAX, UNKNOWN_TOPIC_ATTEMPTS_MAX
 from engine.model import TopicPartition
 from engine.records.record import Record
@@ -48,6 +52,9 @@ class FetchOptions(NamedTuple):
     max_wait_ms: int = 500
     max_bytes: int = FETCH_BYTES_MAX
     partition_max_bytes: int = FETCH_PARTITION_BYTES_MAX
+    #: With a rack, leaders may name a replica in it to fetch from (`client.rack`).
+    client_rack: str | None = None
+    metadata_max_age_ms: int = 300_000
 
 
 class ConsumedRecords(NamedTuple):
@@ -108,6 +115,7 @@ class Fetcher:
         self._paused: set[TopicPartition] = set()
         self._troubles: dict[TopicPartition, _Trouble] = {}
         self._under_way: dict[int, _Fetch] = {}
+        self._read_replicas = ReadReplicas(client.clock, self._options.metadata_max_age_ms)
         self._view: ClusterView | None = None
         self._attempt = 0
         #: Of the topics, as they were asked for last: another id is another topic of that name.
@@ -141,6 +149,7 @@ class Fetcher:
         self._positions.pop(partition, None)
         self._paused.discard(partition)
         self._troubles.pop(partition, None)
+        self._read_replicas.forget(partition)
 
     def pause(self, partition: TopicPartition) -> None:
         """Fetch a partition no more until `resume`; its position stays."""
@@ -178,7 +187,7 @@ class Fetcher:
     # -- asking
 
     def _send_fetches(self) -> list[ConsumedRecords]:
-        """Ask every leader that is not asked already; returns partitions that are given up."""
+        """Ask every broker that is not asked already; returns partitions that are given up."""
         if not self._positions:
             return []
         try:
@@ -186,17 +195,18 @@ class Fetcher:
         except (Unreachable, TimedOut) as error:
             return [gone for p in tuple(self._positions) for gone in self._fail(p, error)]
         busy = {p for fetch in self._under_way.values() for p in fetch.positions}
-        by_leader: dict[int, list[TopicPartition]] = {}
+        by_broker: dict[int, list[TopicPartition]] = {}
         given_up = []
         for partition in [p for p in self._positions if p not in busy and p not in self._paused]:
             leader = leader_of(view, partition)
             if isinstance(leader, int):
-                by_leader.setdefault(leader, []).append(partition)
+                broker_id = self._read_replicas.choose(partition, leader, view)
+                by_broker.setdefault(broker_id, []).append(partition)
             else:
                 given_up += self._fail(partition, leader)
-        for leader, led in by_leader.items():
-            if leader not in self._under_way:
-                self._send_fetch(leader, led, view)
+        for broker_id, partitions in by_broker.items():
+            if broker_id not in self._under_way:
+                self._send_fetch(broker_id, partitions, view)
         return given_up
 
     def _fresh_view(self) -> ClusterView:
@@ -207,13 +217,15 @@ class Fetcher:
             self.topic_ids |= {n: topic.topic_id for n, topic in self._view.topics.items()}
         return self._view
 
-    def _send_fetch(self, leader: int, led: list[TopicPartition], view: ClusterView) -> None:
-        """Send one Fetch for all of a leader's partitions; nothing waits for the response here.
+    def _send_fetch(
+        self, broker_id: int, partitions: list[TopicPartition], view: ClusterView
+    ) -> None:
+        """Send a broker one Fetch for all its partitions; nothing waits for the response here.
 
         Up to version 12 topics go by name; those without an id cannot go by a later version.
         """
-        positions = {p: self._positions[p] for p in led}
-        topics = {p.topic: view.topics[p.topic] for p in led}
+        positions = {p: self._positions[p] for p in partitions}
+        topics = {p.topic: view.topics[p.topic] for p in partitions}
         have_ids = all(topic.has_id for topic in topics.values())
         fetch = _Fetch(positions, {topic.topic_id: name for name, topic in topics.items()})
 
@@ -223,9 +235,9 @@ class Fetcher:
         highest = None if have_ids else _HIGHEST_VERSION_BY_NAME
         call = Call("Fetch", message, _LOWEST_VERSION, highest)
         timeout_ms = self._options.max_wait_ms + self._client.settings.request_timeout_ms
-        address = view.brokers[leader].address
-        self._client.links.submit(address, call, _Token(self, leader), timeout_ms)
-        self._under_way[leader] = fetch
+        address = view.brokers[broker_id].address
+        self._client.links.submit(address, call, _Token(self, broker_id), timeout_ms)
+        self._under_way[broker_id] = fetch
 
     def _fetch_request(
         self, fetch: _Fetch, view: ClusterView, *, by_name: bool
@@ -257,6 +269,7 @@ class Fetcher:
             session_id=_NO_SESSION,
             session_epoch=_FULL_FETCH,
             topics=topics,
+            rack_id=options.client_rack or "",
         )
 
     # -- taking
@@ -293,7 +306,11 @@ class Fetcher:
         the partition after the records before them.
         """
         if row.error_code != NONE:
+            was_elsewhere = self._read_replicas.forget(partition)
+            if row.error_code == OFFSET_OUT_OF_RANGE and was_elsewhere:
+                return []
             return self._fail(partition, api_error(row.error_code))
+        self._read_replicas.note(partition, row.preferred_read_replica)
         self._troubles.pop(partition, None)
         self._attempt = 0
         is_committed = self._options.read_committed
@@ -320,6 +337,7 @@ class Fetcher:
 
     def _fail(self, partition: TopicPartition, error: EngineError) -> list[ConsumedRecords]:
         """Note a failure; returns the partition with its error once it is given up."""
+        self._read_replicas.forget(partition)
         now_ms = self._client.clock.monotonic_ms()
         since_ms, attempts, _ = self._troubles.get(partition, _Trouble(now_ms, 0, error))
         if self._may_recover(error, now_ms - since_ms, attempts + 1):

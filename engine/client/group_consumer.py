@@ -68,9 +68,10 @@ class GroupConsumer:
         self._settings = settings
         self.session: MemberSession = self._new_session(topics)
         self._start_of = start_of
-        self._fetch_options = fetch
+        fetch = fetch or FetchOptions()
+        self._fetch_options = fetch._replace(client_rack=fetch.client_rack or settings.client_rack)
         self._interval_ms = auto_commit_interval_ms
-        self._fetcher = Fetcher(client, {}, fetch)
+        self._fetcher = Fetcher(client, {}, self._fetch_options)
         #: The next offset of each partition of which a poll has given records.
         self._processed: dict[TopicPartition, int] = {}
         #: The leader epochs of the last records of polls that were processed as a whole.

@@ -16,15 +16,16 @@ _ISOLATION = {"read_committed": True, "read_uncommitted": False}
 
 #: The client settings that a consumer honours, besides those of every client.
 CONSUMER_KEYS = (
+    "client.rack",
     "fetch.max.bytes",
     "fetch.max.wait.ms",
     "isolation.level",
+    "metadata.max.age.ms",
     "max.partition.fetch.bytes",
 )
 #: Those of a member of a group.
 GROUP_KEYS = (
     "auto.commit.interval.ms",
-    "client.rack",
     "group.instance.id",
     "group.protocol",
     "group.remote.assignor",
@@ -55,6 +56,8 @@ def fetch_options(settings: Mapping[str, str], *, read_committed: bool | None) -
         partition_max_bytes=_number(
             settings, "max.partition.fetch.bytes", defaults.partition_max_bytes
         ),
+        client_rack=settings.get("client.rack"),
+        metadata_max_age_ms=_number(settings, "metadata.max.age.ms", defaults.metadata_max_age_ms),
     )
 
 
@@ -84,6 +87,7 @@ def group_settings(group_id: str, settings: Mapping[str, str]) -> MemberSettings
         max_poll_interval_ms=_number(
             settings, "max.poll.interval.ms", defaults.max_poll_interval_ms
         ),
+        metadata_max_age_ms=_number(settings, "metadata.max.age.ms", defaults.metadata_max_age_ms),
         assignors=tuple(names),
         client_rack=settings.get("client.rack"),
         group_protocol=protocol.lower(),

@@ -310,3 +310,75 @@ def test_a_partition_that_was_stopped_is_asked_no_more() -> None:
     poll_all(fetcher, 1)
     assert [1] == [p.partition for _, b in log.fetched for t in b.topics for p in t.partitions][:1]
     assert (P1,) == fetcher.partitions
+
+
+class Nearer(Log):
+    """Partition 0 is led by broker 1, which names broker 2 to consumers with a rack."""
+
+    def __init__(self, **versions: tuple[int, int]) -> None:
+        super().__init__(**versions)
+        self.asked: list[tuple[int, str]] = []
+        self.named = 2
+
+    def fetch(self, body: Any, version: int, address: tuple[str, int]) -> Any:
+        broker_id = address[1] - 9000
+        self.asked.append((broker_id, body.rack_id))
+        is_named = broker_id == 1 and body.rack_id and self.named != 1
+        kept, self.data = self.data, {P0: b"", P1: b""} if is_named else self.data
+        answer = super().fetch(body, version, address)
+        self.data = kept
+        if is_named:
+            answer = answer or self.nothing(version)
+            answer.responses[0].partitions[0].preferred_read_replica = self.named
+        return answer
+
+    def nothing(self, version: int) -> Any:
+        response = message_class("FetchResponse")
+        row = response.PartitionData(partition_index=0, high_watermark=2, records=b"")
+        named = {"topic": "t"} if version <= 12 else {"topic_id": TOPIC_ID}
+        return response(responses=[response.FetchableTopicResponse(partitions=[row], **named)])
+
+
+NEAR = FetchOptions(client_rack="b")
+
+
+@pytest.mark.parametrize("version", [11, 12, 17])
+def test_a_consumer_with_a_rack_fetches_from_the_replica_that_its_leader_names(
+    version: int,
+) -> None:
+    log = Nearer(Fetch=(4, version))
+    *_, found = poll_all(Fetcher(log.client(), {P0: 0}, NEAR), 1)
+    assert [(0, b"a"), (1, b"b")] == values(found)
+    assert [(1, "b"), (2, "b")] == log.asked[:2]
+
+
+@pytest.mark.parametrize(("options", "version"), [(FetchOptions(), 17), (NEAR, 10)])
+def test_without_a_rack_or_its_version_the_leader_is_fetched_from(
+    options: FetchOptions, version: int
+) -> None:
+    log = Nearer(Fetch=(4, version))
+    (found,) = poll_all(Fetcher(log.client(), {P0: 0}, options), 1)
+    assert [(0, b"a"), (1, b"b")] == values(found)
+    assert {(1, "")} == set(log.asked)
+
+
+@pytest.mark.parametrize("code", [1, 6, 74, 75])
+def test_a_replica_that_refuses_is_left_for_the_leader(code: int) -> None:
+    log = Nearer()
+    fetcher = Fetcher(log.client(), {P0: 0}, NEAR)
+    fetcher.poll(1_000)
+    assert [(1, "b")] == log.asked
+    log.codes[P0], log.named = [code], 1
+    *_, found = poll_all(fetcher, 1)
+    assert [(0, b"a"), (1, b"b")] == values(found)
+    assert [(1, "b"), (2, "b"), (1, "b")] == log.asked[:3]
+
+
+def test_a_replica_that_is_down_is_not_fetched_from() -> None:
+    log = Nearer()
+    log.named = 7
+    fetcher = Fetcher(log.client(), {P0: 0}, NEAR)
+    fetcher.poll(1_000)
+    log.named = 1
+    poll_all(fetcher, 1)
+    assert {(1, "b")} == set(log.asked)
