@@ -17,7 +17,8 @@ NOT_READY ── begin: InitProducerId ──> READY ── begin ──> OPEN �
    An `abort` without an answer may be repeated, too.
 4. After an abort with batches that failed, or with a request (1, 2) whose response was lost, the
    epoch is raised (InitProducerId with the id of before). What is still on its way is refused, and
-   a transaction that such a request has opened is ended.
+   a transaction that such a request has opened is ended. An id that has expired
+   (transactional.id.expiration.ms) has nothing to end: it gets another producer id at once.
 
 | error | raised as | what helps |
 |---|---|---|
@@ -60,7 +61,6 @@ TRANSACTION_TIMEOUT_MS: Final = 60_000
 _FENCED: Final = frozenset(
     (
         INVALID_PRODUCER_EPOCH,
-        INVALID_PRODUCER_ID_MAPPING,
         PRODUCER_FENCED,
         TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     )
@@ -148,6 +148,8 @@ class TransactionalProducer:
         self._partitions: set[TopicPartition] = set()
         self._groups: set[str] = set()
         self._needs_epoch = self._may_have_begun = False
+        #: The coordinator has no such id any more: it would refuse the end of a transaction.
+        self._has_expired = False
         #: Of batches: those that a call which failed has not returned.
         self._results: list[BatchResult] = []
 
@@ -215,7 +217,9 @@ class TransactionalProducer:
         self.phase = TransactionPhase.TO_ABORT
         self._current().discard()
         self._keep_results(self._current().flush())
-        if self._has_begun:
+        if self._has_expired:
+            self._needs_epoch = True
+        elif self._has_begun:
             self._end(is_commit=False)
         elif self._may_have_begun:
             self._end_if_begun()
@@ -271,6 +275,7 @@ class TransactionalProducer:
             if error.code in _FENCED:
                 raise self._error(error) from error
             raise
+        self._has_expired = False
         self._producer = Producer(self._client, self._options, self._notes, transaction=self)
         self.phase = TransactionPhase.READY
 
@@ -385,6 +390,8 @@ class TransactionalProducer:
             if cause.code == TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
                 return TransactionalIdDenied(self.transactional_id, cause)
             return ProducerFenced(self.transactional_id, cause)
+        if isinstance(cause, ApiError) and cause.code == INVALID_PRODUCER_ID_MAPPING:
+            self._has_expired = True
         if self.phase is not TransactionPhase.FENCED:
             self.phase = TransactionPhase.TO_ABORT
         return TransactionFailed(self.transactional_id, cause)

@@ -41,9 +41,10 @@ READY, TO_ABORT = TransactionPhase.READY, TransactionPhase.TO_ABORT
 class Stage:
     """Three brokers with topic t of two partitions."""
 
-    def __init__(self) -> None:
+    def __init__(self, **settings: str) -> None:
         self.cluster = MemoryCluster(
             is_one_process=True,
+            **settings,
             offsets_topic_num_partitions="1",
             transaction_state_log_num_partitions="1",
             transaction_state_log_min_isr="1",
@@ -100,6 +101,34 @@ def test_records_of_a_transaction_are_committed_in_all_partitions(stage: Stage) 
     assert READY is producer.phase
     assert ([b"a", "COMMIT"], [b"b", b"c", "COMMIT"]) == (stage.log(T0), stage.log(T1))
     assert "CompleteCommit" == stage.state
+
+
+@pytest.mark.parametrize("is_added_first", [True, False])
+def test_a_producer_whose_id_has_expired_goes_on_with_another_after_an_abort(
+    is_added_first: bool,
+) -> None:
+    stage = Stage(
+        transactional_id_expiration_ms="10000",
+        transaction_remove_expired_transaction_cleanup_interval_ms="1000",
+    )
+    producer = stage.producer()
+    producer.begin()
+    producer.add(record(b"a"))
+    producer.commit()
+    first = producer.transactional_identity
+    stage.cluster.pass_time(20_000)
+    producer.begin()
+    if is_added_first:
+        producer.add(record(b"lost"))
+    with pytest.raises(TransactionFailed, match="INVALID_PRODUCER_ID_MAPPING"):
+        producer.send_offsets(GroupMembership("g"), {T0: 1})
+    assert TO_ABORT is producer.phase
+    producer.abort()
+    assert first.producer_id != producer.transactional_identity.producer_id
+    producer.begin()
+    producer.add(record(b"b"))
+    producer.commit()
+    assert [b"a", "COMMIT", b"b", "COMMIT"] == stage.log(T0)
 
 
 def test_sequences_go_on_from_transaction_to_transaction(stage: Stage) -> None:
