@@ -153,6 +153,7 @@ def _reader_gone() -> int:
 
 def entry() -> None:
     """Run as a program."""
+    exits.OwnProcess.is_own = True
     try:
         _end_in_order_on_sigterm()
         from kctl.standard_streams import prepare_streams

@@ -20,6 +20,12 @@ BROKEN_PIPE = 141
 TERMINATED = 143
 
 
+class OwnProcess:
+    """Whether this process runs one command, and ends with it."""
+
+    is_own = False
+
+
 class Terminated(KeyboardInterrupt):
     """SIGTERM requests the command to end, which it does as on Ctrl-C."""
 

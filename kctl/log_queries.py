@@ -66,8 +66,10 @@ def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
     from engine.analysis.isolation import Committed, committed_here
     from engine.analysis.local_query import require_local_engine, run_local_query
     from engine.host.source_files import SourceFiles
+    from kctl.arrow_alone import keep_pandas_out
 
     require_local_engine()
+    keep_pandas_out()
     read = Committed(wanted.plan.splits, [])
     if wanted.is_committed:
         show_step("looking for transactions")

@@ -28,8 +28,8 @@ HEAVY = frozenset(
     )
 )
 
-#: What `kctl/render/aligner.py` keeps tabulate from.
-STOOD_IN = ("wcwidth", "importlib.metadata")
+#: What `kctl/render/aligner.py` keeps tabulate from, and `kctl/arrow_alone.py` pyarrow.
+STOOD_IN = ("wcwidth", "importlib.metadata", "pandas")
 _LOGS = "tests/golden/plain/data"
 _PARTITION = f"{_LOGS}/clicks-0"
 _SEGMENT = f"{_PARTITION}/00000000000000000000.log"
@@ -218,6 +218,14 @@ def test_a_table_of_wide_characters_imports_their_widths(tmp_path: Path) -> None
     shell.ok("context", "set", "漢字", "-b", "localhost:1")
     found = imported_by([*KCTL, "context", "list"], shell.environment)
     assert {"tabulate", "wcwidth", "yaml"} <= found
+
+
+def test_a_query_in_this_process_imports_no_pandas(tmp_path: Path) -> None:
+    query = "select topic, count(*), max(timestamp), min(key) from records group by all"
+    words = ["spark-sql", "--engine", "local", query, _LOGS, "-o", "json"]
+    found = imported_by([*KCTL, *words], Shell(tmp_path).environment)
+    assert "pyarrow" in found
+    assert "pandas" not in found
 
 
 def test_every_noun_that_can_be_tried_is_in_the_table() -> None:
