@@ -45,6 +45,7 @@ from engine.client.groups import committed_offsets
 from engine.client.offsets import EARLIEST, LATEST
 from engine.client.rebalance_listener import ListenerCalls, RebalanceListener
 from engine.client.start_offsets import StartOffsets
+from engine.client.truncation import LogTruncated
 from engine.client.waiting_records import ConsumerRecord, WaitingRecords
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import (
@@ -353,6 +354,10 @@ class Consumer:
             return None
         start: int | EngineError = error
         is_out_of_range = isinstance(error, ApiError) and error.code == OFFSET_OUT_OF_RANGE
+        if isinstance(error, LogTruncated) and self._settings.auto_offset_reset != "none":
+            # The position goes back to where the logs part, if that is known.
+            start = error.end_offset if error.end_offset is not None else error
+            is_out_of_range = error.end_offset is None
         if is_out_of_range and self._settings.auto_offset_reset != "none":
             try:
                 start = self._starts.of_reset([partition])[partition]

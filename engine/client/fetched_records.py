@@ -16,7 +16,7 @@ from engine.records.batch import BatchView
 from engine.records.control import ControlType, control_type
 from engine.records.legacy import LegacyBatch
 from engine.records.record import Record
-from engine.records.record_run import RecordRun, records_of, runs
+from engine.records.record_run import NO_EPOCH, RecordRun, records_of, runs
 from engine.records.view import batches_in
 from engine.wire import messages
 
@@ -31,12 +31,14 @@ class AbortedProducer(NamedTuple):
 class SeenRecords(NamedTuple):
     """Records in runs, none of them empty, and where to go on behind them.
 
-    `damage` is what stopped the reading, if anything did.
+    `damage` is what stopped the reading, if anything did. `leader_epoch` is that of the last batch,
+    also of one that is not shown: −1 without batches, and where the format has none.
     """
 
     runs: list[RecordRun]
     next_offset: int
     damage: CorruptRecord | None = None
+    leader_epoch: int = NO_EPOCH
 
     @property
     def records(self) -> list[tuple[Record, int]]:
@@ -52,7 +54,7 @@ def seen_records(
     Compressed batches start before the offset that was asked for: what lies before is left out.
     """
     shown: list[RecordRun] = []
-    next_offset = position
+    next_offset, leader_epoch = position, NO_EPOCH
     rule = _Isolation(aborted) if aborted is not None else None
     try:
         for batch in batches_in(memoryview(data), allow_partial_tail=True):
@@ -61,9 +63,10 @@ def seen_records(
                 cut = (run.between(position) for run in runs(batch))
                 shown += [run for run in cut if run.record_count]
             next_offset = max(next_offset, batch.next_offset)
+            leader_epoch = NO_EPOCH if isinstance(batch, LegacyBatch) else batch.leader_epoch
     except CorruptRecord as damage:
-        return SeenRecords(shown, next_offset, damage)
-    return SeenRecords(shown, next_offset)
+        return SeenRecords(shown, next_offset, damage, leader_epoch)
+    return SeenRecords(shown, next_offset, None, leader_epoch)
 
 
 def _is_shown(batch: BatchView, rule: _Isolation | None) -> bool:

@@ -11,6 +11,7 @@ its leader, or from the replica that the leader names for a consumer's rack (`Re
 | out of range, at another replica than the leader | it is fetched from the leader |
 | a retriable error, lost brokers | metadata is asked again; given up after the client's timeout |
 | no such topic | the same, but given up after UNKNOWN_TOPIC_ATTEMPTS_MAX |
+| a later leader epoch in metadata | its position is checked first (`TruncationChecks`) |
 | any other error, damaged records | the partition stops with it, and the others go on |
 """
 
@@ -27,6 +28,7 @@ from engine.client.fetched_records import aborted_of, seen_records
 from engine.client.metadata import ClusterView, leader_of
 from engine.client.read_replicas import ReadReplicas
 from engine.client.topic_admin import by_topic
+from engine.client.truncation import TruncationChecks
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE, OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION, kafka_error
 from engine.limits import FETCH_BYTES_MAX, FETCH_PARTITION_BYTES_MAX, UNKNOWN_TOPIC_ATTEMPTS_MAX
@@ -116,6 +118,7 @@ class Fetcher:
         self._troubles: dict[TopicPartition, _Trouble] = {}
         self._under_way: dict[int, _Fetch] = {}
         self._read_replicas = ReadReplicas(client.clock, self._options.metadata_max_age_ms)
+        self._truncations = TruncationChecks(client)
         self._view: ClusterView | None = None
         self._attempt = 0
         #: Of the topics, as they were asked for last: another id is another topic of that name.
@@ -150,6 +153,7 @@ class Fetcher:
         self._paused.discard(partition)
         self._troubles.pop(partition, None)
         self._read_replicas.forget(partition)
+        self._truncations.forget(partition)
 
     def pause(self, partition: TopicPartition) -> None:
         """Fetch a partition no more until `resume`; its position stays."""
@@ -168,6 +172,7 @@ class Fetcher:
         """Fetch a partition from an offset on, also one that was stopped."""
         self._positions[partition] = offset
         self._troubles.pop(partition, None)
+        self._truncations.forget(partition)
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
         """Return what has come, after about `timeout_ms` at the latest."""
@@ -190,14 +195,18 @@ class Fetcher:
         """Ask every broker that is not asked already; returns partitions that are given up."""
         if not self._positions:
             return []
+        is_checked = self._view is not None
         try:
             view = self._fresh_view()
+            failures = {} if is_checked else self._truncations.failures(self._positions, view)
         except (Unreachable, TimedOut) as error:
             return [gone for p in tuple(self._positions) for gone in self._fail(p, error)]
         busy = {p for fetch in self._under_way.values() for p in fetch.positions}
         by_broker: dict[int, list[TopicPartition]] = {}
-        given_up = []
-        for partition in [p for p in self._positions if p not in busy and p not in self._paused]:
+        given_up = [gone for p, error in failures.items() for gone in self._fail(p, error)]
+        for partition in [
+            p for p in self._positions if p not in busy | failures.keys() and p not in self._paused
+        ]:
             leader = leader_of(view, partition)
             if isinstance(leader, int):
                 broker_id = self._read_replicas.choose(partition, leader, view)
@@ -320,6 +329,7 @@ class Fetcher:
             # Behind the others, so that each has its turn when a request is full.
             del self._positions[partition]
             self._positions[partition] = seen.next_offset
+            self._truncations.read(partition, seen.leader_epoch, self._view)
         end_offset = row.last_stable_offset if is_committed else row.high_watermark
         consumed = ConsumedRecords(partition, seen.runs, seen.next_offset, end_offset, seen.damage)
         if seen.damage is not None:

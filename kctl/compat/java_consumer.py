@@ -29,6 +29,7 @@ from engine.client.group_protocol import CLASSIC, SettingOfOtherProtocol
 from engine.client.member_session import MemberSettings
 from engine.client.metadata import topic_failure
 from engine.client.offsets import EARLIEST, LATEST, list_offsets
+from engine.client.truncation import LogTruncated
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import INVALID_TOPIC_EXCEPTION, OFFSET_OUT_OF_RANGE, kafka_error
 from engine.model import TopicPartition
@@ -164,7 +165,10 @@ class PartitionSource:
 
     def _recover(self, partition: TopicPartition, position: int, error: EngineError) -> None:
         """Continue with a partition that was given up, or raise."""
-        if isinstance(error, ApiError) and error.code == OFFSET_OUT_OF_RANGE:
+        parting = _parting_offset(self._settings, error)
+        if parting is not None:
+            self._fetcher.seek(partition, parting)
+        elif _needs_reset(error):
             self._unresolved[partition] = reset_of(self._settings, partition, position)
         else:
             raise_if_lasting(error)
@@ -259,7 +263,10 @@ class GroupSource:
         )
 
     def _recover(self, partition: TopicPartition, position: int, error: EngineError) -> None:
-        if isinstance(error, ApiError) and error.code == OFFSET_OUT_OF_RANGE:
+        parting = _parting_offset(self._settings, error)
+        if parting is not None:
+            self.consumer.seek(partition, parting)
+        elif _needs_reset(error):
             reset = reset_of(self._settings, partition, position)
             start = _looked_up(self._client, self._settings, {partition: reset})[partition]
             if isinstance(start, EngineError):
@@ -298,6 +305,19 @@ def reset_of(settings: ConsumerSettings, partition: TopicPartition, position: in
             f"{{{partition}={position}}}",
         )
     return settings.reset
+
+
+def _parting_offset(settings: ConsumerSettings, error: EngineError) -> int | None:
+    """Return where a truncated log parts from the one that was read, None without a policy."""
+    if isinstance(error, LogTruncated) and settings.reset is not None:
+        return error.end_offset
+    return None
+
+
+def _needs_reset(error: EngineError) -> bool:
+    """Return whether the position is not in the log."""
+    is_out_of_range = isinstance(error, ApiError) and error.code == OFFSET_OUT_OF_RANGE
+    return is_out_of_range or isinstance(error, LogTruncated)
 
 
 def raise_if_lasting(error: EngineError) -> None:

@@ -1,0 +1,136 @@
+"""Whether a log was truncated below a consumer's position, as by an unclean election.
+
+1. The leader epoch of the last batch that was read of a partition is kept.
+2. When metadata has a later leader epoch, the leader is asked where the epoch of that batch ends.
+3. An end below the position means that records which were read are gone, and others may be in their
+   place: the partition stops with LogTruncated, which names where the two logs part.
+
+A position without a batch before it, and a broker without the request (below 2.3), go unchecked.
+
+Source: KIP-320; OffsetsForLeaderEpochUtils, SubscriptionState.maybeCompleteValidation of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from engine.client.blocking import KafkaClient
+from engine.client.connection import Call
+from engine.client.errors import NoCommonVersion
+from engine.client.metadata import ClusterView
+from engine.client.topic_admin import by_topic
+from engine.errors import EngineError, api_error
+from engine.kafka_errors import NONE
+from engine.model import TopicPartition
+from engine.records.record_run import NO_EPOCH
+from engine.wire import messages
+
+_CONSUMER: Final = -1
+#: The first version that consumers may send without a right to the cluster.
+_LOWEST_VERSION: Final = 3
+_UNDEFINED: Final = -1
+
+
+class LogTruncated(EngineError):
+    """Records that were read are not in the log any more.
+
+    `end_offset` is where the log parts from the one that was read, None if that is not known.
+    """
+
+    hint = "a replica that was not in sync was elected, as unclean.leader.election.enable allows"
+
+    def __init__(self, partition: TopicPartition, position: int, end_offset: int | None) -> None:
+        where = "below it" if end_offset is None else f"at {end_offset}"
+        super().__init__(f"the log was truncated {where}, and was read up to {position}")
+        self.partition = partition
+        self.position = position
+        self.end_offset = end_offset
+
+
+class TruncationChecks:
+    """Checks the positions of one consumer."""
+
+    def __init__(self, client: KafkaClient) -> None:
+        self._client = client
+        #: Of each partition: the leader epoch of the last batch that was read (1).
+        self._epochs: dict[TopicPartition, int] = {}
+        #: The leader epoch in which the position was read or checked.
+        self._checked: dict[TopicPartition, int] = {}
+
+    def read(self, partition: TopicPartition, epoch: int, view: ClusterView | None) -> None:
+        """Take note of the leader epoch of the last batch that was read (1).
+
+        Without metadata, which is asked for again then, the position is checked once more.
+        """
+        self._epochs[partition] = epoch
+        if view is not None:
+            self._checked[partition] = _leader_epoch(view, partition)
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Take note that the position does not follow on what was read."""
+        self._epochs.pop(partition, None)
+        self._checked.pop(partition, None)
+
+    def failures(
+        self, positions: Mapping[TopicPartition, int], view: ClusterView
+    ) -> dict[TopicPartition, EngineError]:
+        """Return LogTruncated, or why it cannot be found out, of positions in new epochs (2, 3)."""
+        due = [
+            partition
+            for partition in positions
+            if self._epochs.get(partition, NO_EPOCH) != NO_EPOCH
+            and _leader_epoch(view, partition) > self._checked.get(partition, NO_EPOCH)
+        ]
+        failures: dict[TopicPartition, EngineError] = {}
+        for partition, end in self._ends(due).items() if due else ():
+            position = positions[partition]
+            if isinstance(end, EngineError) and not isinstance(end, NoCommonVersion):
+                failures[partition] = end
+            elif isinstance(end, int) and end < position:
+                known = None if end == _UNDEFINED else end
+                failures[partition] = LogTruncated(partition, position, known)
+            else:
+                self._checked[partition] = _leader_epoch(view, partition)
+        return failures
+
+    def _ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int | EngineError]:
+        """Return where the epochs of the last batches end, −1 where that is not known (2)."""
+
+        def make_call(led: list[TopicPartition], view: ClusterView) -> Call:
+            request = messages.OffsetForLeaderEpochRequest
+            topics = [
+                request.OffsetForLeaderTopic(
+                    topic=topic,
+                    partitions=[
+                        request.OffsetForLeaderPartition(
+                            partition=p.partition,
+                            current_leader_epoch=_leader_epoch(view, p),
+                            leader_epoch=self._epochs[p],
+                        )
+                        for p in of_topic
+                    ],
+                )
+                for topic, of_topic in by_topic(led).items()
+            ]
+            message = request(replica_id=_CONSUMER, topics=topics)
+            return Call("OffsetForLeaderEpoch", message, _LOWEST_VERSION)
+
+        return self._client.ask_leaders(partitions, make_call, lambda message, _: _ends_of(message))
+
+
+def _leader_epoch(view: ClusterView, partition: TopicPartition) -> int:
+    known = view.partition(partition)
+    return NO_EPOCH if known is None else known.leader_epoch
+
+
+def _ends_of(
+    response: messages.OffsetForLeaderEpochResponse,
+) -> dict[TopicPartition, int | EngineError]:
+    return {
+        TopicPartition(topic.topic, row.partition): (
+            api_error(row.error_code) if row.error_code != NONE else row.end_offset
+        )
+        for topic in response.topics
+        for row in topic.partitions
+    }
