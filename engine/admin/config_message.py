@@ -8,6 +8,7 @@
 | outside of a range with one value besides | `... Value must be between 1 and 9 or equal to -1` |
 | not one of the choices | `... String must be one of: compact, delete` |
 | two that contradict each other | `conflict topic config setting x (5) > y (4)` |
+| a topic with tiered storage | `Tiered Storage functionality is disabled in the broker. ...` |
 | else | `Invalid value abc for configuration x: ` and our reason |
 
 Source: ConfigDef and LogConfig of 3.9.1, whose messages were recorded for each of these.
@@ -27,6 +28,11 @@ _CHOICE = re.compile(r"(?:any case )?\[(.*)\]")
 _INTEGERS = frozenset((ConfigType.SHORT, ConfigType.INT, ConfigType.LONG))
 _MIN_LAG, _MAX_LAG = "min.compaction.lag.ms", "max.compaction.lag.ms"
 _CONFLICT = re.compile(r"must not exceed max\.compaction\.lag\.ms \(([0-9]+)\)", re.A)
+_REMOTE_STORAGE = "remote.storage.enable"
+_NO_TIERED_STORAGE = (
+    "Tiered Storage functionality is disabled in the broker. "
+    "Topic cannot be configured with remote log storage."
+)
 _REPLICA_LIST = (
     "must be the literal '*' or a list of replicas in the following format: "
     "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
@@ -42,6 +48,8 @@ def config_message(error: ConfigError) -> str:
     if conflict is not None:
         most = conflict.group(1)
         return f"conflict topic config setting {_MIN_LAG} ({error.value}) > {_MAX_LAG} ({most})"
+    if key.name == _REMOTE_STORAGE and str(error.value).strip().lower() == "true":
+        return _NO_TIERED_STORAGE
     return f"Invalid value {_shown(key, error)} for configuration {error.key}: {_why(key, error)}"
 
 

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from engine.admin.config_admin import ConfigAdmin
 from engine.admin.config_errors import InvalidRequest, UnknownTopic
+from engine.admin.topic_rules import check_name
 from engine.api.admission import AclOperation, NotAuthorized, Session
 from engine.api.config_loggers import LoggerLevels
 from engine.api.config_resources import (
@@ -46,7 +47,6 @@ from engine.errors import ConfigError, EngineError
 from engine.hash_order import in_hash_order
 from engine.host.promise import Promise
 from engine.kafka_errors import INVALID_REQUEST, INVALID_REQUEST_DETAIL, UNKNOWN_SERVER_ERROR
-from engine.naming import validate_topic
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire import messages
 from engine.znode.paths import TOPIC_CONFIGS
@@ -163,7 +163,7 @@ class DescribeConfigs:
         ]
 
     async def _topic(self, topic: str) -> list[DescribedConfig]:
-        validate_topic(topic)
+        check_name(topic)
         if topic not in self._metadata_cache.topics:
             raise UnknownTopic(topic)
         overrides = await self._admin.read(f"{TOPIC_CONFIGS}/{topic}")

@@ -6,13 +6,14 @@ Source: REPL-15; KafkaApis.handleDescribeProducersRequest; KIP-664.
 
 from __future__ import annotations
 
+from engine.admin.topic_errors import TopicRefused
+from engine.admin.topic_rules import check_name
 from engine.api.admission import AclOperation, AclResource, NotAuthorized, Session
 from engine.api.exchange import Exchange
 from engine.errors import ApiError
 from engine.hash_order import numbers_in_java_hash_order
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
-from engine.naming import InvalidTopicName, validate_topic
 from engine.replication.errors import UnknownTopicOrPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.replica_manager import ReplicaManager
@@ -51,12 +52,12 @@ class DescribeProducers:
             partition_index=topic_partition.partition
         )
         try:
-            validate_topic(topic_partition.topic)
+            check_name(topic_partition.topic)
             if not session.may(AclOperation.READ, AclResource.TOPIC, topic_partition.topic):
                 raise NotAuthorized(AclResource.TOPIC)
             if topic_partition.topic not in self._metadata_cache.topics:
                 raise UnknownTopicOrPartition(topic_partition)
-        except (InvalidTopicName, NotAuthorized, UnknownTopicOrPartition) as error:
+        except (TopicRefused, NotAuthorized, UnknownTopicOrPartition) as error:
             partition.error_code, partition.error_message = error.code, error.detail
             return partition
         try:

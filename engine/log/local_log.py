@@ -131,7 +131,7 @@ class LocalLog:
     def configure(self, config: LogConfig) -> None:
         """Apply new settings."""
         self.config = config
-        self._rules = LeaderRules(config)
+        self._rules = LeaderRules(config, self.topic_partition)
         self._largest_time_fast = self._rules.largest_time_fast
         self._kept_codecs = self._rules.kept_codecs
         self._batch_bytes_max = min(config.max_message_bytes, config.segment_bytes)

@@ -66,6 +66,15 @@ from engine.log.checked_batch import CheckedBatch
 from engine.log.conversion import rebuilt, settings_for
 from engine.log.log_config import LONG_MAX, LogConfig
 from engine.log.producer_state import AppendOrigin
+from engine.log.record_errors import (
+    RecordError,
+    append_time_sent,
+    key_missing,
+    records_refused,
+    time_out_of_range,
+    times_refused,
+)
+from engine.model import TopicPartition
 from engine.native.record_walk import Walked
 from engine.records.batch import BatchView
 from engine.records.batch_header import CODEC_BITS, HEADER_BYTES, MAGIC, MAGIC_AT, PROLOGUE_BYTES
@@ -107,13 +116,6 @@ class MessageTooLarge(ApiError):
         )
         self.size_bytes = size_bytes
         self.max_bytes = max_bytes
-
-
-class RecordError(NamedTuple):
-    """Why one record was refused, by its place in the batch."""
-
-    batch_index: int
-    message: str
 
 
 class RecordsRefused(ApiError):
@@ -164,7 +166,7 @@ class LeaderBatch(NamedTuple):
 
 
 class LeaderRules:
-    """The rules of one topic, worked out once from its settings."""
+    """The rules of one partition, worked out once from its topic's settings."""
 
     __slots__ = (
         "_after_max_ms",
@@ -172,13 +174,15 @@ class LeaderRules:
         "_codec",
         "_config",
         "_has_rules",
+        "_topic_partition",
         "is_fast_path_topic",
         "kept_codecs",
         "limit_bytes",
     )
 
-    def __init__(self, config: LogConfig) -> None:
+    def __init__(self, config: LogConfig, topic_partition: TopicPartition) -> None:
         self._config = config
+        self._topic_partition = topic_partition
         self._codec = config.compression_type
         #: How large records may be without compression.
         self.limit_bytes = config.opened_batch_bytes_max
@@ -326,7 +330,7 @@ class LeaderRules:
         is_in_order, largest_ms = True, NO_TIMESTAMP
         opened = checked.open(self.limit_bytes) if is_compressed else None
         records = batch.records_for_leader(opened, is_skimmed=True)
-        for index, record in enumerate(self._judged(batch, records, now_ms)):
+        for index, record in enumerate(self._judged(batch, records, now_ms, is_compressed)):
             is_in_order = is_in_order and record.offset == index
             largest_ms = max(largest_ms, record.timestamp_ms)
         if not is_in_order and is_compressed:
@@ -363,7 +367,11 @@ class LeaderRules:
         return [_as_record(message) for message in list(self._judged(batch, messages, now_ms))]
 
     def _judged(
-        self, batch: RecordBatch, records: Iterable[_Judged], now_ms: int
+        self,
+        batch: RecordBatch,
+        records: Iterable[_Judged],
+        now_ms: int,
+        is_skimmed: bool = False,
     ) -> Iterator[_Judged]:
         """Yield a batch's records, and raise at their end if some break a rule of the topic."""
         errors: list[RecordError] = []
@@ -372,25 +380,31 @@ class LeaderRules:
             if isinstance(record, LegacyMessage) and (problem := _message_problem(batch, record)):
                 errors.append(RecordError(index, problem))
             elif self._config.is_compacted and record.key_size < 0:
-                errors.append(RecordError(index, "no key, in a compacted topic"))
-            elif problem := self._time_problem(batch, record.timestamp_ms, now_ms):
+                errors.append(RecordError(index, key_missing(self._topic_partition)))
+            elif problem := self._time_problem(batch, record, now_ms, is_skimmed):
                 errors.append(RecordError(index, problem))
                 is_time_wrong = True
             yield record
         if is_time_wrong:
-            raise InvalidTimestamp("records with times that are not allowed", errors)
+            raise InvalidTimestamp(times_refused(), errors)
         if errors:
-            raise InvalidRecord(f"{len(errors)} records break a rule", errors)
+            raise InvalidRecord(records_refused(errors), errors)
 
-    def _time_problem(self, batch: RecordBatch, time_ms: int, now_ms: int) -> str | None:
-        config = self._config
+    def _time_problem(
+        self,
+        batch: RecordBatch,
+        record: Record | LegacyMessage,
+        now_ms: int,
+        is_skimmed: bool,
+    ) -> str | None:
+        config, time_ms = self._config, record.timestamp_ms
         if config.message_timestamp_type is TimestampType.CREATE_TIME and time_ms != NO_TIMESTAMP:
             # Times out of range wrap around, and then have no bounds.
             past_ms = int64(now_ms - time_ms)
             if past_ms > self._before_max_ms or int64(-past_ms) > self._after_max_ms:
-                return f"time {time_ms} is too far from {now_ms}"
+                return time_out_of_range(record, now_ms, self._before_max_ms, self._after_max_ms)
         elif batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
-            return "append time, which producers do not set"
+            return append_time_sent(record, is_skimmed=is_skimmed)
         return None
 
 

@@ -83,9 +83,11 @@ def test_values_are_shown_as_java_shows_them(name: str, value: str, shown: str, 
     assert f"Invalid value {shown} for configuration {name}: {why}" == message_for(name, value)
 
 
-def test_refusals_of_this_broker_alone_have_our_words() -> None:
-    message = message_for("remote.storage.enable", "true")
-    assert message.startswith("Invalid value true for configuration remote.storage.enable: needs")
+def test_tiered_storage_is_refused_as_by_a_broker_that_has_it_disabled() -> None:
+    assert message_for("remote.storage.enable", "true") == (
+        "Tiered Storage functionality is disabled in the broker. "
+        "Topic cannot be configured with remote log storage."
+    )
 
 
 def test_settings_that_contradict_each_other_are_reported_together() -> None:

@@ -180,6 +180,13 @@ def test_resources_that_are_not_here_are_refused(kind: int, name: str, code: int
     assert [] == result.configs
 
 
+def test_invalid_names_of_topics_are_refused_in_kafka_s_words() -> None:
+    assert describe(Stage(), TOPIC, "a/b").error_message == (
+        "Topic name is invalid: 'a/b' contains one or more characters other than "
+        "ASCII alphanumerics, '.', '_' and '-'"
+    )
+
+
 def test_an_unknown_type_fails_all_resources() -> None:
     stage = Stage()
     resources = [

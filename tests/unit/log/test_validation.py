@@ -11,7 +11,9 @@ from engine.errors import ApiError
 from engine.log.checked_batch import CheckedBatch
 from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin
-from engine.log.validation import LeaderBatch, LeaderRules
+from engine.log.record_errors import RecordError
+from engine.log.validation import LeaderBatch, LeaderRules, RecordsRefused
+from engine.model import TopicPartition
 from engine.records.batch import BatchView
 from engine.records.batch_header import read_header, write_header
 from engine.records.builder import BatchBuilder, BatchSettings
@@ -24,11 +26,12 @@ from engine.records.varint import write_varint
 from tests.unit.log.writing import NOW_MS, end_of_transaction, sent, sent_by
 
 UNREADABLE, CORRUPT, TOO_LARGE, INVALID_TIME, INVALID = -1, 2, 10, 32, 87
+T0 = TopicPartition("t", 0)
 APPEND_TIME = LogConfig(message_timestamp_type=TimestampType.LOG_APPEND_TIME)
 
 
 def accept(data: memoryview, config: LogConfig | None = None, **more: Any) -> LeaderBatch:
-    rules = LeaderRules(config or LogConfig())
+    rules = LeaderRules(config or LogConfig(), T0)
     return rules.accept(CheckedBatch(data), base_offset=40, leader_epoch=7, now_ms=NOW_MS, **more)
 
 
@@ -36,6 +39,11 @@ def refused(data: memoryview, config: LogConfig | None = None, **more: Any) -> A
     with pytest.raises(ApiError) as caught:
         accept(data, config, **more)
     return caught.value
+
+
+def refused_rows(error: ApiError) -> tuple[RecordError, ...]:
+    assert isinstance(error, RecordsRefused)
+    return error.record_errors
 
 
 def with_field(batch: memoryview, field: int, value: int) -> memoryview:
@@ -235,7 +243,54 @@ def test_compacted_topics_need_keys_and_say_which_records_lack_them() -> None:
         builder.append(NOW_MS, key, b"v")
     error = refused(memoryview(builder.build()), LogConfig(is_compacted=True))
     assert error.code == INVALID
-    assert [1, 3] == [found.batch_index for found in error.record_errors]  # type: ignore[attr-defined]
+    assert [1, 3] == [row.batch_index for row in refused_rows(error)]
+
+
+def test_records_are_refused_in_the_words_that_producers_print() -> None:
+    builder = BatchBuilder(BatchSettings())
+    for _ in range(4):
+        builder.append(NOW_MS, None, b"v")
+    error = refused(memoryview(builder.build()), LogConfig(is_compacted=True))
+    text = "Compacted topic cannot accept message without key in topic partition t-0"
+    assert [text] * 4 == [row.message for row in refused_rows(error)]
+    named = ", ".join(f"RecordError(batchIndex={n}, message='{text}')" for n in range(3))
+    assert error.detail == (
+        "One or more records have been rejected due to 4 record errors in total, and only showing "
+        f"the first three errors at most: [{named}]"
+    )
+
+
+def test_times_out_of_range_are_refused_with_the_range() -> None:
+    config = LogConfig(message_timestamp_before_max_ms=100, message_timestamp_after_max_ms=50)
+    error = refused(sent(2, at_ms=NOW_MS + 50), config)
+    assert error.detail == "One or more records have been rejected due to invalid timestamp"
+    range_ms = f"[{NOW_MS - 100}, {NOW_MS + 50}]"
+    assert refused_rows(error) == (
+        (
+            1,
+            f"Timestamp {NOW_MS + 51} of message with offset 1 is out of range. "
+            f"The timestamp should be within {range_ms}",
+        ),
+    )
+    # Without a bound the sum wraps, as Java's.
+    error = refused(sent(at_ms=1), LogConfig(message_timestamp_before_max_ms=100))
+    wrapped_ms = (1 << 63) - 1 + NOW_MS - (1 << 64)
+    assert refused_rows(error)[0].message.endswith(f"within [{NOW_MS - 100}, {wrapped_ms}]")
+
+
+@pytest.mark.parametrize(
+    ("codec", "record"),
+    [
+        (Codec.NONE, f"DefaultRecord(offset=0, timestamp={NOW_MS}, key=2 bytes, value=10 bytes)"),
+        (Codec.GZIP, f"PartialDefaultRecord(offset=0, timestamp={NOW_MS}, key=0 bytes, value=0 "),
+    ],
+)
+def test_append_time_of_a_producer_is_refused_with_the_record(codec: Codec, record: str) -> None:
+    kind = TimestampType.LOG_APPEND_TIME
+    error = refused(sent(timestamp_type=kind, append_time_ms=NOW_MS, codec=codec), APPEND_TIME)
+    message = refused_rows(error)[0].message
+    assert message.startswith(f"Invalid timestamp type in message {record}")
+    assert message.endswith("). Producer should not set timestamp type to LogAppendTime.")
 
 
 @pytest.mark.parametrize(
@@ -374,7 +429,7 @@ def test_fast_batches_are_distinguished_from_those_that_break_a_rule(codec: Code
         (LogConfig(), sent(1, codec=codec, at_ms=-1), True),
         (LogConfig(), with_field(sent(2, codec=codec), 8, NOW_MS), False),
     ):
-        view, rules = BatchView(data), LeaderRules(config)
+        view, rules = BatchView(data), LeaderRules(config, T0)
         walked = CheckedBatch(data).walk(rules.limit_bytes)
         largest_ms = rules.largest_time_fast(walked, view.base_timestamp_ms, NOW_MS)
         assert (largest_ms == view.max_timestamp_ms) is is_fast_path

@@ -19,6 +19,7 @@ from engine.log.cleaner.offset_map import SLOT_BYTES
 from engine.log.cleaner.segment_cleaner import CleanedSegmentTooLarge, append_kept
 from engine.log.local_log import LocalLog
 from engine.log.validation import LeaderRules
+from engine.model import TopicPartition
 from engine.native.clean_records import CleanerTier
 from engine.records.batch import BatchView
 from engine.records.builder import BatchBuilder, BatchSettings
@@ -407,7 +408,7 @@ def test_a_segment_whose_positions_leave_32_bits_is_not_written() -> None:
 @pytest.mark.parametrize("max_message_bytes", [1_048_588, 95_000_000, (1 << 31) - 1])
 def test_the_cleaner_opens_every_batch_that_a_leader_appends(max_message_bytes: int) -> None:
     config = CONFIG._replace(max_message_bytes=max_message_bytes)
-    assert LeaderRules(config).limit_bytes <= opened_bytes_max(100, config)
+    assert LeaderRules(config, TopicPartition("t", 0)).limit_bytes <= opened_bytes_max(100, config)
 
 
 def test_the_cleaner_opens_what_a_leader_took_under_a_larger_limit() -> None:
