@@ -157,6 +157,9 @@ class FastFetch:
         if session is not None:
             self._sessions.go_on(session, exchange.received_ms)
             partition.spec = spec
+        counts = self._partitions[named].counts
+        counts.fetches += 1
+        counts.bytes_out += size
         has_aborted = reader is _COMMITTED
         return _encoded(partition, session, read, version, has_aborted=has_aborted)
 
@@ -199,10 +202,12 @@ class FastFetch:
         """Promise a response to a consumer that has read all that it may see."""
         topic_partition = partition.topic_partition
         assert topic_partition is not None
-        log = self._partitions[topic_partition].log
+        here = self._partitions[topic_partition]
+        log = here.log
         offset = spec.fetch_offset
         if offset != log.log_end_offset:
             return None
+        here.counts.fetches += 1
         received_ms = exchange.received_ms
         epoch = 0
         if session is not None:
@@ -223,6 +228,10 @@ class FastFetch:
             isolation = params.isolation
             read = self._read(partition, spec, params.max_bytes, isolation)
             if read is not None:
+                assert partition.topic_partition is not None
+                records = read.records
+                size = len(records) if isinstance(records, bytes) else records.size_bytes
+                self._partitions[partition.topic_partition].counts.bytes_out += size
                 has_aborted = isolation is _COMMITTED
                 return _encoded(
                     partition, session, read, exchange.api_version, has_aborted=has_aborted
