@@ -28,7 +28,7 @@ METRIC_COLUMNS = (
     Column("broker_id", "BROKER", right=True),
     Column("name", "METRIC", is_name=True),
     Column("attribute", "ATTRIBUTE"),
-    Column("value", "VALUE", right=True),
+    Column("value", "VALUE", right=True, kind="number"),
 )
 
 
@@ -78,6 +78,9 @@ def show_metrics(options: ClusterOptions, request: MetricsRequest) -> int:
         if not request.ids or broker_id in request.ids
         for name, attribute, value in _matching(found, request.match)
     ]
+    if request.output == "name":
+        # A meter has five rows, and one name.
+        rows = list({(row["broker_id"], row["name"]): row for row in rows}.values())
     if not rows and not missing:
         notify(f"no metric matches {request.match}")
     return end_with(METRIC_COLUMNS, rows, request.output, failures=len(missing))
