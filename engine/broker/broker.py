@@ -55,7 +55,7 @@ from engine.broker.live_tls import LiveTls
 from engine.broker.local_requests import LocalRequests
 from engine.broker.local_server import LocalServer
 from engine.broker.loggers import PythonLoggers
-from engine.broker.meters import BrokerMeters, broker_counts
+from engine.broker.meters import broker_counts, open_meters
 from engine.broker.metric_text import BrokerMetric
 from engine.broker.metrics import controller_metrics, group_metrics, storage_metrics
 from engine.broker.peer_security import peer_security
@@ -87,7 +87,6 @@ from engine.host.turns import LoopTurns
 from engine.log.cleaner.compaction_state import LogCompaction
 from engine.replication.metadata_cache import MetadataCache
 from engine.server import RequestServer, ServerEvents
-from engine.timing.meter import TICK_MS
 from engine.wire.structs import Message
 from engine.znode.client import ZnodeClient
 from engine.znode.paths import LOG_DIR_EVENT_PREFIX, broker_path
@@ -174,7 +173,7 @@ class Broker:
         self.live.on_broker(self._settings_changed)
         await self._register()
         self._take_part()
-        self._open_meters()
+        self.meters = open_meters(self.storage, self._counts, self.host.clock, self.tasks)
         # Not before: a request that the controller repeats may be for a former life, by its epoch.
         self.server.begin()
         self._shutdown = ShutdownRequests(
@@ -423,20 +422,14 @@ class Broker:
             self.broker_id, self._registration(), broker_path(self.broker_id)
         )
 
-    def _open_meters(self) -> None:
-        """Make rates of the counts from now on."""
-        replicas, context = self.storage.replica_manager, self.controller.context
-        self.meters = BrokerMeters(
-            replicas.topic_counts,
-            replicas.partitions,
-            lambda: broker_counts(replicas.isr_counts, context, self.server.request_counts),
-            self.host.clock,
+    def _counts(self) -> dict[str, int]:
+        """Return what is counted of no topic, by the names of the meters."""
+        return broker_counts(
+            self.storage.replica_manager.isr_counts,
+            self.controller.context,
+            self.server.request_counts,
+            self.session.expired_count,
         )
-        self.storage.leadership.on_role(
-            lambda partition: self.meters.note_role(partition.topic_partition.topic),
-            lambda key: self.meters.note_role(key.topic),
-        )
-        self.tasks.every_in_steps("meter-tick", TICK_MS, self.meters.tick, first_after_ms=TICK_MS)
 
     def _take_part(self) -> None:
         self._peers[self.broker_id] = self.serve_local

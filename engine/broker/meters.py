@@ -4,6 +4,7 @@
 |---|---|
 | `kafka.server` BrokerTopicMetrics | traffic of all topics, and of each topic once there was some |
 | `kafka.server` ReplicaManager | in-sync sets that grew, shrank, could not |
+| `kafka.server` SessionExpireListener | sessions with the metadata store that expired |
 | `kafka.controller` ControllerStats | unclean elections by this broker as the controller |
 | `kafka.network` RequestMetrics | requests by API and version; of fetches also by who sent them |
 
@@ -23,13 +24,15 @@ from typing import Final, NamedTuple
 
 from engine.api.request_counts import RequestCounts
 from engine.broker.metric_text import BrokerMetric
+from engine.broker.storage import Storage
+from engine.broker.tasks import LoopTasks
 from engine.controller.context import ControllerContext
 from engine.host.ports import Clock
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.replication.replica_manager import IsrCounts
 from engine.replication.topic_counts import COUNT_NAMES, BrokerTopicCounts
-from engine.timing.meter import Meter
+from engine.timing.meter import TICK_MS, Meter
 
 _TOPICS: Final = "kafka.server:type=BrokerTopicMetrics,name="
 
@@ -217,10 +220,14 @@ class BrokerMeters:
 
 
 def broker_counts(
-    isr: IsrCounts, context: ControllerContext, requests: RequestCounts
+    isr: IsrCounts, context: ControllerContext, requests: RequestCounts, expired_count: int
 ) -> dict[str, int]:
-    """Return the counts of a broker that are of no topic, by the object names of their meters."""
+    """Return the counts of a broker that are of no topic, by the object names of their meters.
+
+    `expired_count` is of sessions with the metadata store.
+    """
     manager = "kafka.server:type=ReplicaManager,name="
+    listener = "kafka.server:type=SessionExpireListener,name="
     counts = {
         f"{manager}FailedIsrUpdatesPerSec": isr.failed_updates,
         f"{manager}IsrExpandsPerSec": isr.expands,
@@ -228,8 +235,23 @@ def broker_counts(
         "kafka.controller:type=ControllerStats,name=UncleanLeaderElectionsPerSec": (
             context.unclean_elections
         ),
+        f"{listener}ZooKeeperExpiresPerSec": expired_count,
     }
     for name, version, count in requests.rows():
         place = f"RequestsPerSec,request={name},version={version}"
         counts[f"kafka.network:type=RequestMetrics,name={place}"] = count
     return counts
+
+
+def open_meters(
+    storage: Storage, others: Callable[[], Mapping[str, int]], clock: Clock, tasks: LoopTasks
+) -> BrokerMeters:
+    """Return the meters of a broker, which tick from now on."""
+    replicas = storage.replica_manager
+    meters = BrokerMeters(replicas.topic_counts, replicas.partitions, others, clock)
+    storage.leadership.on_role(
+        lambda partition: meters.note_role(partition.topic_partition.topic),
+        lambda key: meters.note_role(key.topic),
+    )
+    tasks.every_in_steps("meter-tick", TICK_MS, meters.tick, first_after_ms=TICK_MS)
+    return meters

@@ -169,6 +169,20 @@ def test_records_to_a_replica_that_is_added_are_those_of_a_reassignment() -> Non
     assert (50, 30) == (counts_of.replication_bytes_out, counts_of.reassignment_bytes_out)
 
 
+def test_a_leader_counts_what_it_expands_and_not_what_the_controller_shrank() -> None:
+    cluster = MemoryCluster(is_one_process=False)
+    cluster.create_topic(replicas=[(1, 2)])
+    cluster.pass_time(2_000)
+    cluster.cut_power(2)
+    cluster.pass_time(1_000)
+    assert (1,) == cluster.stored().isr
+    cluster.start(2)
+    cluster.pass_time(5_000)
+    assert (1, 2) == cluster.stored().isr
+    counted = cluster.brokers[1].storage.replica_manager.isr_counts
+    assert (1, 0, 0) == (counted.expands, counted.shrinks, counted.failed_updates)
+
+
 def test_decisions_on_in_sync_sets_are_counted() -> None:
     isr = IsrCounts()
     for before, after in (((1,), (1, 2)), ((1, 2), (1,)), ((1, 2), (1, 2))):
