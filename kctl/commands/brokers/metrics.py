@@ -76,7 +76,7 @@ def show_metrics(options: ClusterOptions, request: MetricsRequest) -> int:
         {"broker_id": broker_id, "name": name, "attribute": attribute, "value": value}
         for broker_id, found in sorted(metrics.items())
         if not request.ids or broker_id in request.ids
-        for name, attribute, value in _matching(found, request.match)
+        for name, attribute, value in matching_attributes(found, request.match)
     ]
     if request.output == "name":
         # A meter has five rows, and one name.
@@ -86,7 +86,7 @@ def show_metrics(options: ClusterOptions, request: MetricsRequest) -> int:
     return end_with(METRIC_COLUMNS, rows, request.output, failures=len(missing))
 
 
-def _matching(
+def matching_attributes(
     metrics: Mapping[str, MetricValue], match: str | None
 ) -> Iterator[tuple[str, str, float]]:
     """Yield the attributes whose names, with those of their objects, a pattern matches.
