@@ -47,7 +47,7 @@ from engine.api.exchange import (
     Handled,
     Response,
 )
-from engine.api.request_counts import VERSION_BITS, RequestCounts
+from engine.api.request_counts import VERSION_BITS
 from engine.api.sasl_authenticator import SaslAuthenticator
 from engine.authentication_gate import Authentication, AuthenticationGate, CertificateGate
 from engine.errors import WireError
@@ -99,7 +99,6 @@ class RequestServer:
         self._clients: dict[ClientConnection, None] = {}
         self._listeners: list[Listener] = []
         self._is_held = False
-        self.request_counts = RequestCounts()
 
     def hold(self) -> None:
         """Read no request of clients that connect from now on, until `begin`."""
@@ -176,8 +175,8 @@ class ClientConnection:
         self._server = server
         self._row_of = server.table.row
         self._fast = server.table.serve_fast
-        self._request_counts = server.request_counts
-        self._fast_counts = server.request_counts.fast
+        self._counts = server.table.request_counts.general
+        self._fast_counts = server.table.request_counts.fast
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
         self._session.on_rest = self._mute
@@ -338,7 +337,7 @@ class ClientConnection:
         else:
             # Bytes after the message are passed over, as Kafka does: librdkafka sends some.
             request, _ = message_codec(f"{row.name}Request", version).decode_at(body, 0)
-        self._request_counts.note(row.key, version, request)
+        self._counts[row.key << VERSION_BITS | version] += 1
         try:
             if may_take_fast_path:
                 handled, rest_ms = row.handler(request, exchange), 0

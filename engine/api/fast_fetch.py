@@ -157,7 +157,7 @@ class FastFetch:
         if session is not None:
             self._sessions.go_on(session, exchange.received_ms)
             partition.spec = spec
-        counts = self._partitions[named].counts
+        counts = read.counts
         counts.fetches += 1
         counts.bytes_out += size
         has_aborted = reader is _COMMITTED
@@ -228,10 +228,9 @@ class FastFetch:
             isolation = params.isolation
             read = self._read(partition, spec, params.max_bytes, isolation)
             if read is not None:
-                assert partition.topic_partition is not None
                 records = read.records
                 size = len(records) if isinstance(records, bytes) else records.size_bytes
-                self._partitions[partition.topic_partition].counts.bytes_out += size
+                read.counts.bytes_out += size
                 has_aborted = isolation is _COMMITTED
                 return _encoded(
                     partition, session, read, exchange.api_version, has_aborted=has_aborted
@@ -276,7 +275,7 @@ def _encoded(
     has_aborted: bool,
 ) -> FastResponse:
     """Return a response of one partition, or of none if there is no news in it."""
-    records, watermark, stable, log_start = read
+    records, watermark, stable, log_start, _ = read
     on_sent: Callable[[], None] | None = None
     part: bytes | FileRegion
     if isinstance(records, bytes):

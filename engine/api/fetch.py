@@ -48,6 +48,7 @@ from engine.api.fetch_session import (
 )
 from engine.api.produce_leaders import CurrentLeaders
 from engine.api.promised import in_order, promised
+from engine.api.request_counts import RequestCounts
 from engine.api.request_pieces import has_many_partitions, pieces
 from engine.host.ports import FileRegion, SendPart
 from engine.host.promise import Promise
@@ -113,12 +114,17 @@ class Fetch:
     """FetchedPartitions Fetch; takes requests as `read_fetch_request` reads them."""
 
     def __init__(
-        self, deps: FetchDeps, turns: LoopTurns, followers: FastFollowerFetch | None = None
+        self,
+        deps: FetchDeps,
+        turns: LoopTurns,
+        followers: FastFollowerFetch | None = None,
+        request_counts: RequestCounts | None = None,
     ) -> None:
         """Without `followers` no session's fetch is parked."""
         self._turns = turns
         self._replica_manager = deps.replica_manager
         self._followers = followers
+        self._follower_requests = (request_counts or RequestCounts()).of_followers
         self._metadata_cache = deps.metadata_cache
         self._sessions = deps.sessions
         self._max_bytes = deps.max_bytes
@@ -132,6 +138,8 @@ class Fetch:
     def answer(self, request: FetchRequest, exchange: Exchange) -> Handled:
         """Answer a request of any size, as `handle` does."""
         version = exchange.api_version
+        if request.replica_id >= 0:
+            self._follower_requests[version] += 1
         if version >= FIRST_WITH_TOPIC_IDS and _opens_session_without_id(request):
             return EncodedResponse(self._failed(request, exchange), None)
         if request.session_epoch <= INITIAL_EPOCH and has_many_partitions(request.topics):

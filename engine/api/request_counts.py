@@ -33,24 +33,18 @@ class RequestCounts:
     def __init__(self) -> None:
         #: Of the fast paths, and of all others, by API key and version in one number.
         self.fast: defaultdict[int, int] = defaultdict(int)
-        self._others: defaultdict[int, int] = defaultdict(int)
-        # Fetches of followers among the others, by version.
-        self._of_followers: defaultdict[int, int] = defaultdict(int)
-
-    def note(self, key: int, version: int, request: object) -> None:
-        """Count a request that was not served on a fast path."""
-        self._others[key << VERSION_BITS | version] += 1
-        if key == _FETCH and getattr(request, "replica_id", -1) >= 0:
-            self._of_followers[version] += 1
+        self.general: defaultdict[int, int] = defaultdict(int)
+        #: Fetches of followers among the others, by version.
+        self.of_followers: defaultdict[int, int] = defaultdict(int)
 
     def rows(self) -> Iterator[RequestCount]:
         """Yield the counts, those of fetches also by who sent them."""
-        for number in sorted(self.fast.keys() | self._others.keys()):
+        for number in sorted(self.fast.keys() | self.general.keys()):
             key, version = number >> VERSION_BITS, number & _VERSION_MASK
-            fast, other = self.fast.get(number, 0), self._others.get(number, 0)
+            fast, other = self.fast.get(number, 0), self.general.get(number, 0)
             yield RequestCount(api(key).name, version, fast + other)
             if key == _FETCH:
-                of_followers = fast + self._of_followers.get(version, 0)
+                of_followers = fast + self.of_followers.get(version, 0)
                 of_consumers = fast + other - of_followers
                 if of_consumers:
                     yield RequestCount("FetchConsumer", version, of_consumers)

@@ -427,7 +427,7 @@ class Broker:
         return broker_counts(
             self.storage.replica_manager.isr_counts,
             self.controller.context,
-            self.server.request_counts,
+            self.table.request_counts,
             self.session.expired_count,
         )
 
@@ -469,6 +469,7 @@ class Broker:
             self.passwords,
             None if self.tokens is None else self.tokens.admin,
             lambda listener: self.live.config.security_protocols[listener],
+            self.table.request_counts,
         )
 
     async def _register(self) -> None:

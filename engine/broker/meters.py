@@ -129,6 +129,7 @@ class BrokerMeters:
         counts = self._counts.by_topic.get(topic)
         if counts is None:
             return
+        counts.fold()
         values = _values_of(counts)
         known = self._topics.get(topic)
         if known is None:
@@ -212,6 +213,7 @@ class BrokerMeters:
         known = self._topics.get(topic)
         if known is None:
             known = self._topics[topic] = _Topic()
+        counts.fold()
         for index, count in enumerate(_values_of(counts)):
             if count and _ROWS[index].is_of_topics:
                 meter = self._meter_of(known, index, self._number)

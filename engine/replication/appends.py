@@ -181,11 +181,12 @@ class Appends:
             return self._failed(topic_partition, failure, len(batches))
         if info is None:
             return None
-        first_offset, last_offset, _, append_time_ms, log_start_offset, _, _, is_duplicate = info
+        first_offset, last_offset, _, append_time_ms, log_start_offset, size, _, is_duplicate = info
         counts = partition.counts
-        counts.produces += 1
-        counts.bytes_in += len(batches)
-        counts.messages_in += last_offset - first_offset + 1
+        counts.fast_appends += 1
+        counts.bytes_in += size
+        if last_offset != first_offset:
+            counts.fast_offset_steps += last_offset - first_offset
         result = new_tuple(ProduceResult, (None, first_offset, append_time_ms, log_start_offset))
         awaited: ProduceResult | Promise[ProduceResults] = result
         if required_acks == ACKS_ALL and partition.high_watermark <= last_offset:

@@ -333,7 +333,11 @@ class Partition:
             converted = log.conversion_count
             info = log.append(info, epoch, now_ms, origin)
             self.counts.produce_conversions += log.conversion_count - converted
-        elif self.followers and not info.is_duplicate and len(batches) <= NEWEST_BATCH_BYTES_MAX:
+            # The caller counts the size in the log.
+            self.counts.bytes_in += len(batches) - info.size_bytes
+        elif info.is_duplicate:
+            self.counts.bytes_in += len(batches)
+        elif self.followers and len(batches) <= NEWEST_BATCH_BYTES_MAX:
             newest = (info.first_offset, info.last_offset + 1, epoch, bytes(batches))
             self.newest = new_tuple(NewestBatch, newest)
         if not info.is_duplicate:
@@ -438,7 +442,8 @@ class Partition:
             records = b""
         if records is None:
             return None
-        return new_tuple(FastRead, (records, watermark, stable, log.log_start_offset))
+        start = log.log_start_offset
+        return new_tuple(FastRead, (records, watermark, stable, start, self.counts))
 
     def note_sent_to_follower(self, replica_id: int, size_bytes: int) -> None:
         """Count records that a follower is sent."""

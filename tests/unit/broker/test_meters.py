@@ -12,7 +12,6 @@ from engine.model import TopicPartition
 from engine.replication.partition_types import PartitionState
 from engine.replication.replica_manager import IsrCounts
 from engine.timing.meter import TICK_MS, MeterReading
-from engine.wire.structs import message_class
 from tests.broker_meters import GROUP, SETTINGS, STEPS, TOPICS, Request, fetch, produce, raised
 from tests.broker_meters import batch as batch_of
 from tests.broker_meters import recorded as recorded_counts
@@ -193,8 +192,8 @@ def test_decisions_on_in_sync_sets_are_counted() -> None:
 def test_fetches_are_counted_by_who_sent_them() -> None:
     requests = RequestCounts()
     requests.fast[1 << VERSION_BITS | 17] += 2
-    for replica_id in (-1, -1, 3):
-        requests.note(1, 17, message_class("FetchRequest")(replica_id=replica_id))
-    requests.note(3, 9, None)
+    requests.general[1 << VERSION_BITS | 17] += 3
+    requests.of_followers[17] += 1
+    requests.general[3 << VERSION_BITS | 9] += 1
     expected = [("Fetch", 17, 5), ("FetchConsumer", 17, 2), ("FetchFollower", 17, 3)]
     assert [*expected, ("Metadata", 9, 1)] == list(requests.rows())
