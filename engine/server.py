@@ -262,7 +262,10 @@ class ClientConnection:
             return True
         if response is None:
             return False
-        self._fast_counts[api] += 1
+        try:
+            self._fast_counts[api] += 1
+        except KeyError:
+            self._fast_counts[api] = 1
         if type(response) is bytes and not self._slots:
             self._connection.send((response,), None)
         elif isinstance(response, Promise):
@@ -337,7 +340,11 @@ class ClientConnection:
         else:
             # Bytes after the message are passed over, as Kafka does: librdkafka sends some.
             request, _ = message_codec(f"{row.name}Request", version).decode_at(body, 0)
-        self._counts[row.key << VERSION_BITS | version] += 1
+        kind = row.key << VERSION_BITS | version
+        try:
+            self._counts[kind] += 1
+        except KeyError:
+            self._counts[kind] = 1
         try:
             if may_take_fast_path:
                 handled, rest_ms = row.handler(request, exchange), 0

@@ -37,6 +37,7 @@ from engine.replication.delayed_fetch import WaitingPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition_types import CONSUMER_ID, FastRead, FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
+from engine.replication.topic_counts import ONE
 from engine.replication.watermark import Isolation
 from engine.wire.fast_fetch_bytes import TAGS_BEHIND_RECORDS, answer_without_news, head_of_answer
 from engine.wire.fetch_bytes import (
@@ -157,9 +158,7 @@ class FastFetch:
         if session is not None:
             self._sessions.go_on(session, exchange.received_ms)
             partition.spec = spec
-        counts = read.counts
-        counts.fetches += 1
-        counts.bytes_out += size
+        read.counts.fast_reads += ONE + size
         has_aborted = reader is _COMMITTED
         return _encoded(partition, session, read, version, has_aborted=has_aborted)
 

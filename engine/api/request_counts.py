@@ -32,8 +32,8 @@ class RequestCounts:
 
     def __init__(self) -> None:
         #: Of the fast paths, and of all others, by API key and version in one number.
-        self.fast: defaultdict[int, int] = defaultdict(int)
-        self.general: defaultdict[int, int] = defaultdict(int)
+        self.fast: dict[int, int] = {}
+        self.general: dict[int, int] = {}
         #: Fetches of followers among the others, by version.
         self.of_followers: defaultdict[int, int] = defaultdict(int)
 

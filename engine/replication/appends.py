@@ -30,7 +30,7 @@ from engine.replication.effects import Effect, HighWatermarkMoved, LogEndMoved
 from engine.replication.errors import InvalidRequiredAcks, InvalidTopic, NotLeaderOrFollower
 from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
 from engine.replication.partition_access import PartitionAccess
-from engine.replication.topic_counts import ERRORS_NOT_FAILURES
+from engine.replication.topic_counts import ERRORS_NOT_FAILURES, ONE
 
 VALID_ACKS = (ACKS_ALL, 0, ACKS_LEADER)
 
@@ -183,8 +183,7 @@ class Appends:
             return None
         first_offset, last_offset, _, append_time_ms, log_start_offset, size, _, is_duplicate = info
         counts = partition.counts
-        counts.fast_appends += 1
-        counts.bytes_in += size
+        counts.fast_appends += ONE + size
         if last_offset != first_offset:
             counts.fast_offset_steps += last_offset - first_offset
         result = new_tuple(ProduceResult, (None, first_offset, append_time_ms, log_start_offset))

@@ -13,7 +13,7 @@
 | reassignment_bytes_out, reassignment_bytes_in | those of them of replicas that are added |
 
 Each place that counts adds to an attribute of one object, which a partition holds: an append is
-counted by two additions, or three if it has several records.
+counted by one addition, or two if it has several records.
 
 Source: BrokerTopicMetrics of 3.9.1, and ReplicaManager, UnifiedLog and KafkaApis that mark them.
 """
@@ -67,6 +67,9 @@ _READ_ERRORS_NOT_FAILURES: Final = frozenset(
     )
 )
 
+#: Counts as one append or read; above all bytes between two folds, which are seconds apart.
+ONE: Final = 1 << 50
+
 COUNT_NAMES: Final = (
     "bytes_in",
     "bytes_out",
@@ -91,7 +94,7 @@ COUNT_NAMES: Final = (
 class TopicCounts:
     """The counts of one topic since it came to this broker; see the module's table."""
 
-    __slots__ = (*COUNT_NAMES, "fast_appends", "fast_offset_steps")
+    __slots__ = (*COUNT_NAMES, "fast_appends", "fast_offset_steps", "fast_reads")
 
     bytes_in: int
     bytes_out: int
@@ -114,16 +117,23 @@ class TopicCounts:
     def __init__(self) -> None:
         for name in COUNT_NAMES:
             setattr(self, name, 0)
-        #: Appends on the fast path, and how many offsets their batches have beyond the first: not
+        #: Appends and reads on the fast paths, each the sum of its bytes and of ONE for each: not
         #: part of the other counts before `fold`.
         self.fast_appends = 0
+        self.fast_reads = 0
+        #: How many offsets the batches of such appends have beyond their first.
         self.fast_offset_steps = 0
 
     def fold(self) -> None:
         """Add what the fast path has counted to the other counts."""
-        self.produces += self.fast_appends
-        self.messages_in += self.fast_appends + self.fast_offset_steps
-        self.fast_appends = self.fast_offset_steps = 0
+        append_count, bytes_in = divmod(self.fast_appends, ONE)
+        fetch_count, bytes_out = divmod(self.fast_reads, ONE)
+        self.produces += append_count
+        self.messages_in += append_count + self.fast_offset_steps
+        self.bytes_in += bytes_in
+        self.fetches += fetch_count
+        self.bytes_out += bytes_out
+        self.fast_appends = self.fast_reads = self.fast_offset_steps = 0
 
     def note_refusal(self, error: ApiError, size_bytes: int) -> None:
         """Count the refusal of a batch of that size. Source: ReplicaManager.appendToLocalLog."""

@@ -191,9 +191,9 @@ def test_decisions_on_in_sync_sets_are_counted() -> None:
 
 def test_fetches_are_counted_by_who_sent_them() -> None:
     requests = RequestCounts()
-    requests.fast[1 << VERSION_BITS | 17] += 2
-    requests.general[1 << VERSION_BITS | 17] += 3
+    requests.fast[1 << VERSION_BITS | 17] = 2
+    requests.general[1 << VERSION_BITS | 17] = 3
     requests.of_followers[17] += 1
-    requests.general[3 << VERSION_BITS | 9] += 1
+    requests.general[3 << VERSION_BITS | 9] = 1
     expected = [("Fetch", 17, 5), ("FetchConsumer", 17, 2), ("FetchFollower", 17, 3)]
     assert [*expected, ("Metadata", 9, 1)] == list(requests.rows())
