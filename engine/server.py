@@ -47,6 +47,7 @@ from engine.api.exchange import (
     Handled,
     Response,
 )
+from engine.api.request_counts import VERSION_BITS
 from engine.api.sasl_authenticator import SaslAuthenticator
 from engine.authentication_gate import Authentication, AuthenticationGate, CertificateGate
 from engine.errors import WireError
@@ -71,7 +72,8 @@ from engine.wire.headers import (
 from engine.wire.row_bytes import with_rows
 from engine.wire.structs import Struct
 
-_key_of: Final = struct.Struct(">h").unpack_from
+#: The API key and the version of a frame, as one number.
+_api_of: Final = struct.Struct(">i").unpack_from
 
 
 class ServerEvents(NamedTuple):
@@ -173,6 +175,8 @@ class ClientConnection:
         self._server = server
         self._row_of = server.table.row
         self._fast = server.table.serve_fast
+        self._counts = server.table.request_counts.general
+        self._fast_counts = server.table.request_counts.fast
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
         self._session.on_rest = self._mute
@@ -246,7 +250,8 @@ class ClientConnection:
         Where something can be denied to the client, it asks what the session was granted.
         """
         try:
-            (key,) = _key_of(frame)
+            (api,) = _api_of(frame)
+            key = api >> VERSION_BITS
             serve_fast = self._fast[key]
         except (KeyError, struct.error):
             return False
@@ -257,6 +262,10 @@ class ClientConnection:
             return True
         if response is None:
             return False
+        try:
+            self._fast_counts[api] += 1
+        except KeyError:
+            self._fast_counts[api] = 1
         if type(response) is bytes and not self._slots:
             self._connection.send((response,), None)
         elif isinstance(response, Promise):
@@ -331,6 +340,11 @@ class ClientConnection:
         else:
             # Bytes after the message are passed over, as Kafka does: librdkafka sends some.
             request, _ = message_codec(f"{row.name}Request", version).decode_at(body, 0)
+        kind = row.key << VERSION_BITS | version
+        try:
+            self._counts[kind] += 1
+        except KeyError:
+            self._counts[kind] = 1
         try:
             if may_take_fast_path:
                 handled, rest_ms = row.handler(request, exchange), 0

@@ -1,4 +1,4 @@
-"""The gauges of the brokers of an embedded cluster, asked of its process."""
+"""The gauges and meters of the brokers of an embedded cluster, asked of its process."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from engine.cluster import daemon
 from engine.cluster.data_directory import DataDirectory
 from engine.cluster.requests import ask_metrics
 from engine.host.real import RealClock, RealFiles
+from engine.timing.meter import MetricValue
 
 
 def embedded_metrics(
     client: KafkaClient, data: DataDirectory, timeout_s: float
-) -> dict[int, dict[str, int]]:
-    """Return the gauges of each broker that runs, by their names.
+) -> dict[int, dict[str, MetricValue]]:
+    """Return the gauges and meters of each broker that runs, by their names.
 
     Waits for the turn of another command, too. Errors: those of `ask_metrics` and of the turn.
     """

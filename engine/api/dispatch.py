@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 from engine.api.admission import Admission, Rule, Session
 from engine.api.denied import denied
 from engine.api.exchange import EncodedResponse, Exchange, Handled, Handler
+from engine.api.request_counts import RequestCounts
 from engine.host.promise import Promise
 from engine.wire.headers import api
 
@@ -69,6 +70,8 @@ class DispatchTable:
         self._local_rows: dict[int, ApiRow] = {}
         #: Fast paths by API key: called before the row, for clients to whom nothing can be denied.
         self.serve_fast: dict[int, FastHandler] = {}
+        #: How many requests came over listeners.
+        self.request_counts = RequestCounts()
 
     def serve(
         self,

@@ -37,6 +37,7 @@ from engine.replication.delayed_fetch import WaitingPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition_types import CONSUMER_ID, FastRead, FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
+from engine.replication.topic_counts import ONE
 from engine.replication.watermark import Isolation
 from engine.wire.fast_fetch_bytes import TAGS_BEHIND_RECORDS, answer_without_news, head_of_answer
 from engine.wire.fetch_bytes import (
@@ -157,6 +158,7 @@ class FastFetch:
         if session is not None:
             self._sessions.go_on(session, exchange.received_ms)
             partition.spec = spec
+        read.counts.fast_reads += ONE + size
         has_aborted = reader is _COMMITTED
         return _encoded(partition, session, read, version, has_aborted=has_aborted)
 
@@ -199,10 +201,12 @@ class FastFetch:
         """Promise a response to a consumer that has read all that it may see."""
         topic_partition = partition.topic_partition
         assert topic_partition is not None
-        log = self._partitions[topic_partition].log
+        here = self._partitions[topic_partition]
+        log = here.log
         offset = spec.fetch_offset
         if offset != log.log_end_offset:
             return None
+        here.counts.fetches += 1
         received_ms = exchange.received_ms
         epoch = 0
         if session is not None:
@@ -223,6 +227,9 @@ class FastFetch:
             isolation = params.isolation
             read = self._read(partition, spec, params.max_bytes, isolation)
             if read is not None:
+                records = read.records
+                size = len(records) if isinstance(records, bytes) else records.size_bytes
+                read.counts.bytes_out += size
                 has_aborted = isolation is _COMMITTED
                 return _encoded(
                     partition, session, read, exchange.api_version, has_aborted=has_aborted
@@ -267,7 +274,7 @@ def _encoded(
     has_aborted: bool,
 ) -> FastResponse:
     """Return a response of one partition, or of none if there is no news in it."""
-    records, watermark, stable, log_start = read
+    records, watermark, stable, log_start, _ = read
     on_sent: Callable[[], None] | None = None
     part: bytes | FileRegion
     if isinstance(records, bytes):

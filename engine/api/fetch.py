@@ -48,8 +48,9 @@ from engine.api.fetch_session import (
 )
 from engine.api.produce_leaders import CurrentLeaders
 from engine.api.promised import in_order, promised
+from engine.api.request_counts import RequestCounts
 from engine.api.request_pieces import has_many_partitions, pieces
-from engine.host.ports import SendPart
+from engine.host.ports import FileRegion, SendPart
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns, Share
 from engine.kafka_errors import (
@@ -64,7 +65,12 @@ from engine.model import TopicPartition, new_tuple
 from engine.replication.delayed_fetch import FetchResult, FetchResults, release_results
 from engine.replication.large_fetch import Reading
 from engine.replication.metadata_cache import MetadataCache
-from engine.replication.partition_types import FetchClient, FetchParams, FetchSpec
+from engine.replication.partition_types import (
+    CONSUMER_ID,
+    FetchClient,
+    FetchParams,
+    FetchSpec,
+)
 from engine.replication.replica_manager import ReplicaManager
 from engine.replication.watermark import READ_COMMITTED, READ_UNCOMMITTED, Isolation
 from engine.wire.fetch_bytes import (
@@ -108,12 +114,17 @@ class Fetch:
     """FetchedPartitions Fetch; takes requests as `read_fetch_request` reads them."""
 
     def __init__(
-        self, deps: FetchDeps, turns: LoopTurns, followers: FastFollowerFetch | None = None
+        self,
+        deps: FetchDeps,
+        turns: LoopTurns,
+        followers: FastFollowerFetch | None = None,
+        request_counts: RequestCounts | None = None,
     ) -> None:
         """Without `followers` no session's fetch is parked."""
         self._turns = turns
         self._replica_manager = deps.replica_manager
         self._followers = followers
+        self._follower_requests = (request_counts or RequestCounts()).of_followers
         self._metadata_cache = deps.metadata_cache
         self._sessions = deps.sessions
         self._max_bytes = deps.max_bytes
@@ -127,6 +138,8 @@ class Fetch:
     def answer(self, request: FetchRequest, exchange: Exchange) -> Handled:
         """Answer a request of any size, as `handle` does."""
         version = exchange.api_version
+        if request.replica_id >= 0:
+            self._follower_requests[version] += 1
         if version >= FIRST_WITH_TOPIC_IDS and _opens_session_without_id(request):
             return EncodedResponse(self._failed(request, exchange), None)
         if request.session_epoch <= INITIAL_EPOCH and has_many_partitions(request.topics):
@@ -145,11 +158,16 @@ class Fetch:
         read: FetchResults | Promise[FetchResults] = []
         parked: ParkedSession | None = None
         if specs:
+            self._count_reads(specs)
             params = self._params(request, exchange)
             followers = self._followers
             if is_follower and not refused and followers is not None:
                 parked = followers.begin(
-                    context, request, params, exchange, partial(self._answer_parked, exchange)
+                    context,
+                    request,
+                    params,
+                    exchange,
+                    partial(self._answer_parked, exchange, request.replica_id),
                 )
             if parked is None:
                 read = self._replica_manager.fetch(params, specs)
@@ -162,7 +180,7 @@ class Fetch:
 
         def response(results: FetchResults) -> EncodedResponse:
             return self._response(
-                context, interesting, results, refused, exchange, is_follower=is_follower
+                context, interesting, results, refused, exchange, replica_id=request.replica_id
             )
 
         return read.then(response) if isinstance(read, Promise) else response(read)
@@ -238,6 +256,7 @@ class Fetch:
             self._sort_out(some, wanted, exchange.session, is_follower=is_follower)
         if wanted.specs and request.isolation_level not in _ISOLATION_LEVELS:
             return EncodedResponse(self._failed(request, exchange), None)
+        self._count_reads(wanted.specs)
         params = self._params(request, exchange)
         topic_ids = {
             key.topic: it.topic_id_text
@@ -256,7 +275,7 @@ class Fetch:
                 topic_ids=topic_ids,
             )
             return await self._response_in_turns(
-                context, wanted, reading, exchange, share, is_follower=is_follower
+                context, wanted, reading, exchange, share, replica_id=request.replica_id
             )
         finally:
             reading.end()
@@ -269,7 +288,7 @@ class Fetch:
         exchange: Exchange,
         share: Share,
         *,
-        is_follower: bool,
+        replica_id: int,
     ) -> EncodedResponse | None:
         """Return the response, which takes the files of a reading over; None if that is over."""
         records = FetchedRecords(exchange.api_version)
@@ -285,9 +304,10 @@ class Fetch:
         if reading.is_over():
             return None
         fetched += wanted.refused
-        throttle_ms = 0 if is_follower else throttle_of(fetched, exchange)
+        throttle_ms = 0 if replica_id >= 0 else throttle_of(fetched, exchange)
         if throttle_ms:
             return EncodedResponse(throttled_response(context, exchange, throttle_ms), None)
+        self._count_sent(fetched, replica_id)
         await share.next()
         # In one go: the next request of the session may come between two turns.
         whole = self._whole(context, fetched, exchange)
@@ -313,6 +333,7 @@ class Fetch:
     def _answer_parked(
         self,
         exchange: Exchange,
+        replica_id: int,
         session: FetchSession,
         epoch: int,
         partitions: list[SessionPartition],
@@ -320,7 +341,7 @@ class Fetch:
     ) -> EncodedResponse:
         """Answer a follower's request of an epoch, whose session has stood since an exchange."""
         context = self._sessions.context_of(session, epoch)
-        return self._response(context, partitions, results, [], exchange, is_follower=True)
+        return self._response(context, partitions, results, [], exchange, replica_id=replica_id)
 
     def _response(
         self,
@@ -330,7 +351,7 @@ class Fetch:
         refused: FetchedPartitions,
         exchange: Exchange,
         *,
-        is_follower: bool = False,
+        replica_id: int = CONSUMER_ID,
     ) -> EncodedResponse:
         """Return the encoded response; file regions are released after the send or on an error."""
         records = FetchedRecords(exchange.api_version)
@@ -339,11 +360,12 @@ class Fetch:
                 (partition, self.answer_of(partition, result, records))
                 for partition, (_, result) in zip(partitions, results, strict=True)
             ]
-            throttle_ms = 0 if is_follower else throttle_of(fetched + refused, exchange)
+            throttle_ms = 0 if replica_id >= 0 else throttle_of(fetched + refused, exchange)
             if throttle_ms:
                 records.release()
                 return EncodedResponse(throttled_response(context, exchange, throttle_ms), None)
             parts = self.encoded(context, fetched + refused, exchange)
+            self._count_sent(fetched, replica_id)
         except BaseException:
             # No response leaves that would let the files go.
             release_results(results)
@@ -381,6 +403,28 @@ class Fetch:
             return TOPIC_AUTHORIZATION_FAILED
         here = self._replica_manager.partitions.get(topic_partition)
         return fetch_refusal(topic_partition, topic_id, self._metadata_cache, here)
+
+    def _count_reads(self, specs: Iterable[tuple[TopicPartition, FetchSpec]]) -> None:
+        """Count the partitions that a request reads, each once, however often it waits."""
+        counts_of = self._replica_manager.topic_counts.of
+        for (topic, _), _ in specs:
+            counts_of(topic).fetches += 1
+
+    def _count_sent(self, fetched: FetchedPartitions, replica_id: int) -> None:
+        """Count the bytes of records that leave, to a consumer or to a follower."""
+        partitions = self._replica_manager.partitions
+        for partition, row in fetched:
+            key, records = partition.topic_partition, row.records
+            size = 0
+            if records:
+                size = records.length if isinstance(records, FileRegion) else len(records)
+            here = None if key is None or not size else partitions.get(key)
+            if here is None:
+                continue
+            if replica_id < 0:
+                here.counts.bytes_out += size
+            else:
+                here.note_sent_to_follower(replica_id, size)
 
     def _params(self, request: FetchRequest, exchange: Exchange) -> FetchParams:
         """Return the parameters of the read: isolation, byte limits, and the client's rack."""

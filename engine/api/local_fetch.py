@@ -52,9 +52,17 @@ class AnswerLocalFetch:
             read = fetch(params, specs, local_park(session.positions, give), session.positions)
 
         def answer(results: FetchResults) -> LocalFetched:
+            self._count_sent(results, params.replica_id)
             return _answered(session, refused, results)
 
         return read.then(answer) if isinstance(read, Promise) else Promise.of(answer(read))
+
+    def _count_sent(self, results: FetchResults, replica_id: int) -> None:
+        partitions = self._deps.replica_manager.partitions
+        for key, result in results:
+            here = partitions.get(key) if result.size_bytes else None
+            if here is not None:
+                here.note_sent_to_follower(replica_id, result.size_bytes)
 
     def _refused(self, request: LocalFetch) -> dict[TopicPartition, PartitionResponse]:
         """Return the partitions that cannot be read at all."""

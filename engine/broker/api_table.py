@@ -63,6 +63,7 @@ from engine.api.offset_delete import OffsetDelete
 from engine.api.offset_fetch import OffsetFetch
 from engine.api.offset_for_leader_epoch import OffsetForLeaderEpoch
 from engine.api.produce import Produce
+from engine.api.request_counts import RequestCounts
 from engine.api.sasl_requests import SaslRequests
 from engine.api.stop_replica import StopReplica
 from engine.api.sync_group import SyncGroup
@@ -142,6 +143,7 @@ class ApiDeps(NamedTuple):
     tokens: TokenAdmin | None
     #: The security protocol of a listener.
     security_protocol_of: Callable[[str], str]
+    request_counts: RequestCounts
 
 
 class Row(NamedTuple):
@@ -228,7 +230,8 @@ def data_rows(deps: ApiDeps) -> list[Row]:
     sessions = FetchSessionCache(metadata_cache, deps.entropy, slots=slots)
     fetch_deps = FetchDeps(replica_manager, metadata_cache, sessions, deps.config.fetch_max_bytes)
     followers = FastFollowerFetch(metadata_cache, sessions, clock)
-    fetch, local_fetch = Fetch(fetch_deps, deps.turns, followers), AnswerLocalFetch(fetch_deps)
+    fetch = Fetch(fetch_deps, deps.turns, followers, deps.request_counts)
+    local_fetch = AnswerLocalFetch(fetch_deps)
     verifier = deps.transactions.verifier
     produce = Produce(replica_manager, metadata_cache, deps.turns, verifier)
     return [

@@ -55,6 +55,7 @@ from engine.broker.live_tls import LiveTls
 from engine.broker.local_requests import LocalRequests
 from engine.broker.local_server import LocalServer
 from engine.broker.loggers import PythonLoggers
+from engine.broker.meters import broker_counts, open_meters
 from engine.broker.metric_text import BrokerMetric
 from engine.broker.metrics import controller_metrics, group_metrics, storage_metrics
 from engine.broker.peer_security import peer_security
@@ -172,6 +173,7 @@ class Broker:
         self.live.on_broker(self._settings_changed)
         await self._register()
         self._take_part()
+        self.meters = open_meters(self.storage, self._counts, self.host.clock, self.tasks)
         # Not before: a request that the controller repeats may be for a former life, by its epoch.
         self.server.begin()
         self._shutdown = ShutdownRequests(
@@ -420,6 +422,15 @@ class Broker:
             self.broker_id, self._registration(), broker_path(self.broker_id)
         )
 
+    def _counts(self) -> dict[str, int]:
+        """Return what is counted of no topic, by the names of the meters."""
+        return broker_counts(
+            self.storage.replica_manager.isr_counts,
+            self.controller.context,
+            self.table.request_counts,
+            self.session.expired_count,
+        )
+
     def _take_part(self) -> None:
         self._peers[self.broker_id] = self.serve_local
         self.session.start()
@@ -458,6 +469,7 @@ class Broker:
             self.passwords,
             None if self.tokens is None else self.tokens.admin,
             lambda listener: self.live.config.security_protocols[listener],
+            self.table.request_counts,
         )
 
     async def _register(self) -> None:
@@ -576,12 +588,13 @@ class Broker:
         return states
 
     async def metrics(self) -> list[BrokerMetric]:
-        """Return the broker's gauges by Kafka's names, in shares of the loop's turns."""
+        """Return the broker's gauges and meters by Kafka's names, in shares of the loop's turns."""
         gauges = storage_metrics(self.storage, await self.compaction())
         context, is_active = self.controller.context, self.controller.is_active
         others = (
             controller_metrics(context, is_active=is_active),
             group_metrics(self.groups.registry),
+            self.meters.metrics(),
         )
         found: list[BrokerMetric] = []
         await self._process_turns().each(chain(gauges, *others), found.append)

@@ -11,7 +11,7 @@
 Each is read from the broker's state as it is asked for, and none costs a request anything.
 
 Source: ReplicaManager, Partition, UnifiedLog, LogManager, LogCleanerManager, KafkaController,
-GroupMetadataManager of 3.9.1. Differs: there are no meters and histograms (rates, times);
+GroupMetadataManager of 3.9.1; meters are in `meters.py`. Differs: there are no histograms (times);
 OfflineReplicaCount counts, where 3.9.1 compares with a class that no partition has and returns 0.
 """  # noqa: E501 - a table
 

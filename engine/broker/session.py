@@ -47,6 +47,8 @@ class SessionKeeper:
         self._clock = clock
         self._on_expired = on_expired
         self._begin = begin
+        #: How many sessions have expired.
+        self.expired_count = 0
         self._is_stopped = False
         self._work: Promise[None] | None = None
         self._cancel: Callable[[], None] = lambda: None
@@ -65,6 +67,7 @@ class SessionKeeper:
             return
         _log.info("session with the metadata store: %s", event.value)
         if event is SessionEvent.EXPIRED:
+            self.expired_count += 1
             self._on_expired()
             self._again_in(0)
 

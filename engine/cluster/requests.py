@@ -38,6 +38,7 @@ from engine.json_text import JsonObject
 if TYPE_CHECKING:
     from engine.broker.broker import Broker
     from engine.log.cleaner.compaction_state import LogCompaction
+    from engine.timing.meter import MetricValue
 
 _POLL_MS = 5
 #: What commands exit with when a process does not do in time what it should.
@@ -161,8 +162,8 @@ def ask_compaction(
 
 def ask_metrics(
     data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[int], None]
-) -> dict[int, dict[str, int]]:
-    """Return the gauges of each broker that runs, by their object names in Kafka's JMX.
+) -> dict[int, dict[str, MetricValue]]:
+    """Return the gauges and meters of each broker that runs, by their object names in Kafka's JMX.
 
     Errors as `ask`, and BadClusterFile.
     """

@@ -42,10 +42,12 @@ class ControllerContext:
         # Emptied and never replaced: their readers keep them as long as the broker lives.
         self.partition_phases: dict[TopicPartition, PartitionPhase] = {}
         self.replica_phases: dict[Replica, ReplicaPhase] = {}
+        #: Elections of a leader that was not in ISR, by this broker as the controller.
+        self.unclean_elections = 0
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Forget everything of the cluster."""
         self.epoch = 0
         self.live_brokers: dict[int, LiveBroker] = {}
         self.shutting_down: set[int] = set()
@@ -63,8 +65,6 @@ class ControllerContext:
         self.deletion_started: set[str] = set()
         #: Of `to_delete`: those that wait for a broker or a reassignment.
         self.ineligible_for_deletion: set[str] = set()
-        #: Elections of a leader that was not in ISR, since this broker became the controller.
-        self.unclean_elections = 0
 
     # -- brokers -------------------------------------------------------------------------------
 

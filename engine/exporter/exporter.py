@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.errors import EngineError
-from engine.exporter.broker_gauges import gauge_families
+from engine.exporter.broker_metrics import metric_families
 from engine.exporter.cluster_metrics import cluster_metrics
 from engine.exporter.cluster_sample import ClusterSample, RequestFailure
 from engine.exporter.gathering import gather_sample
@@ -22,6 +22,7 @@ from engine.exporter.lag_times import EndHistory
 from engine.exporter.metric_family import COUNTER, MetricFamily, only
 from engine.exporter.view_changes import ChangeKind, ClusterSnapshot, changes_between, newest
 from engine.model import TopicPartition
+from engine.timing.meter import MetricValue
 
 #: How long cleanup policies and certificates are believed.
 _POLICIES_AGE_MS: Final = 300_000
@@ -31,8 +32,8 @@ _MS_PER_S: Final = 1000
 
 #: Returns when the certificate of an address expires, in ms since the epoch.
 ExpiryOf = Callable[[str, int, float], int]
-#: Returns the gauges of an embedded cluster's brokers, by broker and name; none of any other.
-GaugesOf = Callable[[], Mapping[int, Mapping[str, int]]]
+#: Returns the metrics of an embedded cluster's brokers, by broker and name; none of any other.
+MetricsOf = Callable[[], Mapping[int, Mapping[str, MetricValue]]]
 
 
 class ExporterOptions(NamedTuple):
@@ -52,10 +53,10 @@ class Exporter:
         client: KafkaClient,
         options: ExporterOptions,
         expiry_of: ExpiryOf | None = None,
-        gauges_of: GaugesOf = dict,
+        metrics_of: MetricsOf = dict,
     ) -> None:
         """`expiry_of` is None where connections are not encrypted."""
-        self._gauges_of = gauges_of
+        self._metrics_of = metrics_of
         self._client = client
         self._options = options
         self._expiry_of = expiry_of
@@ -107,7 +108,7 @@ class Exporter:
         yield from self._of_certificates(sample, began_ms)
         failures = sample.failures
         try:
-            yield from gauge_families(self._gauges_of())
+            yield from metric_families(self._metrics_of())
         except EngineError as error:
             # Another command may have the turn: the next scrape gets them.
             failures = (*failures, RequestFailure(-1, "metrics", error))

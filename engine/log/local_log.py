@@ -113,6 +113,8 @@ class LocalLog:
         #: How often records were truncated: a reader on a worker thread compares it before and
         #: after.
         self.truncation_count = 0
+        #: How many records producers sent that were written in another codec or format.
+        self.conversion_count = 0
         self._flush = LogFlush(
             files,
             directory,
@@ -288,6 +290,8 @@ class LocalLog:
         batch, size = taken.batch, taken.batch.size_bytes
         if size > self.config.segment_bytes:
             raise RecordListTooLarge(size, self.config.segment_bytes)
+        if taken.is_rewritten:
+            self.conversion_count += batch.record_count
         marked = marker_of(batch) if batch.is_control and batch.has_producer_id else None
         repeated = repeated_batch(self.producers, batch, origin, marked)
         if repeated is not None:

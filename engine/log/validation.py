@@ -125,6 +125,9 @@ class RecordsRefused(ApiError):
         super().__init__(code, reason)
         self.reason = reason
         self.record_errors = tuple(record_errors)
+        #: Of the records, those without a key that have to have one, and those of another magic.
+        self.missing_keys = 0
+        self.invalid_magics = 0
 
 
 class InvalidRecord(RecordsRefused):
@@ -132,6 +135,10 @@ class InvalidRecord(RecordsRefused):
 
     def __init__(self, reason: str, record_errors: Sequence[RecordError] = ()) -> None:
         super().__init__(INVALID_RECORD, reason, record_errors)
+
+
+class InvalidHeader(InvalidRecord):
+    """The header of a client's batch has a wrong count, offset or sequence, or a control flag."""
 
 
 class NoBatch(InvalidRecord):
@@ -376,19 +383,25 @@ class LeaderRules:
         """Yield a batch's records, and raise at their end if some break a rule of the topic."""
         errors: list[RecordError] = []
         is_time_wrong = False
+        missing_keys = invalid_magics = 0
         for index, record in enumerate(records):
             if isinstance(record, LegacyMessage) and (problem := _message_problem(batch, record)):
                 errors.append(RecordError(index, problem))
+                invalid_magics += 1
             elif self._config.is_compacted and record.key_size < 0:
                 errors.append(RecordError(index, key_missing(self._topic_partition)))
+                missing_keys += 1
             elif problem := self._time_problem(batch, record, now_ms, is_skimmed):
                 errors.append(RecordError(index, problem))
                 is_time_wrong = True
             yield record
+        if not errors:
+            return
+        refused: RecordsRefused = InvalidRecord(records_refused(errors), errors)
         if is_time_wrong:
-            raise InvalidTimestamp(times_refused(), errors)
-        if errors:
-            raise InvalidRecord(records_refused(errors), errors)
+            refused = InvalidTimestamp(times_refused(), errors)
+        refused.missing_keys, refused.invalid_magics = missing_keys, invalid_magics
+        raise refused
 
     def _time_problem(
         self,
@@ -432,10 +445,10 @@ def _check_header(batch: BatchView, origin: AppendOrigin) -> None:
         return
     count = batch.record_count
     if count <= 0:
-        raise InvalidRecord(f"a record count of {count}")
+        raise InvalidHeader(f"a record count of {count}")
     if batch.last_offset_delta + 1 != count:
-        raise InvalidRecord(f"{count} records with offsets up to {batch.last_offset_delta}")
+        raise InvalidHeader(f"{count} records with offsets up to {batch.last_offset_delta}")
     if batch.is_control:
-        raise InvalidRecord("control records from a client")
+        raise InvalidHeader("control records from a client")
     if batch.has_producer_id and batch.base_sequence < 0:
-        raise InvalidRecord(f"sequence {batch.base_sequence} of producer {batch.producer_id}")
+        raise InvalidHeader(f"sequence {batch.base_sequence} of producer {batch.producer_id}")

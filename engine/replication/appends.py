@@ -30,11 +30,9 @@ from engine.replication.effects import Effect, HighWatermarkMoved, LogEndMoved
 from engine.replication.errors import InvalidRequiredAcks, InvalidTopic, NotLeaderOrFollower
 from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
 from engine.replication.partition_access import PartitionAccess
+from engine.replication.topic_counts import ERRORS_NOT_FAILURES, ONE
 
 VALID_ACKS = (ACKS_ALL, 0, ACKS_LEADER)
-#: Refusals of an append whose response has no log start offset, as in Kafka: corrupt, unknown,
-#: not leader, too large (a batch, an append), no topic to write to, storage.
-_ERRORS_WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 56))
 
 
 class Appended(NamedTuple):
@@ -53,6 +51,7 @@ class Appends:
         self._clock, hosted, delayed, performer = access
         self._partitions = hosted.partitions
         self._find, self._answer_to = hosted.find, hosted.answer_to
+        self._counts_of = hosted.topic_counts.of
         self._refused = hosted.refused_to_clients
         self._perform = performer.perform
         self._watch = delayed.watch_produce
@@ -104,6 +103,7 @@ class Appends:
         effects: list[Effect] = []
         partitions = self._partitions
         for topic_partition, batches in entries:
+            self._counts_of(topic_partition.topic).produces += 1
             try:
                 if must_spare_internal and topic_partition.topic in self._refused:
                     raise InvalidTopic(topic_partition.topic)
@@ -115,7 +115,7 @@ class Appends:
                     if not enough.is_reached:
                         required[topic_partition] = required_offset
             except (ApiError, StorageError) as failure:
-                results[topic_partition] = self._failed(topic_partition, failure)
+                results[topic_partition] = self._failed(topic_partition, failure, len(batches))
                 continue
             first_offset, _, _, log_append_time_ms, log_start_offset, _, _, _ = info
             results[topic_partition] = new_tuple(
@@ -177,10 +177,15 @@ class Appends:
         try:
             info = partition.append_fast(batches, origin)
         except (ApiError, StorageError) as failure:
-            return self._failed(topic_partition, failure)
+            partition.counts.produces += 1
+            return self._failed(topic_partition, failure, len(batches))
         if info is None:
             return None
-        first_offset, last_offset, _, append_time_ms, log_start_offset, _, _, is_duplicate = info
+        first_offset, last_offset, _, append_time_ms, log_start_offset, size, _, is_duplicate = info
+        counts = partition.counts
+        counts.fast_appends += ONE + size
+        if last_offset != first_offset:
+            counts.fast_offset_steps += last_offset - first_offset
         result = new_tuple(ProduceResult, (None, first_offset, append_time_ms, log_start_offset))
         awaited: ProduceResult | Promise[ProduceResults] = result
         if required_acks == ACKS_ALL and partition.high_watermark <= last_offset:
@@ -238,11 +243,12 @@ class Appends:
                 self._perform((LogEndMoved(topic_partition, partition.log.log_end_offset),))
 
     def _failed(
-        self, topic_partition: TopicPartition, failure: ApiError | StorageError
+        self, topic_partition: TopicPartition, failure: ApiError | StorageError, size_bytes: int
     ) -> ProduceResult:
         error = self._answer_to(topic_partition, failure)
+        self._counts_of(topic_partition.topic).note_refusal(error, size_bytes)
         partition = self._partitions.get(topic_partition)
-        if partition is None or error.code in _ERRORS_WITHOUT_LOG_START:
+        if partition is None or error.code in ERRORS_NOT_FAILURES:
             return ProduceResult(error)
         return ProduceResult(error, log_start_offset=partition.log.log_start_offset)
 

@@ -19,6 +19,7 @@ from engine.replication.errors import (
     answer_to,
 )
 from engine.replication.partition import Partition
+from engine.replication.topic_counts import BrokerTopicCounts
 
 
 class HostedPartitions:
@@ -36,6 +37,7 @@ class HostedPartitions:
         self._on_log_dir_offline = on_log_dir_offline
         self._partitions: dict[TopicPartition, Partition] = {}
         self._offline: set[TopicPartition] = set()
+        self.topic_counts = BrokerTopicCounts()
 
     @property
     def partitions(self) -> Mapping[TopicPartition, Partition]:
@@ -45,6 +47,7 @@ class HostedPartitions:
     def add(self, partition: Partition) -> None:
         """Add a partition; one that was offline is back."""
         self._offline.discard(partition.topic_partition)
+        partition.counts = self.topic_counts.of(partition.topic_partition.topic)
         self._partitions[partition.topic_partition] = partition
 
     def remove(self, topic_partition: TopicPartition) -> Partition | None:

@@ -228,6 +228,7 @@ class ParkedFetch(DelayedOperation):
             return True
         topic_partition = partition.topic_partition
         self.leader.note_read(topic_partition, size)
+        partition.note_sent_to_follower(self.params.replica_id, size)
         if not self.is_completed:
             # As in its session: those that had no bytes yet come first.
             self._here[topic_partition] = self._here.pop(topic_partition)

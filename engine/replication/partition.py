@@ -77,6 +77,7 @@ from engine.replication.partition_types import (
     ReplicationConfig,
     RoleChange,
 )
+from engine.replication.topic_counts import TopicCounts
 from engine.replication.watermark import (
     Isolation,
     follower_high_watermark,
@@ -132,6 +133,8 @@ class Partition:
         self.followers: dict[int, FollowerProgress] = {}
         #: The log's end when this leader epoch began, None on a follower.
         self.epoch_start_offset: int | None = None
+        #: What is counted of its topic: that of its broker, once it is hosted.
+        self.counts = TopicCounts()
         #: The newest batch, for the followers that read it next.
         self.newest: NewestBatch | None = None
         self.high_watermark = follower_high_watermark(
@@ -282,7 +285,12 @@ class Partition:
         if required_acks == ACKS_ALL and len(self.in_sync.isr) < self.min_isr_count:
             raise NotEnoughReplicas(self.topic_partition, self.in_sync.isr, self.min_isr_count)
         log = self.log
+        converted = log.conversion_count
         info = log.append_as_leader(batches, self.leader_epoch, self._clock.wall_ms(), origin)
+        counts = self.counts
+        counts.bytes_in += len(batches)
+        counts.messages_in += info.last_offset - info.first_offset + 1
+        counts.produce_conversions += log.conversion_count - converted
         end = info.last_offset + 1
         effects: tuple[Effect, ...] = ()
         if not info.is_duplicate:
@@ -322,8 +330,14 @@ class Partition:
         if not isinstance(info, AppendInfo):
             if info is None:
                 return None
+            converted = log.conversion_count
             info = log.append(info, epoch, now_ms, origin)
-        elif self.followers and not info.is_duplicate and len(batches) <= NEWEST_BATCH_BYTES_MAX:
+            self.counts.produce_conversions += log.conversion_count - converted
+            # The caller counts the size in the log.
+            self.counts.bytes_in += len(batches) - info.size_bytes
+        elif info.is_duplicate:
+            self.counts.bytes_in += len(batches)
+        elif self.followers and len(batches) <= NEWEST_BATCH_BYTES_MAX:
             newest = (info.first_offset, info.last_offset + 1, epoch, bytes(batches))
             self.newest = new_tuple(NewestBatch, newest)
         if not info.is_duplicate:
@@ -340,6 +354,10 @@ class Partition:
         assert not self.is_leader
         log = self.log
         info = append_fetched(log, batches, self._clock.wall_ms(), self.leader_epoch)
+        size = len(batches)
+        self.counts.replication_bytes_in += size
+        if self.broker_id in self.adding_replicas:
+            self.counts.reassignment_bytes_in += size
         before = self.high_watermark
         self.high_watermark = follower_high_watermark(
             log.log_end_offset, leader_watermark, log.log_start_offset
@@ -424,7 +442,14 @@ class Partition:
             records = b""
         if records is None:
             return None
-        return new_tuple(FastRead, (records, watermark, stable, log.log_start_offset))
+        start = log.log_start_offset
+        return new_tuple(FastRead, (records, watermark, stable, start, self.counts))
+
+    def note_sent_to_follower(self, replica_id: int, size_bytes: int) -> None:
+        """Count records that a follower is sent."""
+        self.counts.replication_bytes_out += size_bytes
+        if replica_id in self.adding_replicas:
+            self.counts.reassignment_bytes_out += size_bytes
 
     def find_divergence(self, spec: FetchSpec) -> EpochEnd | None:
         """Return where the reader's log diverges from this one, None if it does not or is unknown.
@@ -555,7 +580,7 @@ class Partition:
 
         A smaller set may raise the watermark at once (ISR-8). For refusals see `after_refusal`.
         """
-        if not self._is_in_flight(proposal):
+        if not self.is_in_flight(proposal):
             return ()
         if decision.error_code == NONE:
             return self._commit_isr(decision)
@@ -565,7 +590,8 @@ class Partition:
         self._is_awaited = follows is AfterRefusal.ASK_AGAIN
         return (proposal,) if follows is AfterRefusal.ASK_AGAIN else ()
 
-    def _is_in_flight(self, proposal: ProposeIsr) -> bool:
+    def is_in_flight(self, proposal: ProposeIsr) -> bool:
+        """Return whether this is the proposal whose decision is awaited."""
         return (
             self.is_leader
             and proposal.topic_id in (None, self.log.topic_uuid)

@@ -54,6 +54,7 @@ class PartitionReader:
     ) -> None:
         self._partitions = hosted.partitions
         self._find, self._answer_to = hosted.find, hosted.answer_to
+        self._counts_of = hosted.topic_counts.of
         self._ports = ports
 
     def read(
@@ -96,8 +97,9 @@ class PartitionReader:
                     params, spec, left_bytes, at_least_one_batch=at_least_one_batch
                 )
             except (ApiError, StorageError) as failure:
-                refused = FetchResult(self._answer_to(topic_partition, failure))
-                results.append((topic_partition, refused))
+                error = self._answer_to(topic_partition, failure)
+                self._counts_of(topic_partition.topic).note_read_error(error)
+                results.append((topic_partition, FetchResult(error)))
                 continue
             records = read.records
             if (

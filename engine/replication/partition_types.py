@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from engine.log.log_types import AppendInfo, FetchSlice
 from engine.replication.effects import Effect
+from engine.replication.topic_counts import TopicCounts
 from engine.replication.watermark import Isolation
 
 #: The replica id of a consumer.
@@ -128,6 +129,8 @@ class FastRead(NamedTuple):
     high_watermark: int
     last_stable_offset: int
     log_start_offset: int
+    #: What is counted of its topic; the read is not counted yet.
+    counts: TopicCounts
 
 
 class NewestBatch(NamedTuple):

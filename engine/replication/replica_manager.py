@@ -16,7 +16,7 @@ Differs: nothing is read from tiered storage.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from engine.host.ports import Clock
 from engine.model import TopicPartition
@@ -35,6 +35,24 @@ from engine.replication.record_deletions import RecordDeletions
 from engine.replication.role_log_messages import log_isr
 
 
+class IsrCounts:
+    """How often in-sync sets grew and shrank, and could not. Source: AlterPartitionListener."""
+
+    def __init__(self) -> None:
+        self.expands = 0
+        self.shrinks = 0
+        self.failed_updates = 0
+
+    def note(self, before: Collection[int], after: Collection[int]) -> None:
+        """Count the decision on a proposal by the sets before and after it."""
+        if len(after) > len(before):
+            self.expands += 1
+        elif len(after) < len(before):
+            self.shrinks += 1
+        else:
+            self.failed_updates += 1
+
+
 class ReplicaManager:
     """All partitions that have a replica on this broker. Source: LOG-10."""
 
@@ -48,6 +66,10 @@ class ReplicaManager:
         self._ports = ports
         hosted = self._hosted = HostedPartitions(ports.is_known, ports.on_log_dir_offline)
         self._partitions = hosted.partitions
+        #: What is counted of the topics.
+        self.topic_counts = hosted.topic_counts
+        #: What is counted of in-sync sets.
+        self.isr_counts = IsrCounts()
         reader = PartitionReader(hosted, ports)
         delayed = self._delayed = DelayedOperations(
             config or ReplicaManagerConfig(),
@@ -139,10 +161,13 @@ class ReplicaManager:
         partition = self._partitions.get(proposal.topic_partition)
         if partition is None:
             return
-        before = partition.in_sync.committed
+        before, is_awaited = partition.in_sync.committed, partition.is_in_flight(proposal)
         effects = partition.on_isr_decided(proposal, decision)
-        if partition.in_sync.committed != before:
+        after = partition.in_sync.committed
+        if after != before:
             log_isr(partition)
+        if is_awaited:
+            self.isr_counts.note(before, after)
         self.perform(effects)
 
     def advance(self) -> None:

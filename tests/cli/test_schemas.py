@@ -123,6 +123,7 @@ LINES = (
     Step("brokers", "brokers log-dirs --replicas"),
     Step("brokers", "brokers log-dirs"),
     Step("brokers", "brokers metrics --match partition=1"),
+    Step("brokers", "brokers metrics --match *BrokerTopicMetrics,name=BytesInPerSec:*"),
     Step("leaders", "leaders list"),
     Step("leaders", "leaders list --by-broker"),
     Step("explain", "explain partition clicks:0"),

@@ -176,15 +176,16 @@ def metrics(
         typer.Option(
             "--match",
             metavar="PATTERN",
-            help="Only metrics whose name matches, with * and ?, or contains this text.",
+            help="Only where NAME or NAME:ATTRIBUTE matches, with * and ?, or contains this.",
         ),
     ] = None,
     output: Output = "table",
 ) -> int:
-    """Show the gauges of embedded brokers by the names that Kafka's brokers give them in JMX.
+    """Show gauges and meters of embedded brokers by the names that those of Kafka have in JMX.
 
-    Partitions, leaders, ISR, logs, directories, the controller, groups and parked requests; no
-    rates and no times. Brokers of Kafka have theirs in JMX alone.
+    Partitions, leaders, ISR, logs, directories, the controller, groups and parked requests; counts
+    and rates of topics' traffic, requests and changes of ISR; no times. Brokers of Kafka have
+    theirs in JMX alone.
     """
     from kctl.commands.brokers.metrics import MetricsRequest, show_metrics
 

@@ -1,12 +1,13 @@
-"""Implementation of `kctl brokers metrics`: the gauges of embedded brokers by Kafka's names."""
+"""Implementation of `kctl brokers metrics`: gauges and meters by Kafka's names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from engine.errors import EngineError
+from engine.timing.meter import MeterReading, MetricValue
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify, report_error
@@ -14,10 +15,20 @@ from kctl.embedded_metrics import embedded_metrics
 from kctl.render import Column, check_format
 from kctl.run_where import embedded_cluster
 
+#: The attributes of a meter in JMX, in the order of a MeterReading.
+_METER_ATTRIBUTES = (
+    "Count",
+    "MeanRate",
+    "OneMinuteRate",
+    "FiveMinuteRate",
+    "FifteenMinuteRate",
+)
+
 METRIC_COLUMNS = (
     Column("broker_id", "BROKER", right=True),
     Column("name", "METRIC", is_name=True),
-    Column("value", "VALUE", right=True),
+    Column("attribute", "ATTRIBUTE"),
+    Column("value", "VALUE", right=True, kind="number"),
 )
 
 
@@ -51,7 +62,7 @@ class BrokerHasNoMetrics(EngineError):
 
 
 def show_metrics(options: ClusterOptions, request: MetricsRequest) -> int:
-    """Print the gauges of brokers, and return the exit code. Errors: NoRequestForMetrics."""
+    """Print the metrics of brokers, and return the exit code. Errors: NoRequestForMetrics."""
     check_format(request.output)
     with connect(options) as client:
         data = embedded_cluster(client)
@@ -62,19 +73,38 @@ def show_metrics(options: ClusterOptions, request: MetricsRequest) -> int:
     for broker_id in missing:
         report_error(BrokerHasNoMetrics(broker_id))
     rows = [
-        {"broker_id": broker_id, "name": name, "value": value}
-        for broker_id, gauges in sorted(metrics.items())
+        {"broker_id": broker_id, "name": name, "attribute": attribute, "value": value}
+        for broker_id, found in sorted(metrics.items())
         if not request.ids or broker_id in request.ids
-        for name, value in _matching(gauges, request.match).items()
+        for name, attribute, value in matching_attributes(found, request.match)
     ]
+    if request.output == "name":
+        # A meter has five rows, and one name.
+        rows = list({(row["broker_id"], row["name"]): row for row in rows}.values())
     if not rows and not missing:
         notify(f"no metric matches {request.match}")
     return end_with(METRIC_COLUMNS, rows, request.output, failures=len(missing))
 
 
-def _matching(gauges: Mapping[str, int], match: str | None) -> dict[str, int]:
-    """Return the gauges whose names a pattern matches, or contain its text without a wildcard."""
-    if match is None:
-        return dict(gauges)
-    pattern = match if any(sign in match for sign in "*?[") else f"*{match}*"
-    return {name: value for name, value in gauges.items() if fnmatchcase(name, pattern)}
+def matching_attributes(
+    metrics: Mapping[str, MetricValue], match: str | None
+) -> Iterator[tuple[str, str, float]]:
+    """Yield the attributes whose names, with those of their objects, a pattern matches.
+
+    The name is as JmxTool has it, `object:attribute`; a pattern may match the object's alone. One
+    without a wildcard is a text that is contained.
+    """
+    pattern = "*"
+    if match is not None:
+        pattern = match if any(sign in match for sign in "*?[") else f"*{match}*"
+    for name, value in metrics.items():
+        is_named = fnmatchcase(name, pattern)
+        for attribute, figure in _attributes(value):
+            if is_named or fnmatchcase(f"{name}:{attribute}", pattern):
+                yield name, attribute, figure
+
+
+def _attributes(value: MetricValue) -> Iterable[tuple[str, float]]:
+    if isinstance(value, MeterReading):
+        return zip(_METER_ATTRIBUTES, value, strict=True)
+    return (("Value", value),)

@@ -12,6 +12,7 @@ from engine.client.blocking import KafkaClient
 from engine.exporter.exporter import Exporter, ExporterOptions
 from engine.exporter.metric_family import MetricFamily
 from engine.exporter.text_format import check_library, metrics_page
+from engine.timing.meter import MetricValue
 from kctl import exits
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from engine.host.http_server import Page, ServedPage
 
 #: A scrape waits no longer for the turn of a command and the responses of embedded brokers.
-_GAUGES_TIMEOUT_S = 2.0
+_METRICS_TIMEOUT_S = 2.0
 _TEXT = "text/plain; charset=utf-8"
 
 
@@ -63,22 +64,22 @@ def export_metrics(options: ClusterOptions, request: ExporterRequest) -> int:
 
 def exporter_of(client: KafkaClient, options: ExporterOptions) -> Exporter:
     """Return the exporter of a cluster, with the expiry of certificates where there are any."""
-    gauges_of = partial(_embedded_gauges, client)
+    metrics_of = partial(_embedded_metrics, client)
     tls = client.settings.tls
     if tls is None:
-        return Exporter(client, options, gauges_of=gauges_of)
+        return Exporter(client, options, metrics_of=metrics_of)
     from engine.host.certificate_expiry import certificate_expiry_ms
 
     def expiry_of(host: str, port: int, timeout_s: float) -> int:
         return certificate_expiry_ms(host, port, tls, timeout_s)
 
-    return Exporter(client, options, expiry_of, gauges_of)
+    return Exporter(client, options, expiry_of, metrics_of)
 
 
-def _embedded_gauges(client: KafkaClient) -> Mapping[int, Mapping[str, int]]:
-    """Return the gauges of the brokers if the cluster is an embedded one of this machine."""
+def _embedded_metrics(client: KafkaClient) -> Mapping[int, Mapping[str, MetricValue]]:
+    """Return the metrics of the brokers if the cluster is an embedded one of this machine."""
     data = embedded_cluster(client)
-    return {} if data is None else embedded_metrics(client, data, _GAUGES_TIMEOUT_S)
+    return {} if data is None else embedded_metrics(client, data, _METRICS_TIMEOUT_S)
 
 
 class MetricPages:

@@ -30,11 +30,11 @@ def test_as_many_connections_may_wait_as_the_settings_say(
     assert [backlog] == [listener.options.backlog for listener in stage.network.listeners]
 
 
-def create_topic(client: MemoryClient, name: str, **configs: str) -> Any:
+def create_topic(client: MemoryClient, name: str, partition_count: int = 1, **configs: str) -> Any:
     request = message_class("CreateTopicsRequest")
     topic = request.CreatableTopic(
         name=name,
-        num_partitions=1,
+        num_partitions=partition_count,
         replication_factor=1,
         configs=[
             request.CreatableTopicConfig(name=key.replace("_", "."), value=value)

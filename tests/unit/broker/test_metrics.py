@@ -15,6 +15,7 @@ from engine.log.cleaner.compaction_state import CompactionPhase, LogCompaction
 from engine.log.directory.log_directory import LogDirectory
 from engine.model import TopicPartition
 from engine.replication.partition_types import PartitionState
+from engine.timing.meter import MeterReading, MetricValue
 from engine.znode.values import PartitionAssignment, PartitionStateNode
 from tests.golden_cases import GOLDEN
 from tests.unit.broker.memory_broker import MemoryBroker
@@ -42,7 +43,7 @@ def gauges(stage: MemoryBroker) -> dict[str, int]:
     found = asked.result()
     names = [metric.name for metric in found]
     assert len(names) == len(set(names))
-    return dict(found)
+    return {name: value for name, value in found if not isinstance(value, MeterReading)}
 
 
 def of(stage: MemoryBroker, kind: str) -> dict[str, int]:
@@ -153,10 +154,13 @@ def test_the_path_of_a_directory_is_quoted_as_java_does(path: str, quoted: str) 
     assert f"{start}{quoted}" in names
 
 
-def test_gauges_are_sent_as_text() -> None:
-    gauges = {
+def test_metrics_are_sent_as_text() -> None:
+    gauges: dict[str, MetricValue] = {
         "kafka.server:type=ReplicaManager,name=LeaderCount": -1,
         'a,logDirectory="/x y\u2028"': 7,
+        "kafka.server:type=ReplicaManager,name=IsrShrinksPerSec": MeterReading(
+            3, 0.1, 1 / 3, 1e-9, 0.0
+        ),
     }
     metrics = [BrokerMetric(name, value) for name, value in gauges.items()]
     assert gauges == decode_metrics(encode_metrics(metrics))

@@ -69,10 +69,10 @@ def stage() -> Stage:
     return Stage()
 
 
-def test_gauges_of_embedded_brokers_come_along(stage: Stage) -> None:
+def test_metrics_of_embedded_brokers_come_along(stage: Stage) -> None:
     options = ExporterOptions("9", 0, 4_000)
     name = "kafka.server:type=ReplicaManager,name=LeaderCount"
-    values = stage.values(Exporter(stage.client, options, gauges_of=lambda: {1: {name: 3}}))
+    values = stage.values(Exporter(stage.client, options, metrics_of=lambda: {1: {name: 3}}))
     assert 3 == values["kafka_server_replicamanager_leadercount 1"]
 
 
@@ -80,7 +80,7 @@ def test_gauges_that_are_not_answered_leave_the_others(stage: Stage) -> None:
     def busy() -> dict[int, dict[str, int]]:
         raise EngineError("another command has the turn")
 
-    values = stage.values(Exporter(stage.client, ExporterOptions("9", 0, 4_000), gauges_of=busy))
+    values = stage.values(Exporter(stage.client, ExporterOptions("9", 0, 4_000), metrics_of=busy))
     assert 0 == values["kminion_exporter_up 9"]
     assert 1 == values["kctl_exporter_failed_requests -1 metrics EngineError"]
     assert 2 == values["kminion_kafka_consumer_group_topic_partition_lag g t 0"]

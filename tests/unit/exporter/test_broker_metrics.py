@@ -1,10 +1,12 @@
-"""Gauges of embedded brokers by the names of the JMX exporter."""
+"""Metrics of embedded brokers by the names of the JMX exporter."""
 
 from __future__ import annotations
 
 import pytest
 
-from engine.exporter.broker_gauges import gauge_families, named_gauge
+from engine.exporter.broker_metrics import metric_families, named_metric
+from engine.exporter.metric_family import COUNTER
+from engine.timing.meter import MeterReading, MetricValue
 
 
 @pytest.mark.parametrize(
@@ -35,11 +37,22 @@ from engine.exporter.broker_gauges import gauge_families, named_gauge
 def test_an_object_name_becomes_a_name_with_labels(
     object_name: str, family: str, labels: tuple[tuple[str, str], ...]
 ) -> None:
-    assert (family, labels) == named_gauge(object_name)
+    assert (family, labels) == named_metric(object_name)
 
 
 def test_brokers_share_a_family() -> None:
     name = "kafka.server:type=ReplicaManager,name=LeaderCount"
-    (family,) = gauge_families({2: {name: 5}, 1: {name: 3}})
+    (family,) = metric_families({2: {name: 5}, 1: {name: 3}})
     assert ("broker_id",) == family.labels
     assert [(("1",), 3.0), (("2",), 5.0)] == list(family.rows)
+
+
+def test_the_count_of_a_meter_becomes_a_counter() -> None:
+    name = "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec"
+    reading = MeterReading(7, 0.5, 0.4, 0.3, 0.2)
+    metrics: dict[str, MetricValue] = {name: reading, f"{name},topic=t": reading}
+    (family,) = metric_families({1: metrics})
+    assert ("kafka_server_brokertopicmetrics_bytesin", COUNTER) == (family.name, family.kind)
+    assert ("broker_id", "topic") == family.labels
+    # An empty label is none: the count of all topics.
+    assert [(("1", ""), 7.0), (("1", "t"), 7.0)] == list(family.rows)

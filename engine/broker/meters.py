@@ -1,0 +1,259 @@
+"""A broker's meters, by the object names that Kafka's brokers give them in JMX.
+
+| domain and type | meters |
+|---|---|
+| `kafka.server` BrokerTopicMetrics | traffic of all topics, and of each topic once there was some |
+| `kafka.server` ReplicaManager | in-sync sets that grew, shrank, could not |
+| `kafka.server` SessionExpireListener | sessions with the metadata store that expired |
+| `kafka.controller` ControllerStats | unclean elections by this broker as the controller |
+| `kafka.network` RequestMetrics | requests by API and version; of fetches also by who sent them |
+
+What happens is counted where it happens, and costs an addition. The rates are made of the counts
+every five seconds, all at once; a topic without traffic since is passed over.
+
+Source: BrokerTopicMetrics, BrokerTopicStats, ReplicaManager, ControllerStats and RequestChannel of
+3.9.1. Differs: the meters of a broker tick together, where each of Kafka's ticks five seconds after
+its own first event; a request counts as it comes, where Kafka's counts as its response has left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import attrgetter, sub
+from typing import Final, NamedTuple
+
+from engine.api.request_counts import RequestCounts
+from engine.broker.metric_text import BrokerMetric
+from engine.broker.storage import Storage
+from engine.broker.tasks import LoopTasks
+from engine.controller.context import ControllerContext
+from engine.host.ports import Clock
+from engine.model import TopicPartition
+from engine.replication.partition import Partition
+from engine.replication.replica_manager import IsrCounts
+from engine.replication.topic_counts import COUNT_NAMES, BrokerTopicCounts
+from engine.timing.meter import TICK_MS, Meter
+
+_TOPICS: Final = "kafka.server:type=BrokerTopicMetrics,name="
+
+
+class _Kind(NamedTuple):
+    """A meter of topics: whether each topic has one, and only while it has a leader here."""
+
+    name: str
+    is_of_topics: bool = True
+    is_of_leaders: bool = False
+
+
+_KINDS: Final = {
+    "bytes_in": _Kind("BytesInPerSec", is_of_leaders=True),
+    "bytes_out": _Kind("BytesOutPerSec"),
+    "bytes_rejected": _Kind("BytesRejectedPerSec", is_of_leaders=True),
+    "failed_fetches": _Kind("FailedFetchRequestsPerSec"),
+    "failed_produces": _Kind("FailedProduceRequestsPerSec", is_of_leaders=True),
+    "fetches": _Kind("TotalFetchRequestsPerSec"),
+    "invalid_checksums": _Kind("InvalidMessageCrcRecordsPerSec", is_of_topics=False),
+    "invalid_magics": _Kind("InvalidMagicNumberRecordsPerSec", is_of_topics=False),
+    "invalid_offsets": _Kind("InvalidOffsetOrSequenceRecordsPerSec", is_of_topics=False),
+    "messages_in": _Kind("MessagesInPerSec", is_of_leaders=True),
+    "missing_keys": _Kind("NoKeyCompactedTopicRecordsPerSec", is_of_topics=False),
+    "produce_conversions": _Kind("ProduceMessageConversionsPerSec", is_of_leaders=True),
+    "produces": _Kind("TotalProduceRequestsPerSec", is_of_leaders=True),
+    "reassignment_bytes_in": _Kind("ReassignmentBytesInPerSec", is_of_topics=False),
+    "reassignment_bytes_out": _Kind("ReassignmentBytesOutPerSec", is_of_topics=False),
+    "replication_bytes_in": _Kind("ReplicationBytesInPerSec", is_of_topics=False),
+    "replication_bytes_out": _Kind("ReplicationBytesOutPerSec", is_of_topics=False),
+}
+_ROWS: Final = [_KINDS[name] for name in COUNT_NAMES]
+_OF_LEADERS: Final = [name for name in COUNT_NAMES if _KINDS[name].is_of_leaders]
+#: The counts of a topic, in the order of COUNT_NAMES.
+_values_of: Final = attrgetter(*COUNT_NAMES)
+
+
+class _Topic:
+    """The counts of a topic at the last tick, and the meters of those that are not 0."""
+
+    __slots__ = ("meters", "values")
+
+    def __init__(self) -> None:
+        self.values: tuple[int, ...] = (0,) * len(COUNT_NAMES)
+        self.meters: dict[int, Meter] = {}
+
+
+class BrokerMeters:
+    """The meters of one broker; `tick` is called every five seconds."""
+
+    def __init__(
+        self,
+        counts: BrokerTopicCounts,
+        partitions: Mapping[TopicPartition, Partition],
+        others: Callable[[], Mapping[str, int]],
+        clock: Clock,
+    ) -> None:
+        """`others` returns the counts that are of no topic, by the object names of their meters."""
+        self._counts = counts
+        self._partitions = partitions
+        self._others = others
+        self._clock = clock
+        self._number = 0
+        self._ticked_ms = clock.monotonic_ms()
+        self._topics: dict[str, _Topic] = {}
+        # What has been counted of all topics up to the last tick, and its meters.
+        self._totals = [0] * len(COUNT_NAMES)
+        self._meters = [Meter(self._ticked_ms, 0) for _ in COUNT_NAMES]
+        self._other_meters: dict[str, Meter] = {}
+        # Topics whose partitions have other roles now.
+        self._changed: set[str] = set()
+
+    def note_role(self, topic: str) -> None:
+        """Note that a partition of a topic has another role here, or none."""
+        self._changed.add(topic)
+
+    # Ticks
+
+    def tick(self) -> Iterator[None]:
+        """Make the rates of the counts, topic by topic."""
+        self._number += 1
+        self._drop_former()
+        for topic in list(self._counts.by_topic):
+            self._tick_topic(topic)
+            yield
+        for meter, total in zip(self._meters, self._totals, strict=True):
+            meter.tick(self._number, total)
+        for name, count in self._others().items():
+            self._other(name, self._number - 1).tick(self._number, count)
+        self._ticked_ms = self._clock.monotonic_ms()
+
+    def _tick_topic(self, topic: str) -> None:
+        """Add what has been counted of a topic since the last tick to its meters and the totals."""
+        counts = self._counts.by_topic.get(topic)
+        if counts is None:
+            return
+        counts.fold()
+        values = _values_of(counts)
+        known = self._topics.get(topic)
+        if known is None:
+            known = self._topics[topic] = _Topic()
+        if values == known.values:
+            return
+        for index, more in enumerate(map(sub, values, known.values)):
+            if more:
+                self._totals[index] += more
+                if _ROWS[index].is_of_topics:
+                    meter = self._meter_of(known, index, self._number - 1)
+                    meter.tick(self._number, values[index])
+        known.values = values
+
+    def _meter_of(self, topic: _Topic, index: int, tick: int) -> Meter:
+        """Return a meter of a topic; a new one has had no tick after that of a number."""
+        meter = topic.meters.get(index)
+        if meter is None:
+            meter = topic.meters[index] = Meter(self._ticked_ms, tick)
+        return meter
+
+    def _other(self, name: str, tick: int) -> Meter:
+        """Return a meter that is of no topic, as `_meter_of` does."""
+        meter = self._other_meters.get(name)
+        if meter is None:
+            meter = self._other_meters[name] = Meter(self._ticked_ms, tick)
+        return meter
+
+    # Topics that are led no longer
+
+    def _drop_former(self) -> None:
+        """Remove the meters of topics that this broker leads no partition of, or has none of.
+
+        Those of all topics go on. Source: ReplicaManager.updateLeaderAndFollowerMetrics.
+        """
+        changed, self._changed = self._changed, set()
+        if not changed:
+            return
+        partitions = self._partitions.values()
+        here = {key.topic for key in self._partitions}
+        led = {each.topic_partition.topic for each in partitions if each.is_leader}
+        for topic in changed - led:
+            self._drop(topic, COUNT_NAMES if topic not in here else _OF_LEADERS)
+            if topic not in here:
+                self._counts.by_topic.pop(topic, None)
+                self._topics.pop(topic, None)
+
+    def _drop(self, topic: str, names: Iterable[str]) -> None:
+        """Begin some counts of a topic again."""
+        counts = self._counts.by_topic.get(topic)
+        if counts is None:
+            return
+        self._tick_topic(topic)
+        known = self._topics[topic]
+        self._counts.retire(topic, names)
+        known.values = _values_of(counts)
+        for name in names:
+            known.meters.pop(COUNT_NAMES.index(name), None)
+
+    # Reading
+
+    def metrics(self) -> Iterator[BrokerMetric]:
+        """Yield the meters as they are now."""
+        self._drop_former()
+        now_ms = self._clock.monotonic_ms()
+        for topic in sorted(self._counts.by_topic):
+            yield from self._of_topic(topic, now_ms)
+        for index, (row, meter) in enumerate(zip(_ROWS, self._meters, strict=True)):
+            total = self._counts.total(COUNT_NAMES[index])
+            reading = meter.reading(self._number, total, now_ms)
+            yield BrokerMetric(f"{_TOPICS}{row.name}", reading)
+        for name, count in self._others().items():
+            reading = self._other(name, self._number).reading(self._number, count, now_ms)
+            yield BrokerMetric(name, reading)
+
+    def _of_topic(self, topic: str, now_ms: int) -> Iterator[BrokerMetric]:
+        """Yield the meters of a topic that have counted something."""
+        counts = self._counts.by_topic.get(topic)
+        if counts is None:
+            return
+        known = self._topics.get(topic)
+        if known is None:
+            known = self._topics[topic] = _Topic()
+        counts.fold()
+        for index, count in enumerate(_values_of(counts)):
+            if count and _ROWS[index].is_of_topics:
+                meter = self._meter_of(known, index, self._number)
+                reading = meter.reading(self._number, count, now_ms)
+                yield BrokerMetric(f"{_TOPICS}{_ROWS[index].name},topic={topic}", reading)
+
+
+def broker_counts(
+    isr: IsrCounts, context: ControllerContext, requests: RequestCounts, expired_count: int
+) -> dict[str, int]:
+    """Return the counts of a broker that are of no topic, by the object names of their meters.
+
+    `expired_count` is of sessions with the metadata store.
+    """
+    manager = "kafka.server:type=ReplicaManager,name="
+    listener = "kafka.server:type=SessionExpireListener,name="
+    counts = {
+        f"{manager}FailedIsrUpdatesPerSec": isr.failed_updates,
+        f"{manager}IsrExpandsPerSec": isr.expands,
+        f"{manager}IsrShrinksPerSec": isr.shrinks,
+        "kafka.controller:type=ControllerStats,name=UncleanLeaderElectionsPerSec": (
+            context.unclean_elections
+        ),
+        f"{listener}ZooKeeperExpiresPerSec": expired_count,
+    }
+    for name, version, count in requests.rows():
+        place = f"RequestsPerSec,request={name},version={version}"
+        counts[f"kafka.network:type=RequestMetrics,name={place}"] = count
+    return counts
+
+
+def open_meters(
+    storage: Storage, others: Callable[[], Mapping[str, int]], clock: Clock, tasks: LoopTasks
+) -> BrokerMeters:
+    """Return the meters of a broker, which tick from now on."""
+    replicas = storage.replica_manager
+    meters = BrokerMeters(replicas.topic_counts, replicas.partitions, others, clock)
+    storage.leadership.on_role(
+        lambda partition: meters.note_role(partition.topic_partition.topic),
+        lambda key: meters.note_role(key.topic),
+    )
+    tasks.every_in_steps("meter-tick", TICK_MS, meters.tick, first_after_ms=TICK_MS)
+    return meters

@@ -1,0 +1,91 @@
+"""How often something happens: a count, and its rates over the last one, five and fifteen minutes.
+
+```
+ events since the last tick ──┐ every 5 s
+                              v
+ first tick   rate = events / 5 s
+ later ones   rate += α (events / 5 s − rate)        α = 1 − e^(−5 s / window)
+```
+
+A rate stays as it is between two ticks. Ticks without an event may be made up for later, in one
+step: each of them multiplies the rates by 1 − α.
+
+Source: Meter and EWMA of Codahale's (Yammer's) metrics-core 2.2.0, which Kafka's brokers use.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple, TypeAlias
+
+TICK_MS: Final = 5_000
+_TICK_S: Final = TICK_MS / 1000
+_MS_PER_S: Final = 1000
+_WINDOWS_S: Final = (60, 300, 900)
+#: What is left of the rates of one, five and fifteen minutes after a tick without events.
+_KEPT: Final = tuple(math.exp(-_TICK_S / window_s) for window_s in _WINDOWS_S)
+_NO_RATES: Final = (0.0, 0.0, 0.0)
+
+
+class MeterReading(NamedTuple):
+    """A count, and rates in events per second."""
+
+    event_count: int
+    mean_rate: float
+    one_minute_rate: float
+    five_minute_rate: float
+    fifteen_minute_rate: float
+
+
+#: Of a gauge its attribute `Value`, of a meter its count and rates.
+MetricValue: TypeAlias = int | MeterReading
+
+
+class Meter:
+    """The rates of a count that is kept elsewhere; ticks are numbered by the owner."""
+
+    __slots__ = ("_began_ms", "_rates", "_ticked", "counted")
+
+    def __init__(self, now_ms: int, tick: int) -> None:
+        """Begin before the first event, after the tick of that number."""
+        #: The count at the last tick.
+        self.counted = 0
+        self._began_ms = now_ms
+        self._ticked = tick
+        #: None before the first tick.
+        self._rates: tuple[float, float, float] | None = None
+
+    def tick(self, number: int, count: int) -> None:
+        """Note the count at a tick; it was the same at the ticks that were left out before."""
+        self._make_up(number - 1)
+        per_s = (count - self.counted) / _TICK_S
+        rates = self._rates
+        if rates is None:
+            self._rates = (per_s, per_s, per_s)
+        else:
+            one, five, fifteen = (
+                rate + (1 - kept) * (per_s - rate) for rate, kept in zip(rates, _KEPT, strict=True)
+            )
+            self._rates = (one, five, fifteen)
+        self._ticked, self.counted = number, count
+
+    def _make_up(self, number: int) -> None:
+        """Note ticks without events, up to a number."""
+        left_out = number - self._ticked
+        if left_out <= 0:
+            return
+        self._ticked = number
+        if self._rates is None:
+            self._rates = _NO_RATES
+            return
+        one, five, fifteen = (
+            rate * kept**left_out for rate, kept in zip(self._rates, _KEPT, strict=True)
+        )
+        self._rates = (one, five, fifteen)
+
+    def reading(self, number: int, count: int, now_ms: int) -> MeterReading:
+        """Return the count of now, and the rates as they were after the tick of that number."""
+        self._make_up(number)
+        lasted_ms = now_ms - self._began_ms
+        mean = count * _MS_PER_S / lasted_ms if lasted_ms > 0 else 0.0
+        return MeterReading(count, mean, *(self._rates or _NO_RATES))

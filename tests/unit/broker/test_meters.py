@@ -1,0 +1,199 @@
+"""The meters of a broker: what counts as in Kafka, and what the rates are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from engine.api.request_counts import VERSION_BITS, RequestCounts
+from engine.host.coroutine import drive
+from engine.model import TopicPartition
+from engine.replication.partition_types import PartitionState
+from engine.replication.replica_manager import IsrCounts
+from engine.timing.meter import TICK_MS, MeterReading
+from tests.broker_meters import GROUP, SETTINGS, STEPS, TOPICS, Request, fetch, produce, raised
+from tests.broker_meters import batch as batch_of
+from tests.broker_meters import recorded as recorded_counts
+from tests.golden_cases import GOLDEN
+from tests.unit.broker.memory_broker import MemoryBroker, MemoryClient, request_frame
+from tests.unit.broker.memory_cluster import MemoryCluster
+from tests.unit.broker.test_broker import create_topic
+from tests.unit.log.writing import sent
+from tests.unit.replication.replicas import leader_of
+
+_OF_A_PRODUCE = ("BytesInPerSec", "MessagesInPerSec", "TotalProduceRequestsPerSec")
+#: Not made by us: what they are of is in compatibility.md.
+_LEFT_OUT = ("name=ErrorsPerSec", "name=DeprecatedRequests", "name=FetchMessageConversions")
+_TOPICS = "kafka.server:type=BrokerTopicMetrics,name="
+
+
+@pytest.fixture
+def stage() -> Iterator[MemoryBroker]:
+    stage = MemoryBroker(**{name.replace(".", "_"): text for name, text in SETTINGS.items()})
+    stage.start()
+    client = stage.connect()
+    for name, (count, configs) in TOPICS.items():
+        create_topic(client, name, count, **configs)
+    client.ask("FindCoordinator", 4, coordinator_keys=[GROUP])
+    stage.pass_time(1_000)
+    client.ask("FindCoordinator", 4, coordinator_keys=[GROUP])
+    yield stage
+    stage.stop()
+    assert not stage.faults
+
+
+def meters(stage: MemoryBroker) -> dict[str, MeterReading]:
+    """Return the broker's meters by name."""
+    asked = drive(stage.broker.metrics())
+    stage.timers.run_until_idle()
+    found = asked.result()
+    return {name: value for name, value in found if isinstance(value, MeterReading)}
+
+
+def counts(stage: MemoryBroker) -> dict[str, int]:
+    return {name: reading.event_count for name, reading in meters(stage).items()}
+
+
+def send(stage: MemoryBroker, client: MemoryClient, request: Request) -> None:
+    client.send(request_frame(request.name, request.version, request.message))
+    stage.pass_time(200)
+    assert len(client.frames) == request.is_answered
+    client.frames.clear()
+
+
+def test_counts_are_kafkas(stage: MemoryBroker) -> None:
+    before, found = counts(stage), {}
+    for step in STEPS:
+        client = stage.connect()
+        for request in step.requests:
+            send(stage, client, request)
+        after = counts(stage)
+        found[step.name] = raised(before, after)
+        before = after
+    assert {name: _served(of) for name, of in recorded_counts().items()} == found
+
+
+def _served(recorded: dict[str, int]) -> dict[str, int]:
+    return {
+        name: count
+        for name, count in recorded.items()
+        if not any(words in name for words in _LEFT_OUT)
+    }
+
+
+def test_names_are_those_of_kafkas_brokers(stage: MemoryBroker) -> None:
+    send(stage, stage.connect(), produce(("t", 0, batch_of())))
+    found = {name for name in counts(stage) if ",request=" not in name}
+    kafkas = set((GOLDEN / "brokers" / "meters-3.9.1.txt").read_text().splitlines())
+    assert set() == found - kafkas
+    assert {f"{_TOPICS}{name},topic=t" for name in _OF_A_PRODUCE} <= found
+
+
+def test_rates_follow_the_counts_every_five_seconds(stage: MemoryBroker) -> None:
+    client, name = stage.connect(), f"{_TOPICS}MessagesInPerSec"
+    names = (name, f"{name},topic=t")
+    stage.pass_time(TICK_MS)
+    for _ in range(10):
+        send(stage, client, produce(("t", 0, batch_of())))
+    assert [30, 30] == [meters(stage)[name].event_count for name in names]
+    assert [0.0, 0.0] == [meters(stage)[name].one_minute_rate for name in names]
+    stage.pass_time(TICK_MS)
+    all_topics, of_topic = (meters(stage)[name] for name in names)
+    # Of 6 messages per second in the last 5 s; the meter of the topic begins with them.
+    assert pytest.approx(6 * 0.0799555854) == all_topics.one_minute_rate
+    assert 6.0 == of_topic.one_minute_rate
+    stage.pass_time(TICK_MS)
+    assert pytest.approx(6 * 0.9200444146) == meters(stage)[names[1]].one_minute_rate
+
+
+def test_a_topic_that_is_led_elsewhere_has_no_counts_of_a_leader(stage: MemoryBroker) -> None:
+    client = stage.connect()
+    for request in (produce(("old", 0, batch_of())), fetch(("old", 0, 0))):
+        send(stage, client, request)
+    before = counts(stage)
+    partition = stage.broker.storage.replica_manager.find(TopicPartition("old", 0))
+    state = PartitionState(2, partition.leader_epoch + 1, (2,), 1, (2, 1))
+    stage.broker.storage.leadership.apply({partition.topic_partition: state})
+    after = counts(stage)
+    gone = {name for name in before if name not in after}
+    of_leader = ("BytesIn", "MessagesIn", "TotalProduceRequests")
+    assert {f"{_TOPICS}{name}PerSec,topic=old" for name in of_leader} == gone
+    # Those of all topics go on.
+    assert {} == raised({name: before[name] for name in after if name in before}, after)
+
+
+def test_counts_of_a_deleted_topic_are_gone_and_those_of_all_topics_stay(
+    stage: MemoryBroker,
+) -> None:
+    client = stage.connect()
+    send(stage, client, produce(("t", 0, batch_of()), ("old", 0, batch_of())))
+    stage.pass_time(TICK_MS)
+    client.ask("DeleteTopics", 5, topic_names=["t"], timeout_ms=5000)
+    stage.pass_time(1_000)
+    found = counts(stage)
+    name = f"{_TOPICS}MessagesInPerSec"
+    assert (6, 3) == (found[name], found[f"{name},topic=old"])
+    assert not [each for each in found if each.endswith(",topic=t")]
+    assert "t" not in stage.broker.storage.replica_manager.topic_counts.by_topic
+    stage.pass_time(TICK_MS)
+    assert 6 == counts(stage)[name]
+
+
+@pytest.mark.parametrize("is_one_process", [True, False])
+def test_records_to_followers_are_counted_on_both_sides(*, is_one_process: bool) -> None:
+    cluster = MemoryCluster(is_one_process=is_one_process)
+    cluster.create_topic(replicas=[(1, 2)])
+    cluster.pass_time(2_000)
+    size = 0
+    for number in range(3):
+        appended = cluster.produce(1)
+        cluster.pass_time(1_000)
+        assert 0 == appended.code(), number
+        size += len(sent())
+    leader, follower = (cluster.brokers[id_].storage.replica_manager.topic_counts for id_ in (1, 2))
+    assert (size, size, 0) == tuple(
+        leader.total(name) for name in ("bytes_in", "replication_bytes_out", "bytes_out")
+    )
+    assert (size, 0) == (follower.total("replication_bytes_in"), follower.total("bytes_in"))
+    assert 0 == follower.total("reassignment_bytes_in")
+
+
+def test_records_to_a_replica_that_is_added_are_those_of_a_reassignment() -> None:
+    partition = leader_of((1,))
+    partition.become_leader(PartitionState(1, 1, (1,), 1, (1, 2, 3), (3,)))
+    for replica_id in (2, 3):
+        partition.note_sent_to_follower(replica_id, 10 * replica_id)
+    counts_of = partition.counts
+    assert (50, 30) == (counts_of.replication_bytes_out, counts_of.reassignment_bytes_out)
+
+
+def test_a_leader_counts_what_it_expands_and_not_what_the_controller_shrank() -> None:
+    cluster = MemoryCluster(is_one_process=False)
+    cluster.create_topic(replicas=[(1, 2)])
+    cluster.pass_time(2_000)
+    cluster.cut_power(2)
+    cluster.pass_time(1_000)
+    assert (1,) == cluster.stored().isr
+    cluster.start(2)
+    cluster.pass_time(5_000)
+    assert (1, 2) == cluster.stored().isr
+    counted = cluster.brokers[1].storage.replica_manager.isr_counts
+    assert (1, 0, 0) == (counted.expands, counted.shrinks, counted.failed_updates)
+
+
+def test_decisions_on_in_sync_sets_are_counted() -> None:
+    isr = IsrCounts()
+    for before, after in (((1,), (1, 2)), ((1, 2), (1,)), ((1, 2), (1, 2))):
+        isr.note(before, after)
+    assert (1, 1, 1) == (isr.expands, isr.shrinks, isr.failed_updates)
+
+
+def test_fetches_are_counted_by_who_sent_them() -> None:
+    requests = RequestCounts()
+    requests.fast[1 << VERSION_BITS | 17] = 2
+    requests.general[1 << VERSION_BITS | 17] = 3
+    requests.of_followers[17] += 1
+    requests.general[3 << VERSION_BITS | 9] = 1
+    expected = [("Fetch", 17, 5), ("FetchConsumer", 17, 2), ("FetchFollower", 17, 3)]
+    assert [*expected, ("Metadata", 9, 1)] == list(requests.rows())
