@@ -170,7 +170,7 @@ class BrokerMeters:
             return
         partitions = self._partitions.values()
         here = {key.topic for key in self._partitions}
-        led = {each.topic_partition.topic for each in partitions if each.is_leader}
+        led = {replica.topic_partition.topic for replica in partitions if replica.is_leader}
         for topic in changed - led:
             self._drop(topic, COUNT_NAMES if topic not in here else _OF_LEADERS)
             if topic not in here:
