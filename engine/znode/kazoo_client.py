@@ -206,7 +206,7 @@ class KazooZnodeClient:
         try:
             await connecting
             await self._prepare(kazoo)
-        except (ZnodeConnectionLost, SessionExpired) as error:
+        except ZnodeError as error:
             self._begin_close()
             if login is not None and self._is_refused:
                 raise ZnodeLoginRefused(login.username, str(self._address)) from error
@@ -227,13 +227,19 @@ class KazooZnodeClient:
     async def _prepare(self, kazoo: KazooClient) -> None:
         """Make the chroot; with a login a first request, for kazoo connects before that."""
         chroot = self._address.chroot
-        if self._login is not None:
-            await self._request(lambda k: k.exists_async("/"), "/")
-        places = [place for place, letter in enumerate(chroot) if letter == "/"][1:]
-        for path in [*(chroot[:place] for place in places), chroot] if chroot else []:
-            with suppress(NodeExists):
-                await self._request(partial(_made_node, path, self._acl(path)), path)
+        if self._login is not None or chroot:
+            is_there = await self._request(lambda k: k.exists_async(chroot or "/"), "/")
+            if not is_there:
+                await self._make_chroot(chroot)
         kazoo.chroot = chroot
+
+    async def _make_chroot(self, chroot: str) -> None:
+        """Create the nodes of the chroot that are missing, the highest first."""
+        ends = [place for place, letter in enumerate(chroot) if letter == "/"][1:]
+        for path in (*(chroot[:end] for end in ends), chroot):
+            if await self._request(partial(_found_node, path), path) is None:
+                with suppress(NodeExists):
+                    await self._request(partial(_made_node, path, self._acl(path)), path)
 
     def _acl(self, path: str) -> list[ACL]:
         """Return the ACL of a new node."""
@@ -444,6 +450,10 @@ def _check(operation: Operation) -> None:
     # A server closes the connection at too large a request.
     if data is not None and len(data) > ZNODE_DATA_BYTES_MAX:
         raise ZnodeLimitExceeded(path, "bytes of data", ZNODE_DATA_BYTES_MAX)
+
+
+def _found_node(path: str, kazoo: KazooClient) -> IAsyncResult:
+    return kazoo.exists_async(path)
 
 
 def _made_node(path: str, acl: list[ACL], kazoo: KazooClient) -> IAsyncResult:

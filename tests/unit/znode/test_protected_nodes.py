@@ -94,6 +94,18 @@ def test_a_client_that_only_logs_in_leaves_its_nodes_open(server: LoopServer) ->
     assert _acl(server, "/config") == (NodeAclEntry(31, "world", "anyone"),)
 
 
+def test_a_chroot_that_is_there_needs_no_rights_above_it(server: LoopServer) -> None:
+    owner = _connected(server, _security("kafka", "secret"))
+    server.run(owner.create("/a"))
+    server.run(owner.create("/a/k"))
+    other = server.client("/a/k", security=_security("other", "more"))
+    server.run(other.connect())
+    missing = server.client("/a/b/c", security=_security("other", "more"))
+    with pytest.raises(RequestRefused) as refused:
+        server.run(missing.connect())
+    assert refused.value.code == _NO_AUTH
+
+
 @pytest.mark.parametrize(("username", "password"), [("kafka", "wrong"), ("nobody", "secret")])
 def test_a_wrong_login_begins_no_session(server: LoopServer, username: str, password: str) -> None:
     client = server.client(security=_security(username, password))
