@@ -9,7 +9,7 @@
 | `auth:` | never: a new ACL has in its place what its client is, but for its address | |
 
 Source: PrepRequestProcessor.fixupACL, ZooKeeperServer.checkACL, DigestAuthenticationProvider,
-IPAuthenticationProvider and SASLAuthenticationProvider of ZooKeeper 3.8.
+IPAuthenticationProvider and SASLAuthenticationProvider of ZooKeeper 3.8; Z5.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 | `/config/users`, `/config/brokers`, `/delegation_token/tokens`, and what begins like them | all | nothing |
 | all others | all | read |
 
-Source: kafka.zk.ZkData.defaultAcls, SensitiveRootPaths.
+Source: kafka.zk.ZkData.defaultAcls, SensitiveRootPaths; Z5.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
