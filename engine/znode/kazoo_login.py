@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Final
 from kazoo.exceptions import AuthFailedError, ConnectionDropped
 from kazoo.protocol.serialization import SASL
 
-from engine.security.digest_md5 import DigestLogin, DigestRefused, answer_to
-
 if TYPE_CHECKING:
     from kazoo.client import KazooClient
     from kazoo.protocol.connection import ConnectionHandler
@@ -61,6 +59,9 @@ class KazooLogin:
             raise
 
     def _converse(self, timeout_s: float) -> None:
+        # Clients without a login load none of it.
+        from engine.security.digest_md5 import DigestLogin, DigestRefused, answer_to
+
         login = DigestLogin(self._login.username, self._login.password, URI)
         challenge = _exchanged(self._handler, b"", 1, timeout_s)
         try:

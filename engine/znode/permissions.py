@@ -14,7 +14,6 @@ IPAuthenticationProvider and SASLAuthenticationProvider of ZooKeeper 3.8; Z5.
 
 from __future__ import annotations
 
-import hashlib
 from base64 import b64encode
 from collections.abc import Iterable
 from enum import IntFlag
@@ -125,6 +124,9 @@ def shown_acl(
 
 def digest_identity(user_and_password: bytes) -> tuple[str, str]:
     """Return what a client is by `user:password`."""
+    # Loaded with the first client that has one, not with every cluster.
+    import hashlib
+
     user = user_and_password.partition(b":")[0].decode(errors="replace")
     digest = hashlib.sha1(user_and_password, usedforsecurity=False).digest()
     return DIGEST, f"{user}:{b64encode(digest).decode()}"
