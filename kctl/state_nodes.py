@@ -17,6 +17,7 @@ from engine.znode.paths import partition_state_path
 from engine.znode.values import PartitionStateNode, decode_partition_state
 from kctl.iso_times import iso_time
 from kctl.run_where import embedded_cluster
+from kctl.zookeeper_login import logging_in
 
 
 class StoredState(NamedTuple):
@@ -46,7 +47,7 @@ class StateNodes(NamedTuple):
         from engine.znode.kazoo_reader import ZnodeReader
 
         found = {}
-        with ZnodeReader(self.address, self.timeout_s, RealClock()) as reader:
+        with logging_in(ZnodeReader(self.address, self.timeout_s, RealClock())) as reader:
             for key in wanted:
                 path = partition_state_path(key)
                 try:

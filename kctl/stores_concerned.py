@@ -18,6 +18,7 @@ from engine.znode.kazoo_reader import ZnodeReader
 from engine.znode.paths import CLUSTER_ID
 from engine.znode.values import decode_cluster_id
 from kctl.commands.znode.nodes import Store, store_address
+from kctl.zookeeper_login import logging_in
 
 
 def cluster_ids_of_store(parameters: Mapping[str, Any]) -> frozenset[str]:
@@ -30,7 +31,7 @@ def cluster_ids_of_store(parameters: Mapping[str, Any]) -> frozenset[str]:
     names = [name for name in f"{chroot}/{parameters['path']}".split("/") if name]
     roots = accumulate(names, lambda above, name: f"{above}/{name}", initial="")
     found: set[str] = set()
-    with ZnodeReader(servers, store.timeout_s, RealClock()) as reader:
+    with logging_in(ZnodeReader(servers, store.timeout_s, RealClock())) as reader:
         paths = [f"{root}{CLUSTER_ID}" for root in roots]
         if parameters.get("recursive"):
             paths += _ids_below(reader, f"/{'/'.join(names)}")

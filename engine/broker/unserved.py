@@ -27,6 +27,7 @@ from engine.config.replica_selectors import REPLICA_SELECTORS
 from engine.config.settings import BrokerSettings, synonym_names
 from engine.errors import ConfigError
 from engine.security.principals import super_users_of
+from engine.znode.login import JAAS_FILE, LOGIN_KEYS
 
 #: The one authorizer that there is.
 AUTHORIZER_CLASS: Final = "kafka.security.authorizer.AclAuthorizer"
@@ -37,13 +38,13 @@ _OFF = ("", "false")
 #: How keys of TLS and SASL begin, after the name of a listener and of a mechanism.
 _OF_SECURITY: Final = ("ssl.", "sasl.", "connections.max.reauth.ms")
 _IF_NO_RULE = "allow.everyone.if.no.acl.found"
+_SET_ACL: Final = "zookeeper.set.acl"
 _AUTHORIZER_KEYS = (_IF_NO_RULE, "super.users")
 _UNSERVED = (
     ("process.roles", "metadata lies in znodes here, leave it out"),
     ("client.quota.callback.class", "quotas are those that are set, and no others"),
     ("remote.log.storage.system.enable", "tiered storage is not there"),
     ("zookeeper.metadata.migration.enable", "there is nothing to migrate to"),
-    ("zookeeper.set.acl", "brokers do not log in to ZooKeeper, so that all znodes are open"),
     ("zookeeper.ssl.client.enable", "ZooKeeper is spoken to in plain text"),
 )
 
@@ -59,6 +60,9 @@ def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
         text = settings.set_text(name)
         if text is not None and text.strip().lower() not in _OFF:
             raise ConfigError(name, text, rule)
+    if settings.value(_SET_ACL) and not settings.set_text(JAAS_FILE):
+        rule = f"needs a login to the metadata store: {JAAS_FILE}, a file with a section Client"
+        raise ConfigError(_SET_ACL, "true", rule)
     selector = config.replica_selector_class
     if selector is not None and selector not in REPLICA_SELECTORS:
         raise ConfigError(
@@ -116,7 +120,8 @@ def _check_listeners(settings: BrokerSettings, config: BrokerConfig) -> None:
 
 def passed_over(settings: BrokerSettings) -> list[str]:
     """Return the names that are unknown here, for the operator: they may be mistyped."""
-    return [name for name in settings.unknown_names() if name not in _AUTHORIZER_KEYS]
+    read = (*_AUTHORIZER_KEYS, *LOGIN_KEYS)
+    return [name for name in settings.unknown_names() if name not in read]
 
 
 def _check_authorizer(settings: BrokerSettings, config: BrokerConfig) -> None:

@@ -18,6 +18,7 @@ from engine.broker.host import BrokerHost
 from engine.broker.peers import Serve
 from engine.cluster.process import when_informed
 from engine.cluster.requests import ClusterRequest, carry_out
+from engine.cluster.store_security import StoreSecurity
 from engine.config.settings import BrokerSettings
 from engine.host.link_faults import STORE, LinkFaults
 from engine.host.ports import Clock, Entropy, Network, Timers
@@ -34,13 +35,17 @@ from engine.znode.zookeeper_server import ZookeeperServer
 
 _log = logging.getLogger("zookeeper.server")
 _LOOK_SESSION_MS = 60_000
+_OPEN = StoreSecurity({}, None)
 
 
 class MetadataStore:
     """The metadata store of this process, and the sessions of local and remote clients."""
 
-    def __init__(self, path: str, clock: Clock, timers: Timers) -> None:
+    def __init__(
+        self, path: str, clock: Clock, timers: Timers, security: StoreSecurity = _OPEN
+    ) -> None:
         """Open or create the file; raises ZnodeStoreFailed."""
+        self._security = security
         self._clock = clock
         self._timers = timers
         self._store = ZnodeStore(SqliteJournal(path), clock)
@@ -52,7 +57,7 @@ class MetadataStore:
 
     def client(self, session_timeout_ms: int) -> EmbeddedZnodeClient:
         """Return a client whose session lives as long as this process's loop runs."""
-        client = EmbeddedZnodeClient(self._store, session_timeout_ms)
+        client = EmbeddedZnodeClient(self._store, session_timeout_ms, self._security.creator)
         client.on_closed = lambda: self._forget(client)
         self._beat(client, session_timeout_ms // ZNODE_HEARTBEATS_PER_TIMEOUT)
         return client
@@ -65,7 +70,7 @@ class MetadataStore:
     def listen(self, network: Network, host: str, port: int, entropy: Entropy) -> int:
         """Serve ZooKeeper clients at an address; returns the port. Errors are the network's."""
         if self._server is None:
-            self._server = ZookeeperServer(self._store, entropy)
+            self._server = ZookeeperServer(self._store, entropy, self._security.users)
             self._expire_later()
         return self._server.listen(network, host, port).port
 

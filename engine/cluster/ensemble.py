@@ -5,33 +5,38 @@
 | zookeeper.connect | `host:port,…/chroot`; the chroot is created if it does not exist |
 | zookeeper.session.timeout.ms | requested; the ensemble applies its own bounds |
 | zookeeper.connection.timeout.ms | how long a start waits; default: the session's timeout |
-| zookeeper.set.acl, zookeeper.ssl.client.enable | refused when true |
+| zookeeper.set.acl | nodes that this broker creates have Kafka's ACLs (`engine/znode/protection.py`); needs a login |
+| zookeeper.ssl.client.enable | refused when true |
 
-The library is loaded with the first client.
+How a broker logs in, as it does where it can, is in `engine/znode/login.py`. The library is loaded with the first client.
 
-Source: D9.
-"""
+Source: D9; KafkaServer.initZkClient.
+"""  # noqa: E501 - a table
 
 from __future__ import annotations
 
+from engine.cluster.store_security import store_login
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
 from engine.errors import ConfigError
-from engine.host.ports import Clock, Timers
+from engine.host.ports import Clock, Entropy, Timers
 from engine.znode.client import ZnodeClient
 from engine.znode.retrying_client import RetryingZnodeClient
 
-_REFUSED = ("zookeeper.set.acl", "zookeeper.ssl.client.enable")
+_TLS = "zookeeper.ssl.client.enable"
 
 
 class Ensemble:
     """Creates a broker's session with the ensemble that its settings name."""
 
-    def __init__(self, settings: BrokerSettings, clock: Clock, timers: Timers) -> None:
-        """Check the settings; raises ConfigError."""
-        for key in _REFUSED:
-            if settings.value(key):
-                raise ConfigError(key, "true", "ACLs and TLS of ZooKeeper are not served")
+    def __init__(
+        self, settings: BrokerSettings, clock: Clock, timers: Timers, entropy: Entropy
+    ) -> None:
+        """Check the settings and read the JAAS file; raises ConfigError."""
+        if settings.value(_TLS):
+            raise ConfigError(_TLS, "true", "TLS of ZooKeeper is not served")
+        self._login, self._protects = store_login(settings)
+        self._entropy = entropy
         config = BrokerConfig.of(settings)
         self._connect = config.zookeeper_connect or ""
         self._connection_timeout_ms = config.zookeeper_connection_timeout_ms
@@ -40,7 +45,11 @@ class Ensemble:
 
     def client(self, session_timeout_ms: int) -> ZnodeClient:
         """Return a client that is not connected yet; raises ConfigError for an invalid address."""
-        from engine.znode.kazoo_client import KazooZnodeClient, ZookeeperAddress
+        from engine.znode.kazoo_client import (
+            KazooZnodeClient,
+            ZookeeperAddress,
+            ZookeeperSecurity,
+        )
 
         client = KazooZnodeClient(
             ZookeeperAddress(self._connect),
@@ -48,5 +57,6 @@ class Ensemble:
             self._clock,
             session_timeout_ms=session_timeout_ms,
             connection_timeout_ms=self._connection_timeout_ms or session_timeout_ms,
+            security=ZookeeperSecurity(self._entropy, self._login, self._protects),
         )
         return RetryingZnodeClient(client)

@@ -145,6 +145,7 @@ def check_plan(plan: ClusterPlan) -> list[str]:
         )
     # Every command that looks for the embedded cluster imports this module; few check a plan.
     from engine.broker.unserved import check_served, passed_over
+    from engine.cluster.store_security import store_security
     from engine.config.broker_config import BrokerConfig
     from engine.config.settings import BrokerSettings
 
@@ -166,4 +167,5 @@ def check_plan(plan: ClusterPlan) -> list[str]:
     _check_ports(plan)
     settings = BrokerSettings(broker_settings(plan, ["/"], FIRST_BROKER_ID))
     check_served(settings, BrokerConfig.of(settings))
+    store_security(settings, listens=True)
     return passed_over(settings)

@@ -33,6 +33,8 @@ from engine.cluster.data_directory import (
 from engine.cluster.found_topics import FoundCluster, FoundTopic, find_cluster
 from engine.cluster.ownership import broker_directories, has_store, remove_file
 from engine.cluster.plan import FIRST_BROKER_ID, ClusterPlan
+from engine.cluster.store_security import store_security
+from engine.config.settings import BrokerSettings
 from engine.errors import EngineError, ZnodeError
 from engine.host.ports import Clock, Files
 from engine.model import TopicPartition
@@ -50,6 +52,7 @@ from engine.znode.paths import (
     topic_config_path,
     topic_path,
 )
+from engine.znode.protection import protected
 from engine.znode.sqlite_journal import SqliteJournal
 from engine.znode.store import ZnodeStore
 from engine.znode.tree import Node
@@ -217,7 +220,9 @@ def apply(data: DataDirectory, files: Files, clock: Clock, repair: Repair) -> li
         new = f"{data.store_path}{_NEW}"
         for path in data.store_files():
             remove_file(files, path.replace(data.store_path, new, 1))
-        write_store(new, clock, repair.found)
+        plan = (data.plan() if repair.plan is None else repair.plan) or ClusterPlan()
+        security = store_security(BrokerSettings(plan.settings), listens=False)
+        write_store(new, clock, repair.found, security.creator)
         for path in data.store_files():
             if files.exists(path):
                 target = path.replace(data.store_path, f"{data.store_path}{suffix}", 1)
@@ -234,15 +239,20 @@ def apply(data: DataDirectory, files: Files, clock: Clock, repair: Repair) -> li
     return aside
 
 
-def write_store(path: str, clock: Clock, found: FoundCluster) -> None:
-    """Write a metadata store of what was found, in a file that is not there yet."""
+def write_store(
+    path: str, clock: Clock, found: FoundCluster, creator: tuple[str, str] | None = None
+) -> None:
+    """Write a metadata store of what was found, in a file that is not there yet.
+
+    With a creator its nodes have the ACLs of a protected cluster.
+    """
     store = ZnodeStore(SqliteJournal(path), clock)
     try:
         session_id = store.open_session(_SESSION_TIMEOUT_MS)
-        store.multi(session_id, list(_first_nodes(found)))
+        store.multi(session_id, [protected(each, creator) for each in _first_nodes(found)])
         for topic in found.topics:
             for operation in topic_nodes(topic):
-                store.apply(session_id, operation)
+                store.apply(session_id, protected(operation, creator))
         store.close_session(session_id)
     finally:
         store.close()

@@ -37,6 +37,7 @@ from engine.cluster.process import Process, give_up_if_refused
 from engine.cluster.request_handler import ClusterKeeper, Members
 from engine.cluster.requests import answer_member
 from engine.cluster.served_logs import read_served
+from engine.cluster.store_security import store_security
 from engine.config.settings import BrokerSettings
 from engine.host.copy_on_write import CopyOnWriteFiles
 from engine.host.coroutine import PromiseCoroutine, drive
@@ -122,7 +123,8 @@ def _run_cluster(
     life: ClusterLife,
 ) -> None:
     """Open the store, start the brokers, and handle requests until the process is stopped."""
-    store = MetadataStore(data.store_path, process.clock, process.loop)
+    security = store_security(BrokerSettings(plan.settings), listens=True)
+    store = MetadataStore(data.store_path, process.clock, process.loop, security)
     try:
         znode_port = _listen_again(process, data, store, plan)
         znode_address = f"{plan.host}:{znode_port}"
@@ -291,7 +293,9 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
     """
     broker_id, znode_address, port, starter_pid = member
     settings_of = partial(_settings_of, data, lambda: plan, znode_address)
-    sessions = Ensemble(settings_of(broker_id, None), process.clock, process.loop)
+    sessions = Ensemble(
+        settings_of(broker_id, None), process.clock, process.loop, process.host.entropy
+    )
     is_ready = False
     clusters: list[Cluster] = []
     network_path = data.member_network_path(broker_id)
@@ -351,9 +355,12 @@ def run_broker(settings: BrokerSettings, store_path: str | None) -> None:
     """
     process = Process()
     if store_path is None:
-        _run_broker(process, settings, Ensemble(settings, process.clock, process.loop))
+        _run_broker(
+            process, settings, Ensemble(settings, process.clock, process.loop, process.host.entropy)
+        )
         return
-    store = MetadataStore(store_path, process.clock, process.loop)
+    security = store_security(settings, listens=False)
+    store = MetadataStore(store_path, process.clock, process.loop, security)
     try:
         _run_broker(process, settings, store)
     finally:

@@ -13,6 +13,11 @@ from contextlib import suppress
 from engine.host.stream_layer import WantsRead, WantsWrite
 from engine.limits import TLS_READ_BYTES
 
+#: OpenSSL's words for bytes that are no TLS at all; it sends nothing then.
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST")
+#: What Java's engine sends: the alert internal_error, by which clients in plain text know TLS.
+_ALERT = b"\x15\x03\x03\0\x02\x02\x50"
+
 
 class TlsLayer:
     """One connection; `server_hostname` makes it the client's side, and is whom it expects."""
@@ -43,8 +48,10 @@ class TlsLayer:
             except ssl.SSLWantReadError:
                 self.flush()
                 self._fill()
-            except ssl.SSLError:
+            except ssl.SSLError as error:
                 # The peer is told why.
+                if self._tls.server_side and error.reason in _NO_TLS:
+                    self._unsent = _ALERT
                 with suppress(OSError):
                     self.flush()
                 raise

@@ -1,14 +1,19 @@
-"""Parse JAAS configurations, the logins of `sasl.jaas.config`.
+"""Parse JAAS configurations, the logins of `sasl.jaas.config` and those of files.
 
 ```
 org.apache.kafka.common.security.plain.PlainLoginModule required
     username="admin" password="secret" user_admin="secret" user_alice="wonder";
+
+Client {                                                             a file has sections
+  org.apache.zookeeper.server.auth.DigestLoginModule required username="kafka" password="secret";
+};
 ```
 
 Words are letters, digits, `.`, `-`, `_`, `$` and all beyond ASCII, and do not begin like a number;
 values are quoted or words. Comments are Java's.
 
-Source: JaasConfig, java.io.StreamTokenizer.
+Source: JaasConfig, java.io.StreamTokenizer, sun.security.provider.ConfigFile.
+Differs: `${...}` in a file stays as it is; Java puts in its system properties.
 """
 
 from __future__ import annotations
@@ -56,6 +61,32 @@ def jaas_entry(text: str) -> JaasEntry:
     return entries[0]
 
 
+def jaas_sections(text: str) -> dict[str, list[JaasEntry]]:
+    """Return the entries of each section of a file; raises JaasRefused."""
+    sections: dict[str, list[JaasEntry]] = {}
+    tokens = _tokens(text)
+    for name in tokens:
+        opening = next(tokens, None)
+        if not name.value or opening is None or opening.character != "{":
+            raise JaasRefused("a section of a JAAS file is a name and entries in braces")
+        if name.value in sections:
+            raise JaasRefused(f"a JAAS file has two sections {name.value}")
+        sections[name.value] = list(_section(name.value, tokens))
+    return sections
+
+
+def _section(name: str, tokens: Iterator[_Token]) -> Iterator[JaasEntry]:
+    """Yield the entries of a section behind its opening brace, and take its end."""
+    for module in tokens:
+        if module.character == "}":
+            end = next(tokens, None)
+            if end is None or end.character != ";":
+                raise JaasRefused(f"the section {name} of a JAAS file has no semicolon behind it")
+            return
+        yield _entry(module, tokens)
+    raise JaasRefused(f"the section {name} of a JAAS file has no end")
+
+
 class _Token(NamedTuple):
     #: A word or a quoted text; None for any other character.
     value: str | None
@@ -83,12 +114,17 @@ def _unescaped(match: re.Match[str]) -> str:
 
 def _entries(tokens: Iterator[_Token]) -> Iterator[JaasEntry]:
     for module in tokens:
-        flag = next(tokens, None)
-        if flag is None:
-            raise JaasRefused("Login module control flag not specified in JAAS config")
-        if (flag.value or "").lower() not in _FLAGS:
-            raise JaasRefused("Invalid login module control flag in JAAS config")
-        yield JaasEntry(module.value or "", _options(tokens))
+        yield _entry(module, tokens)
+
+
+def _entry(module: _Token, tokens: Iterator[_Token]) -> JaasEntry:
+    """Return the entry that begins with a login module."""
+    flag = next(tokens, None)
+    if flag is None:
+        raise JaasRefused("Login module control flag not specified in JAAS config")
+    if (flag.value or "").lower() not in _FLAGS:
+        raise JaasRefused("Invalid login module control flag in JAAS config")
+    return JaasEntry(module.value or "", _options(tokens))
 
 
 def _options(tokens: Iterator[_Token]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from engine.znode.model import (
     Watcher,
     WatchKind,
 )
+from engine.znode.protection import protected
 from engine.znode.store import ZnodeStore
 
 
@@ -36,8 +37,15 @@ def _never() -> bool:
 class EmbeddedZnodeClient:
     """A session with the store of this process; see `client.py` for the rules."""
 
-    def __init__(self, store: ZnodeStore, session_timeout_ms: int) -> None:
+    def __init__(
+        self,
+        store: ZnodeStore,
+        session_timeout_ms: int,
+        creator: tuple[str, str] | None = None,
+    ) -> None:
+        """With a `creator`, scheme and id, nodes get the ACLs of a protected cluster."""
         self._store = store
+        self._creator = creator
         self._session_timeout_ms = session_timeout_ms
         self._session_id = 0
         self._is_open = False
@@ -97,7 +105,8 @@ class EmbeddedZnodeClient:
         sequential: bool = False,
     ) -> str:
         """Create a node and return its path, with its ten digits if sequential."""
-        created = self._store.apply(self._live_session(), Create(path, data, ephemeral, sequential))
+        operation = protected(Create(path, data, ephemeral, sequential), self._creator)
+        created = self._store.apply(self._live_session(), operation)
         assert isinstance(created, str)
         return created
 
@@ -126,7 +135,10 @@ class EmbeddedZnodeClient:
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
         """Do all operations or none; the error has the `operation_index` of the failed one."""
-        return self._store.multi(self._live_session(), operations)
+        made = operations
+        if self._creator is not None:
+            made = [protected(each, self._creator) for each in operations]
+        return self._store.multi(self._live_session(), made)
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
         """Set a one-shot watch; for children the node must be there (NoNode)."""

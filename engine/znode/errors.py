@@ -91,6 +91,24 @@ class NotEmpty(NodeError):
         super().__init__(path, "the node has children")
 
 
+class NoAuth(NodeError):
+    """The ACL of a node does not let a client do that."""
+
+    code = -102
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "the node's ACL does not allow it")
+
+
+class InvalidAcl(NodeError):
+    """An ACL has no entry, or one that no client could ever be."""
+
+    code = -114
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "no valid ACL")
+
+
 class InvalidZnodePath(NodeError):
     """A path breaks ZooKeeper's rules."""
 
@@ -129,6 +147,18 @@ class ZnodeConnectionLost(ZnodeError):
     def __init__(self, reason: str) -> None:
         super().__init__(f"the metadata store does not answer: {reason}")
         self.reason = reason
+
+
+class ZnodeLoginRefused(ZnodeError):
+    """A server does not take a client's name and password, or none at all."""
+
+    code: ClassVar[int] = -115
+    exit_code = _UNREACHABLE_EXIT
+    hint = "check the section Client of the JAAS file, and the users in Server of the server's"
+
+    def __init__(self, username: str, address: str) -> None:
+        super().__init__(f"no server of {address} takes the login of {username}")
+        self.username = username
 
 
 class ZnodeStoreFailed(StorageError):

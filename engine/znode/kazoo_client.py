@@ -22,10 +22,10 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException
+from kazoo.exceptions import AuthFailedError, KazooException
 from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.hosts import collect_hosts
 from kazoo.protocol.serialization import CheckVersion
@@ -34,21 +34,25 @@ from kazoo.protocol.serialization import Delete as DeleteMessage
 from kazoo.protocol.serialization import SetData as SetDataMessage
 from kazoo.protocol.states import KazooState, WatchedEvent
 from kazoo.retry import KazooRetry
-from kazoo.security import OPEN_ACL_UNSAFE
+from kazoo.security import ACL, OPEN_ACL_UNSAFE, Id
 
-from engine.errors import ConfigError
+from engine.errors import ConfigError, ZnodeError
 from engine.host.coroutine import drive
-from engine.host.ports import Clock, Timers
+from engine.host.ports import Clock, Entropy, Timers
 from engine.host.promise import Promise
 from engine.limits import ZNODE_DATA_BYTES_MAX, ZOOKEEPER_RETRY_DELAY_MAX_MS
 from engine.znode.errors import (
     InvalidZnodePath,
+    NodeExists,
     SessionExpired,
     ZnodeConnectionLost,
     ZnodeLimitExceeded,
+    ZnodeLoginRefused,
 )
 from engine.znode.kazoo_errors import engine_error, refusal_of_multi
+from engine.znode.kazoo_login import KazooLogin
 from engine.znode.kept_watches import KeptWatches
+from engine.znode.login import ZookeeperLogin
 from engine.znode.model import (
     ANY_VERSION,
     Create,
@@ -63,6 +67,7 @@ from engine.znode.model import (
     WatchKind,
 )
 from engine.znode.names import check_path
+from engine.znode.protection import protected_acl
 
 if TYPE_CHECKING:
     from kazoo.interfaces import IAsyncResult
@@ -123,6 +128,14 @@ def _ignore(event: SessionEvent) -> None:
     """Stand for a listener that is not set."""
 
 
+class ZookeeperSecurity(NamedTuple):
+    """How a client logs in, and whether it protects the nodes that it creates."""
+
+    entropy: Entropy
+    login: ZookeeperLogin | None = None
+    protects: bool = False
+
+
 class KazooZnodeClient:
     """A session with a ZooKeeper ensemble."""
 
@@ -134,14 +147,19 @@ class KazooZnodeClient:
         *,
         session_timeout_ms: int,
         connection_timeout_ms: int,
+        security: ZookeeperSecurity | None = None,
     ) -> None:
         self._address = address
         self._timers = timers
         self._clock = clock
         self._session_timeout_ms = session_timeout_ms
         self._connection_timeout_ms = connection_timeout_ms
+        self._security = security
+        self._logins: KazooLogin | None = None
         self._kazoo: KazooClient | None = None
         self._connecting: Promise[None] | None = None
+        #: Whether `connect` has not ended, so that it reports the end of the session.
+        self._is_preparing = False
         #: Clients of earlier sessions, while they close.
         self._closing: list[Promise[None]] = []
         self._session_id = 0
@@ -157,7 +175,10 @@ class KazooZnodeClient:
     # -- the session ---------------------------------------------------------------------------
 
     async def connect(self) -> None:
-        """Begin a session; raises ConnectionLost if no server answers in time."""
+        """Begin a session.
+
+        Errors: ConnectionLost if no server answers in time, ZnodeLoginRefused.
+        """
         if self._kazoo is not None:
             return
         handler = InlineHandler()
@@ -173,23 +194,58 @@ class KazooZnodeClient:
             connection_retry=retry,
             logger=_log,
         )
+        login, self._logins = self._login, None
+        if login is not None and self._security is not None:
+            self._logins = KazooLogin(kazoo, login, self._security.entropy)
         kazoo.add_listener(lambda state: self._soon(partial(self._state_changed, kazoo, state)))
-        self._kazoo = kazoo
+        self._kazoo, self._is_preparing = kazoo, True
         self._connecting = connecting = Promise[None]()
         due_ms = self._clock.monotonic_ms() + self._connection_timeout_ms
         cancel = self._timers.call_at(due_ms, partial(self._give_up, kazoo))
         kazoo.start_async()
         try:
             await connecting
-            if self._address.chroot:
-                await self._request(lambda k: k.ensure_path_async(self._address.chroot), "/")
-                kazoo.chroot = self._address.chroot
-        except (ZnodeConnectionLost, SessionExpired):
+            await self._prepare(kazoo)
+        except ZnodeError as error:
             self._begin_close()
+            if login is not None and self._is_refused:
+                raise ZnodeLoginRefused(login.username, str(self._address)) from error
             raise
         finally:
+            self._is_preparing = False
             cancel()
         self.on_session(SessionEvent.CONNECTED)
+
+    @property
+    def _login(self) -> ZookeeperLogin | None:
+        return None if self._security is None else self._security.login
+
+    @property
+    def _is_refused(self) -> bool:
+        return self._logins is not None and self._logins.is_refused
+
+    async def _prepare(self, kazoo: KazooClient) -> None:
+        """Make the chroot; with a login a first request, for kazoo connects before that."""
+        chroot = self._address.chroot
+        if self._login is not None or chroot:
+            is_there = await self._request(lambda k: k.exists_async(chroot or "/"), "/")
+            if not is_there:
+                await self._make_chroot(chroot)
+        kazoo.chroot = chroot
+
+    async def _make_chroot(self, chroot: str) -> None:
+        """Create the nodes of the chroot that are missing, the highest first."""
+        ends = [place for place, letter in enumerate(chroot) if letter == "/"][1:]
+        for path in (*(chroot[:end] for end in ends), chroot):
+            if await self._request(partial(_found_node, path), path) is None:
+                with suppress(NodeExists):
+                    await self._request(partial(_made_node, path, self._acl(path)), path)
+
+    def _acl(self, path: str) -> list[ACL]:
+        """Return the ACL of a new node."""
+        if self._security is None or not self._security.protects:
+            return list(OPEN_ACL_UNSAFE)
+        return [ACL(entry.permissions, Id(*entry[1:])) for entry in protected_acl(path)]
 
     def _give_up(self, kazoo: KazooClient) -> None:
         connecting = self._connecting
@@ -207,7 +263,7 @@ class KazooZnodeClient:
         elif state == KazooState.SUSPENDED:
             self._watches.connection_lost()
             self.on_session(SessionEvent.SUSPENDED)
-        elif self._connecting is None:
+        elif not self._is_preparing:
             _log.warning("session 0x%x has expired", self._session_id)
             self._begin_close()
             self._watches.end()
@@ -263,7 +319,10 @@ class KazooZnodeClient:
         """Create a node and return its path, with its ten digits if sequential."""
         _check(Create(path, data, ephemeral, sequential))
         created = await self._request(
-            lambda k: k.create_async(path, data, ephemeral=ephemeral, sequence=sequential), path
+            lambda k: k.create_async(
+                path, data, self._acl(path), ephemeral=ephemeral, sequence=sequential
+            ),
+            path,
         )
         return str(created)
 
@@ -303,7 +362,8 @@ class KazooZnodeClient:
         def commit(kazoo: KazooClient) -> IAsyncResult:
             transaction = kazoo.transaction()
             for operation in operations:
-                transaction.operations.append(_message(kazoo.chroot or "", operation))
+                message = _message(kazoo.chroot or "", operation, self._acl(operation.path))
+                transaction.operations.append(message)
             return transaction.commit_async()
 
         results = await self._request(commit, operations[0].path if operations else "/")
@@ -336,10 +396,16 @@ class KazooZnodeClient:
             if result.exception is None:
                 promise.keep(result.value)
             else:
-                promise.fail(engine_error(result.exception, path, version, session_id))
+                promise.fail(self._error(result.exception, path, version, session_id))
 
         send(kazoo).rawlink(lambda result: self._soon(partial(settle, result)))
         return await promise
+
+    def _error(self, error: Exception, path: str, version: int, session_id: int) -> ZnodeError:
+        """Return the engine's error; a session whose login is refused is over."""
+        if isinstance(error, AuthFailedError) and self._is_refused:
+            return SessionExpired(session_id)
+        return engine_error(error, path, version, session_id)
 
     # -- watches -------------------------------------------------------------------------------
 
@@ -386,12 +452,20 @@ def _check(operation: Operation) -> None:
         raise ZnodeLimitExceeded(path, "bytes of data", ZNODE_DATA_BYTES_MAX)
 
 
-def _message(chroot: str, operation: Operation) -> Any:
+def _found_node(path: str, kazoo: KazooClient) -> IAsyncResult:
+    return kazoo.exists_async(path)
+
+
+def _made_node(path: str, acl: list[ACL], kazoo: KazooClient) -> IAsyncResult:
+    return kazoo.create_async(path, None, acl)
+
+
+def _message(chroot: str, operation: Operation, acl: list[ACL]) -> Any:
     """Return an operation of a multi; kazoo's calls would not accept a node without data."""
     path = f"{chroot}{operation.path}" if operation.path != "/" else chroot or "/"
     if isinstance(operation, Create):
         flags = operation.ephemeral | operation.sequential << 1
-        return CreateMessage(path, operation.data, OPEN_ACL_UNSAFE, flags)
+        return CreateMessage(path, operation.data, acl, flags)
     if isinstance(operation, SetData):
         return SetDataMessage(path, operation.data, operation.version)
     if isinstance(operation, Delete):

@@ -25,13 +25,16 @@ from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandl
 from kazoo.protocol.states import KazooState
 
 from engine.errors import ConfigError, ZnodeError
-from engine.host.ports import Clock
+from engine.host.ports import Clock, Entropy
 from engine.limits import ZOOKEEPER_TOOL_SESSION_MS
 from engine.znode.errors import NoNode, SessionExpired, ZnodeConnectionLost
 from engine.znode.kazoo_client import ZookeeperAddress, stat_of
 from engine.znode.kazoo_errors import engine_error
+from engine.znode.kazoo_login import KazooLogin
+from engine.znode.login import JAAS_FILE, ZookeeperLogin
 from engine.znode.model import ANY_VERSION, Stat
 from engine.znode.names import ROOT, check_path
+from engine.znode.zookeeper_wire import RequestRefused
 
 if TYPE_CHECKING:
     from kazoo.interfaces import IAsyncResult
@@ -40,6 +43,9 @@ _UNREACHABLE_EXIT = 3
 _USAGE_EXIT = 2
 #: How long a command waits for the farewell of a server that has answered all else.
 _CLOSE_S = 1.0
+#: ZooKeeper's codes of what an ACL does not allow, and of a refused login.
+_OF_LOGINS = (-102, -115)
+_LOGIN_HINT = f"KAFKA_OPTS=-D{JAAS_FILE}=FILE logs in as the section Client of a JAAS file says"
 _NO_NODE_HINT = "`kctl znode tree` shows what is there"
 
 
@@ -107,6 +113,8 @@ class ZnodeReader:
         self._timeout_s = timeout_s
         self._clock = clock
         self._deadline_ms = 0
+        #: Whether the session has a login.
+        self.logs_in = False
         self._kazoo = KazooClient(
             self._address.servers,
             timeout=ZOOKEEPER_TOOL_SESSION_MS / 1000,
@@ -114,6 +122,11 @@ class ZnodeReader:
             # A fault is an error of this engine; kazoo's lines are not for the user.
             logger=Logger("zookeeper", CRITICAL + 1),
         )
+
+    def log_in_as(self, login: ZookeeperLogin, entropy: Entropy) -> None:
+        """Log in on every connection; before the session begins."""
+        KazooLogin(self._kazoo, login, entropy)
+        self.logs_in = True
 
     @property
     def address(self) -> str:
@@ -281,6 +294,8 @@ class ZnodeReader:
             refused = engine_error(error, path, version, 0)
             if isinstance(refused, NoNode):
                 refused.hint = _NO_NODE_HINT
+            elif isinstance(refused, RequestRefused) and refused.code in _OF_LOGINS:
+                refused.hint = _LOGIN_HINT
             raise refused from error
 
 

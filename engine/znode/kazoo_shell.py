@@ -30,9 +30,9 @@ from engine.znode.kazoo_requests import (
     CreateWithTimeToLive,
     GetAllChildrenNumber,
 )
-from engine.znode.model import ANY_VERSION, EventType
+from engine.znode.model import ANY_VERSION, EventType, NodeAclEntry
 from engine.znode.names import ROOT
-from engine.znode.node_acl import NodeAclEntry, NodeRefused, ShellStat
+from engine.znode.node_acl import NodeRefused, ShellStat
 from engine.znode.zookeeper_wire import RequestRefused
 
 if TYPE_CHECKING:

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 #: The version that matches every version.
 ANY_VERSION = -1
+
+
+class NodeAclEntry(NamedTuple):
+    """What one identity may do with a node; `permissions` are bits (read 1 ... admin 16)."""
+
+    permissions: int
+    scheme: str
+    id: str
+
+
+#: Everybody may do everything.
+OPEN_ACL: Final = (NodeAclEntry(31, "world", "anyone"),)
 
 
 class Stat(NamedTuple):
@@ -27,15 +39,21 @@ class Stat(NamedTuple):
     data_length_bytes: int
     child_count: int
     pzxid: int
+    #: Counts the changes of the ACL.
+    acl_version: int = 0
 
 
 class Create(NamedTuple):
-    """Create a node; a sequential one gets ten digits after its path."""
+    """Create a node; a sequential one gets ten digits after its path.
+
+    `acl` is for a store of this process: clients of ZooKeeper's choose it by the path.
+    """
 
     path: str
     data: bytes | None = None
     ephemeral: bool = False
     sequential: bool = False
+    acl: tuple[NodeAclEntry, ...] = OPEN_ACL
 
 
 class SetData(NamedTuple):
@@ -58,6 +76,14 @@ class Check(NamedTuple):
 
     path: str
     version: int
+
+
+class SetAcl(NamedTuple):
+    """Replace a node's ACL, if that has the version; no part of a multi."""
+
+    path: str
+    acl: tuple[NodeAclEntry, ...]
+    version: int = ANY_VERSION
 
 
 Operation: TypeAlias = Create | SetData | Delete | Check

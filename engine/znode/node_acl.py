@@ -1,4 +1,4 @@
-"""A node's ACL in ZooKeeper, the stat that counts its changes, and a refusal by it."""
+"""The stat of a node that counts the changes of its ACL too, and a refusal by ZooKeeper."""
 
 from __future__ import annotations
 
@@ -6,14 +6,6 @@ from typing import NamedTuple
 
 from engine.znode.model import Stat
 from engine.znode.zookeeper_wire import RequestRefused
-
-
-class NodeAclEntry(NamedTuple):
-    """Who may do what with a node; `permissions` are ZooKeeper's bits."""
-
-    permissions: int
-    scheme: str
-    id: str
 
 
 class ShellStat(NamedTuple):

@@ -5,6 +5,7 @@ nodes      path, data, czxid, mzxid, pzxid, ctime_ms, mtime_ms, version, created
 sessions   id, timeout_ms
 progress   the last zxid
 secret     the secret of the passwords of sessions
+acls       path, czxid, version, acl: of nodes that have one of their own, as JSON
 ```
 
 A commit returns when the write-ahead log is synced (synchronous=FULL); a crash at any point
@@ -16,12 +17,14 @@ After a failure nothing more is accepted: the state after a failed sync is unkno
 
 from __future__ import annotations
 
+import json
 import posixpath
 import sqlite3
 from collections.abc import Mapping
 
 from engine.znode.errors import ZnodeStoreDamaged, ZnodeStoreFailed
 from engine.znode.journal import Stored
+from engine.znode.model import OPEN_ACL, NodeAclEntry
 from engine.znode.tree import Node
 
 _SCHEMA_VERSION = 1
@@ -38,6 +41,15 @@ INSERT INTO progress VALUES (1, 0);
 _SECRET_SCHEMA = (
     "CREATE TABLE IF NOT EXISTS secret (one INTEGER PRIMARY KEY CHECK (one = 1), value BLOB)"
 )
+#: So, too: their programs take all nodes for open, and leave rows of nodes that they delete. Of
+#: those the czxid is another.
+_ACL_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS acls "
+    "(path TEXT PRIMARY KEY, czxid INTEGER, version INTEGER, acl TEXT) WITHOUT ROWID"
+)
+_PUT_ACL = "INSERT OR REPLACE INTO acls VALUES (?, ?, ?, ?)"
+#: What of a node is in the table of nodes.
+_COLUMNS = 9
 _PUT_NODE = "INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -71,6 +83,8 @@ class SqliteJournal:
     def __init__(self, path: str) -> None:
         """Open or create the file; raises ZnodeStoreFailed."""
         self._path = path
+        #: The nodes that have a row among ACLs.
+        self._with_acl: set[str] = set()
         try:
             self._database = sqlite3.connect(path, timeout=0, isolation_level=None)
         except sqlite3.Error as error:
@@ -89,11 +103,15 @@ class SqliteJournal:
         try:
             execute = self._database.execute
             nodes = [(path, Node(*fields)) for path, *fields in execute("SELECT * FROM nodes")]
+            acls = {row[0]: row[1:] for row in execute("SELECT * FROM acls")}
             sessions = dict(execute("SELECT id, timeout_ms FROM sessions").fetchall())
             (zxid,) = execute("SELECT zxid FROM progress").fetchone()
             secret = execute("SELECT value FROM secret").fetchone()
         except sqlite3.Error as error:
             raise failure(self._path, "read", error) from error
+        self._with_acl = set(acls)
+        if acls:
+            nodes = [(path, _with_acl(node, acls.get(path))) for path, node in nodes]
         return Stored(nodes, sessions, zxid, b"" if secret is None else secret[0])
 
     def commit(
@@ -107,7 +125,8 @@ class SqliteJournal:
                 if node is None:
                     execute("DELETE FROM nodes WHERE path = ?", (path,))
                 else:
-                    execute(_PUT_NODE, (path, *node))
+                    execute(_PUT_NODE, (path, *node[:_COLUMNS]))
+                self._commit_acl(path, node)
             for session_id, timeout_ms in sessions.items():
                 if timeout_ms is None:
                     execute("DELETE FROM sessions WHERE id = ?", (session_id,))
@@ -117,6 +136,16 @@ class SqliteJournal:
             execute("COMMIT")
         except sqlite3.Error as error:
             raise failure(self._path, "write", error) from error
+
+    def _commit_acl(self, path: str, node: Node | None) -> None:
+        """Keep the ACL of a node that has one of its own."""
+        if node is not None and (node.acl != OPEN_ACL or node.acl_version):
+            row = (path, node.czxid, node.acl_version, json.dumps(node.acl))
+            self._database.execute(_PUT_ACL, row)
+            self._with_acl.add(path)
+        elif path in self._with_acl:
+            self._database.execute("DELETE FROM acls WHERE path = ?", (path,))
+            self._with_acl.discard(path)
 
     def keep_secret(self, secret: bytes) -> None:
         """Make the secret of session passwords durable; it belongs to no transaction."""
@@ -148,4 +177,14 @@ class SqliteJournal:
                 self._path, "open", f"its layout is version {version}, not {_SCHEMA_VERSION}"
             )
         execute(_SECRET_SCHEMA)
+        execute(_ACL_SCHEMA)
         execute("COMMIT")
+
+
+def _with_acl(node: Node, row: tuple[int, int, str] | None) -> Node:
+    """Return a node with its ACL, if the row is of this node and not of one before it."""
+    if row is None or row[0] != node.czxid:
+        return node
+    _, version, text = row
+    acl = tuple(NodeAclEntry(*entry) for entry in json.loads(text))
+    return node._replace(acl=acl, acl_version=version)

@@ -18,7 +18,7 @@ its whole timeout to come back, but those of clients in the process that ended.
 Beginning and ending a session take a zxid each; ending removes its nodes in that one (Z2).
 
 Source: ZooKeeper's semantics (`znodes.md` §7); invariants Z1 ... Z4.
-Differs: no ACLs of nodes, and a single server, so a response is never older than another.
+Differs: a single server, so a response is never older than another.
 """
 
 from __future__ import annotations
@@ -28,18 +28,21 @@ from collections.abc import Sequence
 
 from engine.host.ports import Clock, Entropy
 from engine.limits import ZNODE_MULTI_OPERATIONS_MAX, ZNODE_SESSIONS_MAX
-from engine.znode.errors import NodeError, NoNode, ZnodeLimitExceeded, ZnodeStoreFailed
+from engine.znode.errors import NoAuth, NodeError, NoNode, ZnodeLimitExceeded, ZnodeStoreFailed
 from engine.znode.journal import Journal
 from engine.znode.model import (
     Delete,
+    NodeAclEntry,
     Operation,
     OperationResult,
+    SetAcl,
     Stat,
     Watcher,
     WatchEvent,
     WatchKind,
 )
 from engine.znode.names import ROOT, check_path
+from engine.znode.permissions import Identities, Permission, permits
 from engine.znode.sessions import OnExpired, SessionTable
 from engine.znode.tree import ZnodeTree
 from engine.znode.watches import WatchTable
@@ -173,6 +176,18 @@ class ZnodeStore:
         self._enter(session_id, path)
         return self._tree.data(path), self._tree.stat(path)
 
+    def acl(self, session_id: int, path: str) -> tuple[tuple[NodeAclEntry, ...], Stat]:
+        """Return a node's ACL and its stat; raises NoNode."""
+        self._enter(session_id, path)
+        return self._tree.acl(path), self._tree.stat(path)
+
+    def check_permitted(
+        self, path: str, permission: Permission, identities: Identities | None
+    ) -> None:
+        """Raise NoAuth if a client may not do that with a node, or NoNode."""
+        if not permits(self._tree.acl(path), permission, identities):
+            raise NoAuth(path)
+
     def exists(self, session_id: int, path: str) -> Stat | None:
         """Return a node's stat, or None if it is not there."""
         self._enter(session_id, path)
@@ -202,8 +217,13 @@ class ZnodeStore:
 
     # -- writes --------------------------------------------------------------------------------
 
-    def multi(self, session_id: int, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Do all operations in one transaction, or none.
+    def multi(
+        self,
+        session_id: int,
+        operations: Sequence[Operation | SetAcl],
+        identities: Identities | None = None,
+    ) -> list[OperationResult]:
+        """Do all operations in one transaction, or none; ACLs bind a client that has identities.
 
         Raises the error of the first one that was refused, with its `operation_index`.
         """
@@ -214,7 +234,7 @@ class ZnodeStore:
                 operations[0].path, "operations in a multi", ZNODE_MULTI_OPERATIONS_MAX
             )
         results = []
-        self._tree.begin(self._zxid + 1, self._clock.wall_ms())
+        self._tree.begin(self._zxid + 1, self._clock.wall_ms(), identities)
         try:
             for index, operation in enumerate(operations):
                 results.append(self._apply(operation, session_id, index))
@@ -225,15 +245,20 @@ class ZnodeStore:
         self._deliver()
         return results
 
-    def apply(self, session_id: int, operation: Operation) -> OperationResult:
+    def apply(
+        self,
+        session_id: int,
+        operation: Operation | SetAcl,
+        identities: Identities | None = None,
+    ) -> OperationResult:
         """Do one operation in a separate transaction."""
         try:
-            return self.multi(session_id, (operation,))[0]
+            return self.multi(session_id, (operation,), identities)[0]
         except NodeError as error:
             error.operation_index = None
             raise
 
-    def _apply(self, operation: Operation, session_id: int, index: int) -> OperationResult:
+    def _apply(self, operation: Operation | SetAcl, session_id: int, index: int) -> OperationResult:
         try:
             return self._tree.apply(operation, session_id)
         except NodeError as error:

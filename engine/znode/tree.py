@@ -15,7 +15,10 @@ sequence number   children the parent ever had, sequential or not, removed or no
 cversion          2 x children ever - children now
 pzxid             last creation or removal of a child, not a change of one
 refusals          removal: version before children; creation: existence before ephemeral parent
+ACLs              creation and removal by that of the parent, before anything about the node
 ```
+
+Who may do anything, as clients of this process may, has no identities but None.
 
 Source: ZooKeeper's PrepRequestProcessor, DataTree and DataNode.copyStat; invariant Z1.
 """
@@ -28,6 +31,7 @@ from engine.limits import ZNODE_CHILDREN_MAX, ZNODE_DATA_BYTES_MAX
 from engine.znode.errors import (
     BadVersion,
     InvalidZnodePath,
+    NoAuth,
     NoChildrenForEphemerals,
     NodeExists,
     NoNode,
@@ -36,17 +40,21 @@ from engine.znode.errors import (
 )
 from engine.znode.model import (
     ANY_VERSION,
+    OPEN_ACL,
     Check,
     Create,
     Delete,
     EventType,
+    NodeAclEntry,
     Operation,
     OperationResult,
+    SetAcl,
     SetData,
     Stat,
     WatchEvent,
 )
 from engine.znode.names import ROOT, check_path, name_of, parent_of
+from engine.znode.permissions import Identities, Permission, permits
 
 K = TypeVar("K")
 
@@ -65,6 +73,9 @@ class Node(NamedTuple):
     created_count: int
     #: The session that owns it, or 0.
     ephemeral_owner: int
+    acl: tuple[NodeAclEntry, ...] = OPEN_ACL
+    #: Counts the changes of the ACL.
+    acl_version: int = 0
 
 
 class Changes(NamedTuple):
@@ -88,6 +99,7 @@ class ZnodeTree:
         self._events: list[WatchEvent] = []
         self._zxid = 0
         self._now_ms = 0
+        self._identities: Identities | None = None
 
     def load(self, path: str, node: Node) -> None:
         """Add a stored node; parents may come later."""
@@ -121,7 +133,12 @@ class ZnodeTree:
             data_length_bytes=len(node.data or b""),
             child_count=child_count,
             pzxid=node.pzxid,
+            acl_version=node.acl_version,
         )
+
+    def acl(self, path: str) -> tuple[NodeAclEntry, ...]:
+        """Return a node's ACL; raises NoNode."""
+        return self._node(path).acl
 
     def children(self, path: str) -> list[str]:
         """Return the names of a node's children, sorted; raises NoNode."""
@@ -140,9 +157,10 @@ class ZnodeTree:
 
     # -- transactions --------------------------------------------------------------------------
 
-    def begin(self, zxid: int, now_ms: int) -> None:
-        """Start a transaction; created and changed nodes carry this zxid and time."""
+    def begin(self, zxid: int, now_ms: int, identities: Identities | None = None) -> None:
+        """Start a transaction of a client; created and changed nodes carry this zxid and time."""
         assert not self._before
+        self._identities = identities
         self._zxid = zxid
         self._now_ms = now_ms
 
@@ -160,13 +178,15 @@ class ZnodeTree:
         self._before = {}
         self._events = []
 
-    def apply(self, operation: Operation, session_id: int) -> OperationResult:
+    def apply(self, operation: Operation | SetAcl, session_id: int) -> OperationResult:
         """Do one operation of the transaction; raises a NodeError, and then changed nothing."""
         if isinstance(operation, Create):
             return self._create(operation, session_id)
         check_path(operation.path)
         if isinstance(operation, SetData):
             return self._set_data(operation)
+        if isinstance(operation, SetAcl):
+            return self._set_acl(operation)
         if isinstance(operation, Delete):
             self._delete(operation)
         else:
@@ -182,7 +202,7 @@ class ZnodeTree:
             raise NodeExists(path)
         _check_data(path, operation.data)
         parent_path = parent_of(path)
-        parent = self._node(parent_path)
+        parent = self._permitted(parent_path, Permission.CREATE)
         if operation.sequential:
             path = f"{path}{parent.created_count:010d}"
         if path in self._nodes:
@@ -193,7 +213,8 @@ class ZnodeTree:
             raise ZnodeLimitExceeded(parent_path, "children", ZNODE_CHILDREN_MAX)
         zxid, now_ms = self._zxid, self._now_ms
         owner = session_id if operation.ephemeral else 0
-        self._change(path, Node(operation.data, zxid, zxid, zxid, now_ms, now_ms, 0, 0, owner))
+        node = Node(operation.data, zxid, zxid, zxid, now_ms, now_ms, 0, 0, owner, operation.acl)
+        self._change(path, node)
         self._change(
             parent_path,
             parent._replace(created_count=parent.created_count + 1, pzxid=zxid),
@@ -206,6 +227,7 @@ class ZnodeTree:
         """Set a node's data at the expected version, and note its watch event."""
         path = operation.path
         _check_data(path, operation.data)
+        self._permitted(path, Permission.WRITE)
         node = self._node_of_version(path, operation.version)
         self._change(
             path,
@@ -224,22 +246,41 @@ class ZnodeTree:
         path = operation.path
         if path == ROOT:
             raise InvalidZnodePath(path, "the root cannot be removed")
+        parent_path = parent_of(path)
+        if parent_path in self._nodes:
+            self._permitted(parent_path, Permission.DELETE)
         self._node_of_version(path, operation.version)
         if self._children.get(path):
             raise NotEmpty(path)
-        parent_path = parent_of(path)
         self._change(path, None)
         self._change(parent_path, self._nodes[parent_path]._replace(pzxid=self._zxid))
         self._events.append(WatchEvent(EventType.DELETED, path))
         self._events.append(WatchEvent(EventType.CHILDREN_CHANGED, parent_path))
 
+    def _set_acl(self, operation: SetAcl) -> Stat:
+        """Set a node's ACL at the expected version of it."""
+        path = operation.path
+        node = self._permitted(path, Permission.ADMIN)
+        if operation.version not in (ANY_VERSION, node.acl_version):
+            raise BadVersion(path, operation.version, node.acl_version)
+        self._change(path, node._replace(acl=operation.acl, acl_version=node.acl_version + 1))
+        return self.stat(path)
+
     def _check(self, operation: Check) -> None:
+        self._permitted(operation.path, Permission.READ)
         self._node_of_version(operation.path, operation.version)
 
     def _node(self, path: str) -> Node:
         node = self._nodes.get(path)
         if node is None:
             raise NoNode(path)
+        return node
+
+    def _permitted(self, path: str, permission: Permission) -> Node:
+        """Return a node that the client may do that with; raises NoNode, NoAuth."""
+        node = self._node(path)
+        if not permits(node.acl, permission, self._identities):
+            raise NoAuth(path)
         return node
 
     def _node_of_version(self, path: str, version: int) -> Node:

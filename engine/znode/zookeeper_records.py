@@ -10,17 +10,16 @@ ACL          perms i, scheme ustring, id ustring
 ```
 
 Source: zookeeper.jute; BinaryInputArchive.
-Differs: aversion is always 0, for no node has a separate ACL.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from engine.errors import WireError
-from engine.znode.model import Stat
+from engine.znode.model import NodeAclEntry, Stat
 
 T = TypeVar("T")
 
@@ -40,14 +39,6 @@ class BadZookeeperFrame(WireError):
         self.expected = expected
         self.got = got
         self.position = position
-
-
-class Acl(NamedTuple):
-    """The permissions of one identity on a node; they are bits (read 1 ... admin 16)."""
-
-    permissions: int
-    scheme: str
-    id: str
 
 
 class RecordReader:
@@ -115,9 +106,18 @@ class RecordReader:
         """Return a vector of ustrings."""
         return self.vector(self.text, 4)
 
-    def acls(self) -> list[Acl]:
+    def acls(self) -> list[NodeAclEntry]:
         """Return a vector of ACLs."""
-        return self.vector(lambda: Acl(self.int32(), self.text(), self.text()), 12)
+        return self.vector(self._acl, 12)
+
+    def _acl(self) -> NodeAclEntry:
+        permissions, scheme = self.int32(), self.text()
+        start = self._position
+        if self.int32() == -1:
+            # Kazoo's empty id, of the scheme auth.
+            return NodeAclEntry(permissions, scheme, "")
+        self._position = start
+        return NodeAclEntry(permissions, scheme, self.text())
 
     def _advance(self, length: int) -> int:
         start = self._position
@@ -148,7 +148,7 @@ def packed_texts(texts: Iterable[str]) -> bytes:
     return _INT.pack(len(parts)) + b"".join(parts)
 
 
-def packed_acls(acls: Iterable[Acl]) -> bytes:
+def packed_acls(acls: Iterable[NodeAclEntry]) -> bytes:
     """Return a vector of ACLs."""
     parts = [_INT.pack(a.permissions) + packed_text(a.scheme) + packed_text(a.id) for a in acls]
     return _INT.pack(len(parts)) + b"".join(parts)
@@ -163,7 +163,7 @@ def packed_stat(stat: Stat) -> bytes:
         stat.mtime_ms,
         _wrapped(stat.version),
         _wrapped(stat.cversion),
-        0,
+        _wrapped(stat.acl_version),
         stat.ephemeral_owner,
         stat.data_length_bytes,
         stat.child_count,

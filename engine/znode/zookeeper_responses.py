@@ -12,6 +12,9 @@ setWatches                       changes since then are reported at once, other 
 | existence | reported: created | set |
 | children | reported if its pzxid is newer | reported: deleted |
 
+What a client is, it is for its connection: `ClientAccess`. The store checks changes by ACLs, the
+responses reads.
+
 Source: FinalRequestProcessor, DataTree.setWatches and processTxn of ZooKeeper 3.8.
 Differs: a watch for existence that was set while the node was there reports, of missed changes,
 only its removal; so does ZooKeeper's.
@@ -24,8 +27,23 @@ from collections.abc import Callable
 from engine.errors import ZnodeError
 from engine.limits import ZOOKEEPER_FRAME_BYTES_MAX
 from engine.wire.structs import Message
-from engine.znode.errors import BadVersion, NodeError, NoNode
-from engine.znode.model import ANY_VERSION, EventType, Stat, Watcher, WatchEvent, WatchKind
+from engine.znode.client_access import ClientAccess
+from engine.znode.errors import InvalidAcl, NodeError, NoNode
+from engine.znode.model import (
+    Check,
+    Create,
+    Delete,
+    EventType,
+    Operation,
+    OperationResult,
+    SetAcl,
+    SetData,
+    Stat,
+    Watcher,
+    WatchEvent,
+    WatchKind,
+)
+from engine.znode.permissions import Permission, shown_acl
 from engine.znode.store import ZnodeStore
 from engine.znode.zookeeper_records import (
     packed_acls,
@@ -35,7 +53,6 @@ from engine.znode.zookeeper_records import (
     packed_texts,
 )
 from engine.znode.zookeeper_wire import (
-    OPEN_ACL,
     RUNTIME_INCONSISTENCY,
     AuthRequest,
     CreateRequest,
@@ -45,20 +62,16 @@ from engine.znode.zookeeper_wire import (
     PathRequest,
     Request,
     RequestRefused,
-    SetAclRequest,
+    SaslRequest,
     SetWatchesRequest,
     WatchedRead,
-    invalid_acl,
     multi_response,
     not_implemented,
     operation_of,
     type_of,
 )
 
-_AUTH_FAILED = -115
 _SYSTEM_ERROR = -1
-#: Schemes of clients' identities; with open ACLs they make no difference.
-_SCHEMES = ("digest", "ip", "world")
 
 
 def error_code(error: ZnodeError) -> int:
@@ -71,10 +84,13 @@ def error_code(error: ZnodeError) -> int:
 class ZookeeperResponses:
     """Responds to the requests of one session; `watcher` gets the events of its watches."""
 
-    def __init__(self, store: ZnodeStore, session_id: int, watcher: Watcher) -> None:
+    def __init__(
+        self, store: ZnodeStore, session_id: int, watcher: Watcher, access: ClientAccess
+    ) -> None:
         self._store = store
         self._session_id = session_id
         self._watcher = watcher
+        self._access = access
 
     def respond(self, request: Request) -> bytes:
         """Return the body of a response.
@@ -99,17 +115,30 @@ class ZookeeperResponses:
         path = self._created(body)
         return packed_text(path) + packed_stat(self._stat(path))
 
+    def _apply(self, operation: Operation | SetAcl) -> OperationResult:
+        return self._store.apply(self._session_id, operation, self._access.identities)
+
+    def _operation(self, body: CreateRequest | Delete | SetData | Check) -> Operation:
+        """Return the store's operation, a creation's with the ACL that is kept."""
+        operation = operation_of(body)
+        if not isinstance(operation, Create):
+            return operation
+        return operation._replace(acl=self._access.kept_acl(operation.path, operation.acl))
+
+    def _check_read(self, path: str) -> None:
+        self._store.check_permitted(path, Permission.READ, self._access.identities)
+
     def _created(self, body: CreateRequest) -> str:
-        path = self._store.apply(self._session_id, operation_of(body))
+        path = self._apply(self._operation(body))
         assert isinstance(path, str)
         return path
 
     def _delete(self, body: Message) -> bytes:
-        self._store.apply(self._session_id, body)
+        self._apply(body)
         return b""
 
     def _set_data(self, body: Message) -> bytes:
-        stat = self._store.apply(self._session_id, body)
+        stat = self._apply(body)
         assert isinstance(stat, Stat)
         return packed_stat(stat)
 
@@ -120,6 +149,7 @@ class ZookeeperResponses:
 
     def _get_data(self, body: WatchedRead) -> bytes:
         data, stat = self._store.get(self._session_id, body.path)
+        self._check_read(body.path)
         if body.watch:
             self._watch(body.path, WatchKind.DATA)
         return packed_buffer(data) + packed_stat(stat)
@@ -133,20 +163,22 @@ class ZookeeperResponses:
         return names + packed_stat(stat)
 
     def _children(self, body: WatchedRead) -> tuple[bytes, Stat]:
+        names, stat = self._store.children(self._session_id, body.path)
+        self._check_read(body.path)
         if body.watch:
             self._watch(body.path, WatchKind.CHILDREN)
-        names, stat = self._store.children(self._session_id, body.path)
         return packed_texts(names), stat
 
     def _get_acl(self, body: PathRequest) -> bytes:
-        return packed_acls(OPEN_ACL) + packed_stat(self._stat(body.path))
+        acl, stat = self._store.acl(self._session_id, body.path)
+        identities = self._access.identities
+        self._store.check_permitted(body.path, Permission.READ | Permission.ADMIN, identities)
+        return packed_acls(shown_acl(acl, identities)) + packed_stat(stat)
 
-    def _set_acl(self, body: SetAclRequest) -> bytes:
-        stat = self._stat(body.path)
-        if tuple(body.acl) != OPEN_ACL:
-            raise invalid_acl(body.path)
-        if body.version not in (ANY_VERSION, 0):
-            raise BadVersion(body.path, body.version, 0)
+    def _set_acl(self, body: SetAcl) -> bytes:
+        kept = self._access.kept_acl(body.path, body.acl)
+        stat = self._apply(body._replace(acl=kept))
+        assert isinstance(stat, Stat)
         return packed_stat(stat)
 
     def _sync(self, body: PathRequest) -> bytes:
@@ -174,9 +206,11 @@ class ZookeeperResponses:
         done = []
         try:
             for request in body.operations:
-                done.append(operation_of(request))
-            results = self._store.multi(self._session_id, done)
+                done.append(self._operation(request))
+            results = self._store.multi(self._session_id, done, self._access.identities)
         except RequestRefused as error:
+            return _refused(len(done), error.code, len(body.operations))
+        except InvalidAcl as error:
             return _refused(len(done), error.code, len(body.operations))
         except NodeError as error:
             return _refused(error.operation_index or 0, error.code, len(body.operations))
@@ -238,9 +272,11 @@ class ZookeeperResponses:
     # -- the client itself ---------------------------------------------------------------------
 
     def _auth(self, body: AuthRequest) -> bytes:
-        if body.scheme not in _SCHEMES:
-            raise RequestRefused(_AUTH_FAILED, f"no scheme {body.scheme}")
+        self._access.add(body.scheme, body.proof)
         return b""
+
+    def _sasl(self, body: SaslRequest) -> bytes:
+        return packed_buffer(self._access.answer_to(body.token))
 
     def _close_session(self, _body: None) -> bytes:
         self._store.close_session(self._session_id)
@@ -269,6 +305,7 @@ _RESPONDERS: dict[int, Callable[[ZookeeperResponses, Message], bytes]] = {
     OpCode.MULTI_READ: ZookeeperResponses._multi_read,
     OpCode.AUTH: ZookeeperResponses._auth,
     OpCode.SET_WATCHES: ZookeeperResponses._set_watches,
+    OpCode.SASL: ZookeeperResponses._sasl,
     OpCode.GET_EPHEMERALS: ZookeeperResponses._get_ephemerals,
     OpCode.SET_WATCHES_2: ZookeeperResponses._set_watches,
     OpCode.CLOSE_SESSION: ZookeeperResponses._close_session,

@@ -20,7 +20,7 @@ it began with.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from engine.errors import StorageError, ZnodeError
@@ -31,10 +31,11 @@ from engine.limits import (
     ZOOKEEPER_SESSION_TIMEOUT_MAX_MS,
     ZOOKEEPER_SESSION_TIMEOUT_MIN_MS,
 )
+from engine.znode.client_access import ClientAccess
 from engine.znode.errors import SessionExpired, ZnodeStoreFailed
 from engine.znode.model import WatchEvent
 from engine.znode.store import ZnodeStore
-from engine.znode.zookeeper_records import BadZookeeperFrame
+from engine.znode.zookeeper_records import BadZookeeperFrame, packed_buffer
 from engine.znode.zookeeper_responses import ZookeeperResponses, error_code
 from engine.znode.zookeeper_wire import (
     PASSWORD_BYTES,
@@ -49,15 +50,24 @@ from engine.znode.zookeeper_wire import (
     session_over_response,
 )
 
+#: A client whose login is refused is cut off.
+_LOGINS = (OpCode.AUTH, OpCode.SASL)
 _log = logging.getLogger("zookeeper.server")
 
 
 class ZookeeperServer:
     """Serves one store to all clients."""
 
-    def __init__(self, store: ZnodeStore, entropy: Entropy) -> None:
-        """Serve a store; raises ZnodeStoreFailed if its secret cannot be kept."""
+    def __init__(
+        self, store: ZnodeStore, entropy: Entropy, users: Mapping[str, str] | None = None
+    ) -> None:
+        """Serve a store, whose users have passwords; without users nobody logs in by SASL.
+
+        Errors: ZnodeStoreFailed if its secret cannot be kept.
+        """
         self.store = store
+        self._entropy = entropy
+        self._users = {} if users is None else users
         self._secret = store.session_secret(entropy)
         #: The connection that each session is on now.
         self._peers: dict[int, _Peer] = {}
@@ -82,6 +92,10 @@ class ZookeeperServer:
             listener.close()
         for peer in list(self._connected):
             peer.close("the server stops")
+
+    def access_of(self, peer: str) -> ClientAccess:
+        """Return what a client is, before it has logged in."""
+        return ClientAccess(peer, self._users, self._entropy)
 
     def password_of(self, session_id: int) -> bytes:
         """Return the password of a session, which only its client has."""
@@ -205,7 +219,12 @@ class _Peer:
             _log.warning("%s gets no session: %s", self._connection.peer, error)
             self.close(str(error))
             return
-        self._responses = ZookeeperResponses(self._store, self._session_id, self._notify)
+        self._responses = ZookeeperResponses(
+            self._store,
+            self._session_id,
+            self._notify,
+            self._server.access_of(self._connection.peer),
+        )
         password = self._server.password_of(self._session_id)
         self._send(connect_response(request, timeout_ms, self._session_id, password))
 
@@ -218,7 +237,10 @@ class _Peer:
             body = responses.respond(request)
         except ZnodeError as error:
             code = error_code(error)
-            is_last = isinstance(error, SessionExpired) or request.type == OpCode.AUTH
+            if request.type == OpCode.SASL:
+                # Java's client reads the token of a refusal too.
+                body = packed_buffer(None)
+            is_last = isinstance(error, SessionExpired) or request.type in _LOGINS
         except ZnodeStoreFailed as error:
             _log.error("%s gets no answer: %s", self._connection.peer, error)
             code, is_last = error.code, True

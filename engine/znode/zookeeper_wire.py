@@ -17,9 +17,8 @@ multi           (type i, done bool = 0, err i = −1, operation)*, −1, 1, −1
 The types that are served, with their bodies, are the table at the end.
 
 Source: zookeeper.jute, ZooDefs.OpCode, MultiOperationRecord and MultiResponse of ZooKeeper 3.8.
-Differs: containers, nodes that live for a time, persistent watches, watches taken off, SASL and
-reconfiguration are answered UNIMPLEMENTED (−6). An ACL other than all to everyone is refused
-(INVALIDACL) and not dropped: no check would apply it.
+Differs: containers, nodes that live for a time, persistent watches, watches taken off and
+reconfiguration are answered UNIMPLEMENTED (−6).
 """
 
 from __future__ import annotations
@@ -31,9 +30,16 @@ from typing import NamedTuple, TypeAlias
 
 from engine.errors import ZnodeError
 from engine.limits import ZNODE_MULTI_OPERATIONS_MAX
-from engine.znode.model import Check, Create, Delete, Operation, SetData, WatchEvent
+from engine.znode.model import (
+    Check,
+    Create,
+    Delete,
+    Operation,
+    SetAcl,
+    SetData,
+    WatchEvent,
+)
 from engine.znode.zookeeper_records import (
-    Acl,
     BadZookeeperFrame,
     RecordReader,
     packed_buffer,
@@ -62,6 +68,7 @@ class OpCode(IntEnum):
     MULTI_READ = 22
     AUTH = 100
     SET_WATCHES = 101
+    SASL = 102
     GET_EPHEMERALS = 103
     SET_WATCHES_2 = 105
     CLOSE_SESSION = -11
@@ -71,7 +78,6 @@ class OpCode(IntEnum):
 ERROR_RESULT = -1
 #: Of every operation but the one that was refused and those before it.
 RUNTIME_INCONSISTENCY = -2
-OPEN_ACL = (Acl(31, "world", "anyone"),)
 PASSWORD_BYTES = 16
 
 _NOTIFICATION_XID = -1
@@ -94,11 +100,6 @@ class RequestRefused(ZnodeError):
 def not_implemented(type_: int) -> RequestRefused:
     """Return the error of a request that is not served."""
     return RequestRefused(-6, f"requests of type {type_} are not served")
-
-
-def invalid_acl(path: str) -> RequestRefused:
-    """Return the error of an ACL that would have to be kept."""
-    return RequestRefused(-114, f"{path}: nodes have no ACLs but all for everyone")
 
 
 class ConnectRequest(NamedTuple):
@@ -133,14 +134,6 @@ class CreateRequest(NamedTuple):
     refusal: RequestRefused | None
 
 
-class SetAclRequest(NamedTuple):
-    """An ACL for a node."""
-
-    path: str
-    acl: list[Acl]
-    version: int
-
-
 class MultiRequest(NamedTuple):
     """Operations that are done together."""
 
@@ -165,9 +158,19 @@ class SetWatchesRequest(NamedTuple):
 
 
 class AuthRequest(NamedTuple):
-    """The identity of a client, by a scheme."""
+    """The identity of a client, by a scheme; its proof never shows in a repr."""
 
     scheme: str
+    proof: bytes
+
+    def __repr__(self) -> str:
+        return f"AuthRequest({self.scheme})"
+
+
+class SaslRequest(NamedTuple):
+    """A message of SASL."""
+
+    token: bytes
 
 
 Body: TypeAlias = (
@@ -176,11 +179,12 @@ Body: TypeAlias = (
     | CreateRequest
     | Delete
     | SetData
-    | SetAclRequest
+    | SetAcl
     | MultiRequest
     | MultiReadRequest
     | SetWatchesRequest
     | AuthRequest
+    | SaslRequest
     | None
 )
 
@@ -232,9 +236,7 @@ def _create(reader: RecordReader) -> CreateRequest:
     refusal = None
     if flags & ~(_EPHEMERAL | _SEQUENTIAL):
         refusal = RequestRefused(-8, f"{path}: nodes of kind {flags} are not served")
-    elif tuple(acl) != OPEN_ACL:
-        refusal = invalid_acl(path)
-    operation = Create(path, data, bool(flags & _EPHEMERAL), bool(flags & _SEQUENTIAL))
+    operation = Create(path, data, bool(flags & _EPHEMERAL), bool(flags & _SEQUENTIAL), tuple(acl))
     return CreateRequest(operation, refusal)
 
 
@@ -250,8 +252,8 @@ def _check(reader: RecordReader) -> Check:
     return Check(reader.text(), reader.int32())
 
 
-def _set_acl(reader: RecordReader) -> SetAclRequest:
-    return SetAclRequest(reader.text(), reader.acls(), reader.int32())
+def _set_acl(reader: RecordReader) -> SetAcl:
+    return SetAcl(reader.text(), tuple(reader.acls()), reader.int32())
 
 
 def _set_watches(reader: RecordReader) -> SetWatchesRequest:
@@ -265,9 +267,11 @@ def _set_watches_2(reader: RecordReader) -> SetWatchesRequest:
 
 def _auth(reader: RecordReader) -> AuthRequest:
     reader.int32()
-    scheme = reader.text()
-    reader.buffer()
-    return AuthRequest(scheme)
+    return AuthRequest(reader.text(), reader.buffer() or b"")
+
+
+def _sasl(reader: RecordReader) -> SaslRequest:
+    return SaslRequest(reader.buffer() or b"")
 
 
 def _multi_type(reader: RecordReader) -> int | None:
@@ -328,6 +332,7 @@ _BODIES: dict[int, Callable[[RecordReader], Body]] = {
     OpCode.MULTI_READ: _multi_read,
     OpCode.AUTH: _auth,
     OpCode.SET_WATCHES: _set_watches,
+    OpCode.SASL: _sasl,
     OpCode.GET_EPHEMERALS: _path,
     OpCode.SET_WATCHES_2: _set_watches_2,
     OpCode.CLOSE_SESSION: _nothing,

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, TextIO
 
 from engine.errors import EngineError
+from engine.znode.model import NodeAclEntry
 from engine.znode.names import FORBIDDEN
-from engine.znode.node_acl import NodeAclEntry
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_numbers import INT_BITS, NUMBER_FORMAT, java_number
 

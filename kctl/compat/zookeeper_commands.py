@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, TextIO
 from engine.errors import EngineError
 from engine.java_text import java_utf8
 from engine.znode.errors import NoNode
-from engine.znode.model import ANY_VERSION
+from engine.znode.model import ANY_VERSION, NodeAclEntry
 from engine.znode.names import ROOT
-from engine.znode.node_acl import NodeAclEntry, ShellStat
+from engine.znode.node_acl import ShellStat
 from engine.znode.zookeeper_wire import RequestRefused
 from kctl.compat.java_numbers import LONG_BITS, is_java_number
 from kctl.compat.zookeeper_arguments import (

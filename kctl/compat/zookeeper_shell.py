@@ -26,6 +26,7 @@ from engine.errors import EngineError
 from engine.host.real import RealClock
 from engine.znode.errors import ZnodeConnectionLost
 from engine.znode.model import EventType
+from engine.znode.names import ROOT
 from kctl import exits
 from kctl.compat.java_log import log_line
 from kctl.compat.tool_call import ToolCall, ToolEnded
@@ -38,6 +39,7 @@ from kctl.compat.zookeeper_arguments import (
 )
 from kctl.compat.zookeeper_commands import SYNTAXES, NodeCommands
 from kctl.compat.zookeeper_failures import shell_error_text
+from kctl.zookeeper_login import logging_in
 
 if TYPE_CHECKING:
     from engine.znode.kazoo_shell import ZnodeShellSession
@@ -275,10 +277,16 @@ class _Shell:
                 self.address, _TIMEOUT_S, RealClock(), self._on_change, self._on_state
             )
             try:
-                self._session = session.__enter__()
+                self._session = logging_in(session).__enter__()
             except ZookeeperUnreachable as error:
                 raise ZnodeConnectionLost(str(error)) from error
             self._on_state("SyncConnected")
+            if self._session.logs_in:
+                # Its response comes behind the login.
+                with suppress(EngineError):
+                    self._session.node_stat(ROOT, watches=False)
+                if not self._session.has_failed:
+                    self._on_state("SaslAuthenticated")
         self._session.begin()
         return self._session
 

@@ -12,8 +12,9 @@ The broker of kctl does not start with it.
 The broker of kctl takes a class of Python, as module:Class or /path/to/file.py:Class.
     alter.config.policy.class.name create.topic.policy.class.name
 The broker of kctl does not start when it is true.
-    remote.log.storage.system.enable zookeeper.metadata.migration.enable zookeeper.set.acl
-    zookeeper.ssl.client.enable
+    remote.log.storage.system.enable zookeeper.metadata.migration.enable zookeeper.ssl.client.enable
+The broker of kctl takes java.security.auth.login.config in this file or KAFKA_OPTS for the login.
+    zookeeper.set.acl
 The broker of kctl starts with kafka.security.authorizer.AclAuthorizer, and with no other.
     authorizer.class.name
 The broker of kctl has PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER; others stop the start.

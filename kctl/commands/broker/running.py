@@ -12,18 +12,22 @@ from engine.config.java_properties import parse_properties
 from engine.config.settings import BrokerSettings
 from engine.host.real import RealFiles
 from engine.naming import STORE_FILE
+from engine.znode.login import system_properties
 from kctl import exits
 from kctl.console import notify
 from kctl.setting_arguments import settings_of
+from kctl.zookeeper_login import JVM_OPTIONS
 
 
 def run_broker(path: str, changes: list[str]) -> int:
     """Run one broker from a properties file until a signal.
 
-    Its metadata is in the ZooKeeper that `zookeeper.connect` names, or else next to its logs.
+    Its metadata is in the ZooKeeper that `zookeeper.connect` names, or else next to its logs. Where
+    Kafka takes the login for that from, KAFKA_OPTS, this does too; the file and `--set` precede.
     """
     files = RealFiles()
-    static = parse_properties(files.read_bytes(path), path)
+    static = system_properties(os.environ.get(JVM_OPTIONS, ""))
+    static.update(parse_properties(files.read_bytes(path), path))
     static.update(settings_of(changes))
     is_remote = bool(static.get("zookeeper.connect", "").strip())
     if not is_remote:

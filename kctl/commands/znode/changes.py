@@ -18,6 +18,7 @@ from kctl.arguments import UnreadableArgument, counted
 from kctl.commands.znode.nodes import Store, stat_columns, stat_row, store_address
 from kctl.console import confirm
 from kctl.render import Column, check_format, write_object
+from kctl.zookeeper_login import logging_in
 
 _STDIN = "-"
 DELETE_COLUMNS = (
@@ -64,7 +65,7 @@ class ChangeRequest(NamedTuple):
 
 
 def _editor(store: Store) -> ZnodeEditor:
-    return ZnodeEditor(store_address(store), store.timeout_s, RealClock())
+    return logging_in(ZnodeEditor(store_address(store), store.timeout_s, RealClock()))
 
 
 def create_node(

@@ -20,6 +20,7 @@ from kctl.embedded import cluster_path
 from kctl.iso_times import iso_time
 from kctl.render import TABLES, Column, RowWriter, check_format, write_object, write_rows
 from kctl.verbosity import print_choice
+from kctl.zookeeper_login import logging_in
 
 _RAW = "raw"
 _FLUSHED = (*TABLES, "ndjson", "csv", "name")
@@ -105,7 +106,7 @@ def store_address(store: Store) -> str:
 
 
 def _reader(store: Store) -> ZnodeReader:
-    return ZnodeReader(store_address(store), store.timeout_s, RealClock())
+    return logging_in(ZnodeReader(store_address(store), store.timeout_s, RealClock()))
 
 
 def list_children(store: Store, path: str, output: str) -> int:

@@ -3,6 +3,7 @@
 python -m tests.compat.secured LIBS [--only PART] [--folder DIR] [--newer LIBS]
 
 LIBS holds the jars of a Kafka 3.x release, `--newer` those of a release whose client is tried too.
+Go, npm and kcat bring franz-go, kafkajs and kcat, where they are here.
 Parts: `denied` (what clients without rights get), `clients` (who is let in, and what others see).
 Both brokers are started and stopped. Returns 1 where something differs.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 from tests.compat.secured.brokers import both_brokers
 from tests.compat.secured.denied import compare_denied
 from tests.compat.secured.matrix import clients_of, compare_clients
+from tests.compat.secured.outside_clients import outside_clients
 
 _PARTS = ("denied", "clients")
 
@@ -40,7 +42,8 @@ def main() -> int:
                 libs = {"of the broker's release": given.libs}
                 if given.newer:
                     libs["of a newer release"] = given.newer
-                differing += compare_clients(real, ours, clients_of(libs))
+                outside = outside_clients(folder)
+                differing += compare_clients(real, ours, clients_of(libs) | outside)
     return int(differing > 0)
 
 

@@ -19,6 +19,8 @@ from tests.compat.secured.certificates import (
 
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 OAUTHBEARER: Final = "OAUTHBEARER"
+#: How long a token counts that ends before its connection; librdkafka is confused by 3 s.
+TOKEN_S: Final = 10
 
 
 class Cell(NamedTuple):
@@ -33,6 +35,8 @@ class Cell(NamedTuple):
     authority: str = AUTHORITY
     certificate: str | None = None
     duration_ms: int = 0
+    #: How long an access token counts from now on, where the client takes one as it is.
+    token_s: int = 3600
 
 
 def cells() -> Iterator[Cell]:
@@ -47,6 +51,7 @@ def cells() -> Iterator[Cell]:
             ):
                 yield Cell(label, listener, protocol, mechanism, user, password)
         yield Cell("unsecured token", listener, protocol, OAUTHBEARER, "alice")
+        yield Cell("expired token", listener, protocol, OAUTHBEARER, "alice", token_s=-60)
     as_alice = ("PLAIN", "alice", right)
     foreign = FOREIGN_AUTHORITY
     yield Cell("foreign broker", "SASLSSL", "SASL_SSL", *as_alice, authority=foreign)
@@ -70,3 +75,8 @@ def cells() -> Iterator[Cell]:
             "goes on behind its session", "REAUTH", "SASL_PLAINTEXT", mechanism, "alice", right,
             duration_ms=REAUTH_MS + 1500,
         )  # fmt: skip
+    # Its session ends with the first token; each authentication gets another one.
+    yield Cell(
+        "goes on behind its token", "SASL", "SASL_PLAINTEXT", OAUTHBEARER, "alice",
+        duration_ms=TOKEN_S * 1000 + 1500, token_s=TOKEN_S,
+    )  # fmt: skip

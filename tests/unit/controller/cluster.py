@@ -21,7 +21,7 @@ from engine.wire.structs import message_class
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.errors import NoNode, ZnodeConnectionLost
 from engine.znode.memory_journal import MemoryJournal
-from engine.znode.model import Check, Create, Delete, Operation, OperationResult, SetData
+from engine.znode.model import Check, Create, Delete, Operation, OperationResult, SetAcl, SetData
 from engine.znode.paths import (
     PERSISTENT_PATHS,
     broker_path,
@@ -29,6 +29,7 @@ from engine.znode.paths import (
     topic_config_path,
     topic_path,
 )
+from engine.znode.permissions import Identities
 from engine.znode.store import ZnodeStore
 from engine.znode.values import (
     BrokerRegistration,
@@ -58,9 +59,14 @@ class TracedStore(ZnodeStore):
         super().__init__(MemoryJournal(), clock)
         self.transactions: list[list[str]] = []
 
-    def multi(self, session_id: int, operations: Sequence[Operation]) -> list[OperationResult]:
+    def multi(
+        self,
+        session_id: int,
+        operations: Sequence[Operation | SetAcl],
+        identities: Identities | None = None,
+    ) -> list[OperationResult]:
         """Do it, and note what was done."""
-        results = super().multi(session_id, operations)
+        results = super().multi(session_id, operations, identities)
         self.transactions.append([f"{_VERBS[type(each)]} {each.path}" for each in operations])
         return results
 

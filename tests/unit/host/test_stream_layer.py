@@ -340,3 +340,40 @@ def test_no_more_is_read_than_the_buffer_takes() -> None:
     assert bytes([1]) * 5_000 + bytes([2]) * 10_000 == bytes(buffer)
     client.close()
     server.close()
+
+
+@pytest.mark.parametrize(
+    ("came", "answered"),
+    [
+        # As Kafka's listener: ApiVersions in plain text, HTTP, and a record of TLS that is none.
+        (bytes.fromhex("0000001700120003000000010004746573740005746573740531"), "15030300020250"),
+        (b"GET / HTTP/1.1\r\n\r\n", "15030300020250"),
+        (b"\x16\x03\x01\0\x05hello", "1503030002020a"),
+    ],
+)
+def test_who_sends_no_tls_gets_javas_alert(came: bytes, answered: str) -> None:
+    ours, theirs = socket.socketpair()
+    server = TlsLayer(_server_context(), ours)
+    theirs.sendall(came)
+    ours.setblocking(False)
+    with pytest.raises(ssl.SSLError):
+        server.handshake()
+    server.close()
+    assert bytes.fromhex(answered) == theirs.recv(100)
+    assert theirs.recv(100) == b""
+    theirs.close()
+
+
+def test_a_client_of_plain_text_sends_no_alert() -> None:
+    ours, theirs = socket.socketpair()
+    context = ssl.create_default_context(cafile=str(CERTIFICATE))
+    client = TlsLayer(context, ours, "localhost")
+    theirs.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    ours.setblocking(False)
+    with pytest.raises(ssl.SSLError):
+        client.handshake()
+    client.close()
+    # Its greeting has gone out before, and nothing behind that.
+    assert theirs.recv(1 << 16).startswith(b"\x16\x03\x01")
+    assert theirs.recv(100) == b""
+    theirs.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.security.jaas import JaasRefused, jaas_entry
+from engine.security.jaas import JaasRefused, jaas_entry, jaas_sections
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
@@ -46,3 +46,37 @@ def test_no_password_shows_in_a_repr() -> None:
 def test_what_is_wrong_is_said_without_the_text(text: str, reason: str) -> None:
     with pytest.raises(JaasRefused, match=reason):
         jaas_entry(text)
+
+
+def test_a_file_has_sections_of_entries() -> None:
+    text = """// of brokers
+    KafkaServer { M required a=b; N optional c="d"; };
+    Client {
+        D required username="kafka" password="secret";
+    };
+    Empty { };"""
+    sections = jaas_sections(text)
+    assert [*sections] == ["KafkaServer", "Client", "Empty"]
+    assert [entry.login_module for entry in sections["KafkaServer"]] == ["M", "N"]
+    assert {"username": "kafka", "password": "secret"} == sections["Client"][0].options
+    assert {} == jaas_sections("  /* nothing */ ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Client",
+        "Client M required;",
+        "{ M required; };",
+        "Client { M required; }",
+        "Client { M required; } Server {};",
+        "Client { M required;",
+        "Client { M required password=secret };",
+        "Client { M; };",
+        "Client { M required; }; Client { M required; };",
+    ],
+)
+def test_a_file_of_something_else_is_refused(text: str) -> None:
+    with pytest.raises(JaasRefused) as refused:
+        jaas_sections(text)
+    assert "secret" not in str(refused.value)

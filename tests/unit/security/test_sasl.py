@@ -48,6 +48,34 @@ def test_our_client_and_our_server_believe_each_other(mechanism: ScramMechanism,
     assert user == server.user
 
 
+class _NonceTwice(ScramConversation):
+    """The client of librdkafka before 2.6.1: its own nonce stands before both nonces."""
+
+    def _fields(self, message: bytes) -> dict[bytes, bytes]:
+        fields = super()._fields(message)
+        return fields | {b"r": b"abc" + fields[b"r"]} if b"r" in fields else fields
+
+
+@pytest.mark.parametrize("mechanism", ScramMechanism)
+def test_a_nonce_may_end_with_that_of_both_as_kafkas_may(mechanism: ScramMechanism) -> None:
+    server = ScramServer(mechanism, {"carol": _CREDENTIALS[mechanism]}.get, "nonce")
+    client = _NonceTwice(mechanism.key, "carol", "secret", b"abc")
+    final = client.response_to(server.response_to(client.first()))
+    assert final is not None
+    assert b"r=abcabcnonce," in final
+    assert client.response_to(server.response_to(final)) is None
+    assert server.user == "carol"
+
+
+@pytest.mark.parametrize("nonce", ["abc", "nonce", "abcnonceX", "xbcnonce"])
+def test_another_nonce_is_refused(nonce: str) -> None:
+    mechanism = ScramMechanism.SCRAM_SHA_256
+    server = ScramServer(mechanism, {"carol": _CREDENTIALS[mechanism]}.get, "nonce")
+    server.response_to(b"n,,n=carol,r=abc")
+    with pytest.raises(CredentialsWrong, match="Invalid client nonce"):
+        server.response_to(f"c=biws,r={nonce},p=AAAA".encode())
+
+
 _CREDENTIALS = {mechanism: _credential(mechanism, "secret") for mechanism in ScramMechanism}
 
 

@@ -21,10 +21,13 @@ from engine.znode.errors import (
     ZnodeStoreFailed,
 )
 from engine.znode.model import (
+    OPEN_ACL,
     Check,
     Create,
     Delete,
+    NodeAclEntry,
     Operation,
+    SetAcl,
     SetData,
     Stat,
     WatchEvent,
@@ -359,3 +362,33 @@ def test_no_two_sessions_ever_have_the_same_id(tmp_path: Path) -> None:
         given.append(store.open_session(TIMEOUT_MS))
     store.close()
     assert sorted(set(given)) == given
+
+
+def test_acls_survive_a_restart_and_not_their_nodes(tmp_path: Path) -> None:
+    path, clock = str(tmp_path / "store"), ManualClock()
+    own = (NodeAclEntry(31, "sasl", "kafka"),)
+    store = ZnodeStore(SqliteJournal(path), clock)
+    session_id = store.open_session(TIMEOUT_MS)
+    store.apply(session_id, Create("/a", acl=own))
+    store.apply(session_id, Create("/b"))
+    store.apply(session_id, SetAcl("/b", own))
+    store.apply(session_id, Create("/gone", acl=own))
+    store.apply(session_id, Delete("/gone"))
+    store.apply(session_id, Create("/gone"))
+    store.close()
+    store = ZnodeStore(SqliteJournal(path), clock)
+    found = {path: store.acl(session_id, path) for path in ("/a", "/b", "/gone", "/")}
+    assert {path: acl for path, (acl, _) in found.items()} == {
+        "/a": own,
+        "/b": own,
+        "/gone": OPEN_ACL,
+        "/": OPEN_ACL,
+    }
+    assert [stat.acl_version for _, stat in found.values()] == [0, 1, 0, 0]
+    with pytest.raises(BadVersion):
+        store.apply(session_id, SetAcl("/b", OPEN_ACL, 0))
+    store.apply(session_id, SetAcl("/b", OPEN_ACL, 1))
+    store.close()
+    store = ZnodeStore(SqliteJournal(path), clock)
+    assert store.acl(session_id, "/b")[0] == OPEN_ACL
+    store.close()

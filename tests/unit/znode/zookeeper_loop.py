@@ -11,7 +11,7 @@ from engine.host.ports import Connection, Listener, ListenOptions
 from engine.host.promise import Promise
 from engine.host.real import RealClock, RealEntropy
 from engine.host.real_network import RealNetwork
-from engine.znode.kazoo_client import KazooZnodeClient, ZookeeperAddress
+from engine.znode.kazoo_client import KazooZnodeClient, ZookeeperAddress, ZookeeperSecurity
 from engine.znode.memory_journal import MemoryJournal
 from engine.znode.model import SessionEvent
 from engine.znode.store import ZnodeStore
@@ -24,13 +24,15 @@ DEADLINE_MS = 20_000
 class LoopServer:
     """A store that listens, and the loop it runs on."""
 
-    def __init__(self) -> None:
+    def __init__(self, users: dict[str, str] | None = None) -> None:
         self.clock = RealClock()
         self.loop = EventLoop()
         self.network = RealNetwork(self.loop, self.clock)
         self.store = ZnodeStore(MemoryJournal(), self.clock)
         self.connections: list[Connection] = []
-        self.port = ZookeeperServer(self.store, RealEntropy()).listen(self, "127.0.0.1", 0).port
+        self.users = users or {}
+        server = ZookeeperServer(self.store, RealEntropy(), self.users)
+        self.port = server.listen(self, "127.0.0.1", 0).port
         self.clients: list[KazooZnodeClient] = []
 
     def listen(
@@ -50,13 +52,19 @@ class LoopServer:
     def address_of(self, host: str) -> str | None:
         return self.network.address_of(host)
 
-    def client(self, chroot: str = "", connection_timeout_ms: int = 5000) -> KazooZnodeClient:
+    def client(
+        self,
+        chroot: str = "",
+        connection_timeout_ms: int = 5000,
+        security: ZookeeperSecurity | None = None,
+    ) -> KazooZnodeClient:
         client = KazooZnodeClient(
             ZookeeperAddress(f"127.0.0.1:{self.port}{chroot}"),
             self.loop,
             self.clock,
             session_timeout_ms=6000,
             connection_timeout_ms=connection_timeout_ms,
+            security=security,
         )
         self.clients.append(client)
         return client

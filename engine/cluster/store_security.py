@@ -1,0 +1,67 @@
+"""Who brokers are for their metadata store, and whom a store of ours knows.
+
+| section of the JAAS file | of |
+|---|---|
+| Client | a broker, for any store |
+| Server | a store that listens: it must know the brokers of its own cluster |
+
+Source: KafkaServer.initZkClient.
+Differs: a ZooKeeper that does not know its clients starts, and refuses their logins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from engine.config.settings import BrokerSettings
+from engine.errors import ConfigError
+from engine.host.input_file import read_input
+from engine.znode.login import JAAS_FILE, LOGIN_KEYS, ZookeeperLogin, client_login, server_users
+from engine.znode.permissions import SASL
+
+_SET_ACL = "zookeeper.set.acl"
+
+
+class StoreSecurity(NamedTuple):
+    """What a store of ours knows; passwords never show in a repr."""
+
+    #: Passwords by user.
+    users: Mapping[str, str]
+    #: Who brokers of this process are, where they protect nodes: scheme and id.
+    creator: tuple[str, str] | None
+
+    def __repr__(self) -> str:
+        return f"StoreSecurity({sorted(self.users)}, {self.creator})"
+
+
+def store_security(settings: BrokerSettings, *, listens: bool) -> StoreSecurity:
+    """Return the security of a cluster's own store; raises ConfigError."""
+    login, protects = store_login(settings)
+    if login is None:
+        return StoreSecurity(_users(settings), None)
+    users = _users(settings)
+    if listens and users.get(login.username) != login.password:
+        rule = f"its section Server must have {login.username} of Client, with the same password"
+        raise ConfigError(JAAS_FILE, settings.static[JAAS_FILE], rule)
+    return StoreSecurity(users, (SASL, login.username) if protects else None)
+
+
+def store_login(settings: BrokerSettings) -> tuple[ZookeeperLogin | None, bool]:
+    """Return how a broker logs in to its store, and whether it protects nodes.
+
+    Errors: ConfigError, for protection without a login too.
+    """
+    login = client_login(_properties(settings), read_input)
+    protects = bool(settings.value(_SET_ACL))
+    if protects and login is None:
+        raise ConfigError(_SET_ACL, "true", f"needs a section Client in the file of {JAAS_FILE}")
+    return login, protects
+
+
+def _users(settings: BrokerSettings) -> dict[str, str]:
+    return server_users(_properties(settings), read_input)
+
+
+def _properties(settings: BrokerSettings) -> dict[str, str]:
+    return {name: settings.static[name] for name in LOGIN_KEYS if name in settings.static}

@@ -1,0 +1,176 @@
+"""DIGEST-MD5, the mechanism by which ZooKeeper's clients log in: messages of both sides. Pure.
+
+```
+client  empty
+server  realm="…",nonce="…",charset=utf-8,algorithm=md5-sess        qop="auth" may be there
+client  charset=utf-8,username="…",realm="…",nonce="…",nc=00000001,cnonce="…",digest-uri="…",
+        response=…,qop=auth                      Java's client has authzid="…" too, and in A1
+server  rspauth=…
+```
+
+```
+A1 = MD5(user:realm:password):nonce:cnonce[:authzid]
+A2 = AUTHENTICATE:digest-uri, of rspauth :digest-uri
+response = MD5(hex MD5(A1):nonce:00000001:cnonce:auth:hex MD5(A2))
+```
+
+Names and passwords go into A1 in ISO 8859-1 where that has all their characters, else in UTF-8.
+
+Source: RFC 2831; DigestMD5Client and DigestMD5Server of Java.
+Differs: authentication alone, no integrity or privacy of what follows; ZooKeeper uses neither.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from engine.errors import EngineError
+
+_FIELD: Final = re.compile(
+    r'[\s,]*([a-z-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]*))\s*(?=,|$)', re.I | re.S
+)
+_COUNT: Final = "00000001"
+_QOP: Final = "auth"
+
+
+class DigestRefused(EngineError):
+    """A message of the other side is no DIGEST-MD5, or its proof is wrong; holds no secrets."""
+
+
+class DigestLogin(NamedTuple):
+    """Who logs in where; the password never shows in a repr."""
+
+    username: str
+    password: str
+    #: Service and host: `zookeeper/zk-sasl-md5`.
+    uri: str
+
+    def __repr__(self) -> str:
+        return f"DigestLogin({self.username}, {self.uri})"
+
+
+class DigestAnswer(NamedTuple):
+    """A client's response, and what the server must show in return."""
+
+    message: bytes
+    rspauth: bytes
+
+
+def answer_to(challenge: bytes, login: DigestLogin, cnonce: str) -> DigestAnswer:
+    """Return a client's response to a server's challenge; raises DigestRefused."""
+    fields = _fields(challenge)
+    nonce = fields.get("nonce")
+    if not nonce or fields.get("algorithm", "").lower() != "md5-sess":
+        raise DigestRefused("the server's challenge is none of DIGEST-MD5")
+    if _QOP not in re.split(r"[\s,]+", fields.get("qop", _QOP).lower()):
+        raise DigestRefused("the server wants more than authentication of DIGEST-MD5")
+    exchange = _Exchange(login.username, fields.get("realm", ""), nonce, cnonce, login.uri)
+    proof = exchange.proof(login.password)
+    quoted = {
+        "username": login.username,
+        "realm": exchange.realm,
+        "nonce": nonce,
+        "cnonce": cnonce,
+        "digest-uri": login.uri,
+    }
+    parts = [f'{name}="{_escaped(value)}"' for name, value in quoted.items()]
+    parts = ["charset=utf-8", *parts, f"nc={_COUNT}", f"qop={_QOP}", f"response={proof}"]
+    return DigestAnswer(
+        ",".join(parts).encode(), f"rspauth={exchange.seal(login.password)}".encode()
+    )
+
+
+def challenge_of(realm: str, nonce: str) -> bytes:
+    """Return a server's challenge."""
+    fields = f'realm="{realm}",nonce="{nonce}",qop="{_QOP}",charset=utf-8,algorithm=md5-sess'
+    return fields.encode()
+
+
+def check_answer(
+    message: bytes, users: Mapping[str, str], realm: str, nonce: str, uri: str
+) -> tuple[str, bytes]:
+    """Return who a client is by its response, and the server's last message.
+
+    An unknown user takes as long as a wrong password. Raises DigestRefused.
+    """
+    fields = _fields(message)
+    expected = {"realm": realm, "nonce": nonce, "digest-uri": uri, "nc": _COUNT}
+    has_all = all(fields.get(name) == value for name, value in expected.items())
+    if not has_all or fields.get("qop", _QOP) != _QOP or not fields.get("cnonce"):
+        raise DigestRefused("the client's response is none to this server's challenge")
+    username = fields.get("username", "")
+    password = users.get(username)
+    exchange = _Exchange(username, realm, nonce, fields["cnonce"], uri, fields.get("authzid"))
+    proof = exchange.proof(password or "")
+    is_right = hmac.compare_digest(proof.encode(), fields.get("response", "").encode())
+    if password is None or not is_right:
+        raise DigestRefused("there is no such user, or the password is wrong")
+    return username, f"rspauth={exchange.seal(password)}".encode()
+
+
+class _Exchange(NamedTuple):
+    """What both sides have agreed on but for the password."""
+
+    username: str
+    realm: str
+    nonce: str
+    cnonce: str
+    uri: str
+    #: Whom the client wants to act for, which has no effect but on the proofs.
+    authzid: str | None = None
+
+    def proof(self, password: str) -> str:
+        """Return the client's proof."""
+        return self._digest(password, f"AUTHENTICATE:{self.uri}")
+
+    def seal(self, password: str) -> str:
+        """Return the server's proof."""
+        return self._digest(password, f":{self.uri}")
+
+    def _digest(self, password: str, a2: str) -> str:
+        secret = b":".join(_narrow(text) for text in (self.username, self.realm, password))
+        a1 = _md5(secret).digest() + f":{self.nonce}:{self.cnonce}".encode()
+        if self.authzid is not None:
+            a1 += f":{self.authzid}".encode()
+        last = _md5(a2.encode()).hexdigest()
+        parts = (_md5(a1).hexdigest(), self.nonce, _COUNT, self.cnonce, _QOP, last)
+        return _md5(":".join(parts).encode()).hexdigest()
+
+
+def _md5(content: bytes) -> hashlib._Hash:
+    return hashlib.md5(content, usedforsecurity=False)
+
+
+def _narrow(text: str) -> bytes:
+    """Return a text in ISO 8859-1 where that has all its characters, else in UTF-8."""
+    try:
+        return text.encode("iso-8859-1")
+    except UnicodeEncodeError:
+        return text.encode()
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _fields(message: bytes) -> dict[str, str]:
+    """Return the fields of a message by their names in small letters; raises DigestRefused."""
+    try:
+        text = message.decode()
+    except UnicodeDecodeError as error:
+        raise DigestRefused("a message of DIGEST-MD5 is not UTF-8") from error
+    fields: dict[str, str] = {}
+    position = 0
+    while position < len(text):
+        match = _FIELD.match(text, position)
+        if match is None or match[1].lower() in fields:
+            raise DigestRefused("a message has no fields of DIGEST-MD5")
+        quoted = match[2]
+        value = match[3] if quoted is None else re.sub(r"\\(.)", r"\1", quoted, flags=re.S)
+        fields[match[1].lower()] = value
+        position = match.end()
+    return fields

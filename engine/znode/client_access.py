@@ -1,0 +1,71 @@
+"""What a client of our store has shown that it is, for as long as its connection lasts.
+
+```
+AUTH  digest, user:password      it is digest:<user>:<hash>, whoever chose that password
+SASL  empty ──> challenge        SASL  response ──> rspauth: it is sasl:<user>
+```
+
+Source: ZooKeeperServer.processPacket and processSasl of ZooKeeper 3.8.
+Differs: a server without users of SASL reads no `zookeeper.sessionRequireClientSASLAuth`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from engine.znode.permissions import DIGEST, IP, SASL, Identities, digest_identity, kept_acl
+from engine.znode.zookeeper_wire import RequestRefused
+
+if TYPE_CHECKING:
+    from engine.host.ports import Entropy
+    from engine.znode.model import NodeAclEntry
+
+_AUTH_FAILED: Final = -115
+_REALM: Final = "zk-sasl-md5"
+_URI: Final = "zookeeper/zk-sasl-md5"
+_NONCE_BYTES: Final = 24
+
+
+class ClientAccess:
+    """The identities of one connection."""
+
+    def __init__(self, peer: str, users: Mapping[str, str], entropy: Entropy) -> None:
+        host = peer.rpartition(":")[0].strip("[]")
+        self.identities: Identities = ((IP, host),)
+        self._users = users
+        self._entropy = entropy
+        self._nonce = ""
+
+    def kept_acl(self, path: str, acl: tuple[NodeAclEntry, ...]) -> tuple[NodeAclEntry, ...]:
+        """Return the ACL that a node gets for one that the client has sent; raises InvalidAcl."""
+        return kept_acl(path, acl, self.identities, has_sasl=bool(self._users))
+
+    def add(self, scheme: str, proof: bytes) -> None:
+        """Add an identity by a proof; raises RequestRefused (-115)."""
+        if scheme == DIGEST:
+            self._note(digest_identity(proof))
+        elif scheme != IP:
+            raise RequestRefused(_AUTH_FAILED, f"no scheme {scheme}")
+
+    def answer_to(self, token: bytes) -> bytes | None:
+        """Return the answer to a message of SASL, None without users; raises RequestRefused."""
+        # Loaded with the first client that logs in.
+        from engine.security.digest_md5 import DigestRefused, challenge_of, check_answer
+
+        if not self._users:
+            return None
+        if not self._nonce:
+            self._nonce = self._entropy.random_bytes(_NONCE_BYTES).hex()
+            return challenge_of(_REALM, self._nonce)
+        nonce, self._nonce = self._nonce, ""
+        try:
+            user, answer = check_answer(token, self._users, _REALM, nonce, _URI)
+        except DigestRefused as error:
+            raise RequestRefused(_AUTH_FAILED, str(error)) from error
+        self._note((SASL, user))
+        return answer
+
+    def _note(self, identity: tuple[str, str]) -> None:
+        if identity not in self.identities:
+            self.identities = (*self.identities, identity)

@@ -1,0 +1,87 @@
+"""Logs a client of kazoo in by DIGEST-MD5, behind each new connection's first frame.
+
+```
+xid 1  SASL, empty ──────> the server's challenge ──> xid 2  SASL, the response ──> rspauth
+```
+
+No request goes out before the end of it. A server that refuses, has no SASL, or cannot show
+that it knows the password, ends the session: AUTH_FAILED.
+
+Source: ZooKeeperSaslClient and SaslQuorumAuth of ZooKeeper 3.8; kazoo's `_authenticate_with_sasl`.
+Differs: kazoo's own needs a package more, and asks a server without SASL again and again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kazoo.exceptions import AuthFailedError, ConnectionDropped
+from kazoo.protocol.serialization import SASL
+
+if TYPE_CHECKING:
+    from kazoo.client import KazooClient
+    from kazoo.protocol.connection import ConnectionHandler
+
+    from engine.host.ports import Entropy
+    from engine.znode.login import ZookeeperLogin
+
+#: What ZooKeeper's clients take for service and host of every server.
+URI: Final = "zookeeper/zk-sasl-md5"
+_CNONCE_BYTES: Final = 24
+
+
+class _Token(SASL):  # type: ignore[misc]
+    """A message of SASL, which kazoo's log shows without what it proves."""
+
+    def __repr__(self) -> str:
+        return "SASL"
+
+
+class KazooLogin:
+    """The logins of one client of kazoo."""
+
+    def __init__(self, kazoo: KazooClient, login: ZookeeperLogin, entropy: Entropy) -> None:
+        """Have a client log in on every connection; before it is started."""
+        self._handler = kazoo._connection
+        self._login = login
+        self._entropy = entropy
+        #: Whether a server refused, which ended the session.
+        self.is_refused = False
+        self._handler.sasl_options = {}
+        self._handler._authenticate_with_sasl = self._log_in
+
+    def _log_in(self, _host: str, timeout_s: float) -> None:
+        """Log in on a connection, on kazoo's thread; raises AuthFailedError."""
+        try:
+            self._converse(timeout_s)
+        except AuthFailedError:
+            self.is_refused = True
+            raise
+
+    def _converse(self, timeout_s: float) -> None:
+        # Clients without a login load none of it.
+        from engine.security.digest_md5 import DigestLogin, DigestRefused, answer_to
+
+        login = DigestLogin(self._login.username, self._login.password, URI)
+        challenge = _exchanged(self._handler, b"", 1, timeout_s)
+        try:
+            answer = answer_to(challenge, login, self._entropy.random_bytes(_CNONCE_BYTES).hex())
+        except DigestRefused as error:
+            raise AuthFailedError(str(error)) from error
+        if _exchanged(self._handler, answer.message, 2, timeout_s) != answer.rspauth:
+            raise AuthFailedError("the server does not know the password")
+
+
+def _exchanged(handler: ConnectionHandler, token: bytes, xid: int, timeout_s: float) -> bytes:
+    """Send a message of SASL and return the server's; raises AuthFailedError."""
+    handler._submit(_Token(token), timeout_s, xid)
+    try:
+        header, buffer, offset = handler._read_header(timeout_s)
+    except ConnectionDropped as error:
+        raise AuthFailedError("the server closed the connection") from error
+    if header.xid != xid or header.err:
+        raise AuthFailedError(f"the server refuses with {header.err}")
+    reply, _ = SASL.deserialize(buffer, offset)
+    if reply is None:
+        raise AuthFailedError("the server has no SASL")
+    return bytes(reply)

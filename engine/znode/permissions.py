@@ -1,0 +1,132 @@
+"""What ACLs of nodes let a client do: our store as a ZooKeeper. Pure.
+
+| scheme | a client is it | comes from |
+|---|---|---|
+| `world:anyone` | always | |
+| `ip:<address>[/<bits>]` | by its address | the connection |
+| `digest:<user>:<hash>` | with that user's password | a request of type 100 |
+| `sasl:<user>` | with that user's password | the login by DIGEST-MD5 |
+| `auth:` | never: a new ACL has in its place what its client is, but for its address | |
+
+Source: PrepRequestProcessor.fixupACL, ZooKeeperServer.checkACL, DigestAuthenticationProvider,
+IPAuthenticationProvider and SASLAuthenticationProvider of ZooKeeper 3.8; Z5.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable
+from enum import IntFlag
+from ipaddress import ip_address, ip_network
+from typing import Final, TypeAlias
+
+from engine.znode.errors import InvalidAcl
+from engine.znode.model import OPEN_ACL, NodeAclEntry
+
+#: What a client is: scheme and id of each.
+Identities: TypeAlias = tuple[tuple[str, str], ...]
+
+DIGEST: Final = "digest"
+IP: Final = "ip"
+SASL: Final = "sasl"
+_AUTH: Final = "auth"
+_WORLD: Final = ("world", "anyone")
+_PROVEN: Final = (DIGEST, SASL)
+
+
+class Permission(IntFlag):
+    """What may be allowed; the numbers are ZooKeeper's."""
+
+    READ = 1
+    WRITE = 2
+    CREATE = 4
+    DELETE = 8
+    ADMIN = 16
+
+
+def permits(
+    acl: tuple[NodeAclEntry, ...], permission: Permission, identities: Identities | None
+) -> bool:
+    """Return whether an ACL lets a client do one of some things; who has no identities may."""
+    if acl is OPEN_ACL or identities is None:
+        return True
+    return any(
+        entry.permissions & permission and _is(entry.scheme, entry.id, identities) for entry in acl
+    )
+
+
+def _is(scheme: str, name: str, identities: Identities) -> bool:
+    if (scheme, name) == _WORLD:
+        return True
+    if scheme == IP:
+        return any(own == IP and _lies_in(address, name) for own, address in identities)
+    return (scheme, name) in identities
+
+
+def _lies_in(address: str, network: str) -> bool:
+    try:
+        return ip_address(address) in ip_network(network, strict=False)
+    except ValueError:
+        return False
+
+
+def kept_acl(
+    path: str, acl: Iterable[NodeAclEntry], identities: Identities, *, has_sasl: bool
+) -> tuple[NodeAclEntry, ...]:
+    """Return the ACL that a node gets for one that its client has sent; raises InvalidAcl."""
+    acl = tuple(acl)
+    if acl == OPEN_ACL:
+        return OPEN_ACL
+    kept: dict[NodeAclEntry, None] = {}
+    for entry in acl:
+        if entry.scheme == _AUTH:
+            own = [identity for identity in identities if identity[0] in _PROVEN]
+            if not own:
+                raise InvalidAcl(path)
+            kept |= dict.fromkeys(NodeAclEntry(entry.permissions, *each) for each in own)
+        elif _is_valid(entry, has_sasl=has_sasl):
+            kept[entry] = None
+        else:
+            raise InvalidAcl(path)
+    if not kept:
+        raise InvalidAcl(path)
+    found = tuple(kept)
+    return OPEN_ACL if found == OPEN_ACL else found
+
+
+def _is_valid(entry: NodeAclEntry, *, has_sasl: bool) -> bool:
+    """Return whether there can be a client of an entry."""
+    scheme, name = entry.scheme, entry.id
+    if scheme == _WORLD[0]:
+        return name == _WORLD[1]
+    if scheme == DIGEST:
+        return name.count(":") == 1
+    if scheme == IP:
+        try:
+            ip_network(name, strict=False)
+        except ValueError:
+            return False
+        return True
+    return scheme == SASL and has_sasl and bool(name)
+
+
+def shown_acl(
+    acl: tuple[NodeAclEntry, ...], identities: Identities | None
+) -> tuple[NodeAclEntry, ...]:
+    """Return an ACL as a client may see it: hashes of passwords are the administrators'."""
+    if permits(acl, Permission.ADMIN, identities):
+        return acl
+    return tuple(
+        entry._replace(id=f"{entry.id.partition(':')[0]}:x") if entry.scheme == DIGEST else entry
+        for entry in acl
+    )
+
+
+def digest_identity(user_and_password: bytes) -> tuple[str, str]:
+    """Return what a client is by `user:password`."""
+    # Loaded with the first client that has one, not with every cluster.
+    import hashlib
+
+    user = user_and_password.partition(b":")[0].decode(errors="replace")
+    digest = hashlib.sha1(user_and_password, usedforsecurity=False).digest()
+    return DIGEST, f"{user}:{b64encode(digest).decode()}"

@@ -1,0 +1,87 @@
+"""What ACLs let clients do, and which ACLs there are: ZooKeeper's rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.znode.errors import InvalidAcl
+from engine.znode.model import OPEN_ACL, NodeAclEntry
+from engine.znode.permissions import (
+    Identities,
+    Permission,
+    digest_identity,
+    kept_acl,
+    permits,
+    shown_acl,
+)
+
+_IP = ("ip", "10.1.2.3")
+_SASL = ("sasl", "kafka")
+#: What ZooKeeper's DigestAuthenticationProvider makes of `super:admin`.
+_DIGEST = ("digest", "super:xQJmxLMiHGwaqBvst5y6rkB6HQs=")
+
+
+def test_the_digest_of_a_password_is_zookeepers() -> None:
+    assert _DIGEST == digest_identity(b"super:admin")
+
+
+@pytest.mark.parametrize(
+    ("entry", "is_permitted"),
+    [
+        (NodeAclEntry(1, "world", "anyone"), True),
+        (NodeAclEntry(2, "world", "anyone"), False),
+        (NodeAclEntry(31, *_SASL), True),
+        (NodeAclEntry(31, "sasl", "other"), False),
+        (NodeAclEntry(31, "digest", "kafka"), False),
+        (NodeAclEntry(1, "ip", "10.1.2.3"), True),
+        (NodeAclEntry(1, "ip", "10.1.0.0/16"), True),
+        (NodeAclEntry(1, "ip", "10.2.0.0/16"), False),
+    ],
+)
+def test_an_entry_is_of_one_identity(entry: NodeAclEntry, is_permitted: bool) -> None:
+    assert is_permitted is permits((entry,), Permission.READ, (_IP, _SASL))
+
+
+def test_who_has_no_identities_may_do_everything() -> None:
+    assert permits((NodeAclEntry(31, *_SASL),), Permission.ADMIN, None)
+    assert permits(OPEN_ACL, Permission.ADMIN, ())
+    assert not permits((NodeAclEntry(31, *_SASL),), Permission.READ, ())
+
+
+def test_auth_is_what_the_client_has_shown_to_be() -> None:
+    acl = (NodeAclEntry(31, "auth", ""), NodeAclEntry(1, "world", "anyone"))
+    assert kept_acl("/a", acl, (_IP, _SASL, _DIGEST), has_sasl=True) == (
+        NodeAclEntry(31, *_SASL),
+        NodeAclEntry(31, *_DIGEST),
+        NodeAclEntry(1, "world", "anyone"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("acl", "identities", "has_sasl"),
+    [
+        ((), (_IP, _SASL), True),
+        ((NodeAclEntry(31, "auth", ""),), (_IP,), True),
+        ((NodeAclEntry(31, *_SASL),), (_IP,), False),
+        ((NodeAclEntry(31, "world", "me"),), (_IP,), True),
+        ((NodeAclEntry(31, "digest", "kafka"),), (_IP,), True),
+        ((NodeAclEntry(31, "ip", "10.1.2.3.4"),), (_IP,), True),
+        ((NodeAclEntry(31, "x509", "CN=a"),), (_IP,), True),
+    ],
+)
+def test_what_nobody_can_be_is_no_acl(
+    acl: tuple[NodeAclEntry, ...], identities: Identities, has_sasl: bool
+) -> None:
+    with pytest.raises(InvalidAcl):
+        kept_acl("/a", acl, identities, has_sasl=has_sasl)
+
+
+def test_an_entry_counts_once() -> None:
+    entry = NodeAclEntry(31, *_SASL)
+    assert (entry,) == kept_acl("/a", (entry, entry), (_IP,), has_sasl=True)
+
+
+def test_hashes_of_passwords_are_shown_to_administrators_alone() -> None:
+    acl = (NodeAclEntry(31, *_DIGEST), NodeAclEntry(1, "world", "anyone"))
+    assert acl == shown_acl(acl, (_IP, _DIGEST))
+    assert shown_acl(acl, (_IP,)) == (NodeAclEntry(31, "digest", "super:x"), acl[1])
