@@ -340,3 +340,32 @@ def test_no_more_is_read_than_the_buffer_takes() -> None:
     assert bytes([1]) * 5_000 + bytes([2]) * 10_000 == bytes(buffer)
     client.close()
     server.close()
+
+
+def test_the_end_that_comes_with_the_last_record_is_met_without_the_socket() -> None:
+    server, client = _layers()
+    client.send(b"last")
+    # The peer sends its closing message and waits for ours: it keeps its socket open.
+    with suppress(ssl.SSLWantReadError):
+        client._tls.unwrap()
+    client.flush()
+    buffer = memoryview(bytearray(100))
+    assert (4, True) == (server.recv_into(buffer), server.has_more())
+    assert 0 == server.recv_into(buffer)
+    client.close()
+    server.close()
+
+
+def test_a_damaged_record_behind_another_is_met_as_damage() -> None:
+    server, client = _layers()
+    client.send(b"whole")
+    client._tls.write(b"damaged")
+    damaged = bytearray(client._outgoing.read())
+    damaged[-1] ^= 1
+    client._sock.send(damaged)
+    buffer = memoryview(bytearray(100))
+    assert (5, True) == (server.recv_into(buffer), server.has_more())
+    with pytest.raises(ssl.SSLError, match="BAD_RECORD_MAC"):
+        server.recv_into(buffer)
+    client.close()
+    server.close()
