@@ -9,7 +9,7 @@ one connection, and these:
 | recv_into | plaintext bytes, 0 at their end | WantsRead, WantsWrite |
 | send | how many bytes were taken; after an exception, send the same bytes again | the same |
 | flush | sends bytes that it has taken and still holds | WantsWrite |
-| has_more | whether bytes already read from the socket are buffered | |
+| has_more | whether bytes already read from the socket are buffered, or their end | |
 | peer_certificate | what the other side has shown in the handshake | |
 
 Every other OSError closes the connection with its text. A failed handshake raises an OSError.
@@ -59,7 +59,7 @@ class StreamLayer(Protocol):
         ...
 
     def has_more(self) -> bool:
-        """Return whether `recv_into` can return bytes without a read of the socket."""
+        """Return whether `recv_into` has bytes, or their end, without a read of the socket."""
         ...
 
     def peer_certificate(self) -> bytes | None:

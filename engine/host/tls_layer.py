@@ -39,6 +39,8 @@ class TlsLayer:
             # A host that is no name of one.
             raise OSError(str(error)) from error
         self._unsent = b""
+        #: What ended the peer's bytes behind those that were returned: OpenSSL reports it once.
+        self._end: ssl.SSLError | None = None
 
     def handshake(self) -> None:
         """Continue the handshake; call it until it returns."""
@@ -68,10 +70,14 @@ class TlsLayer:
         while 0 < read_bytes < len(buffer) and self._incoming.pending:
             try:
                 more_bytes = int(self._tls.read(len(buffer) - read_bytes, buffer[read_bytes:]))
-            except ssl.SSLError:
-                # The rest of a record is to come; any other error comes again with the next call.
+            except ssl.SSLWantReadError:
+                # The rest of a record is to come.
+                break
+            except ssl.SSLError as error:
+                self._end = error.with_traceback(None)
                 break
             if not more_bytes:
+                self._end = ssl.SSLZeroReturnError()
                 break
             read_bytes += more_bytes
         return read_bytes
@@ -80,6 +86,8 @@ class TlsLayer:
         """Read one record of TLS, or a part of it, into a buffer."""
         while True:
             try:
+                if self._end is not None:
+                    raise self._end
                 # With a buffer it is a number.
                 return self._tls.read(len(buffer), buffer)  # type: ignore[return-value]
             except ssl.SSLWantReadError:
@@ -109,8 +117,8 @@ class TlsLayer:
             self._unsent = self._unsent[sent:]
 
     def has_more(self) -> bool:
-        """Return whether `recv_into` can return bytes without a read of the socket."""
-        return bool(self._tls.pending() or self._incoming.pending)
+        """Return whether `recv_into` has bytes, or their end, without a read of the socket."""
+        return bool(self._tls.pending() or self._incoming.pending or self._end)
 
     def peer_certificate(self) -> bytes | None:
         """Return the certificate of the other side, DER, None without one."""
@@ -118,6 +126,8 @@ class TlsLayer:
 
     def close(self) -> None:
         """Send the closing message if the socket accepts it, and close the socket."""
+        # Its traceback names this layer.
+        self._end = None
         with suppress(OSError, ValueError):
             self._tls.unwrap()
         with suppress(OSError):

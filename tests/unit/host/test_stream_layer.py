@@ -377,3 +377,32 @@ def test_a_client_of_plain_text_sends_no_alert() -> None:
     assert theirs.recv(1 << 16).startswith(b"\x16\x03\x01")
     assert theirs.recv(100) == b""
     theirs.close()
+
+
+def test_the_end_that_comes_with_the_last_record_is_met_without_the_socket() -> None:
+    server, client = _layers()
+    client.send(b"last")
+    # The peer sends its closing message and waits for ours: it keeps its socket open.
+    with suppress(ssl.SSLWantReadError):
+        client._tls.unwrap()
+    client.flush()
+    buffer = memoryview(bytearray(100))
+    assert (4, True) == (server.recv_into(buffer), server.has_more())
+    assert 0 == server.recv_into(buffer)
+    client.close()
+    server.close()
+
+
+def test_a_damaged_record_behind_another_is_met_as_damage() -> None:
+    server, client = _layers()
+    client.send(b"whole")
+    client._tls.write(b"damaged")
+    damaged = bytearray(client._outgoing.read())
+    damaged[-1] ^= 1
+    client._sock.send(damaged)
+    buffer = memoryview(bytearray(100))
+    assert (5, True) == (server.recv_into(buffer), server.has_more())
+    with pytest.raises(ssl.SSLError, match="BAD_RECORD_MAC"):
+        server.recv_into(buffer)
+    client.close()
+    server.close()
