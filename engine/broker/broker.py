@@ -173,7 +173,13 @@ class Broker:
         self.live.on_broker(self._settings_changed)
         await self._register()
         self._take_part()
-        self.meters = open_meters(self.storage, self._counts, self.host.clock, self.tasks)
+        self.meters = open_meters(
+            self.storage,
+            lambda: self.metadata_cache.topics,
+            self._counts,
+            self.host.clock,
+            self.tasks,
+        )
         # Not before: a request that the controller repeats may be for a former life, by its epoch.
         self.server.begin()
         self._shutdown = ShutdownRequests(

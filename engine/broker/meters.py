@@ -18,7 +18,7 @@ its own first event; a request counts as it comes, where Kafka's counts as its r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from operator import attrgetter, sub
 from typing import Final, NamedTuple
 
@@ -29,7 +29,6 @@ from engine.broker.tasks import LoopTasks
 from engine.controller.context import ControllerContext
 from engine.host.ports import Clock
 from engine.model import TopicPartition
-from engine.replication.partition import Partition
 from engine.replication.replica_manager import IsrCounts
 from engine.replication.topic_counts import COUNT_NAMES, BrokerTopicCounts
 from engine.timing.meter import TICK_MS, Meter
@@ -65,7 +64,8 @@ _KINDS: Final = {
     "replication_bytes_out": _Kind("ReplicationBytesOutPerSec", is_of_topics=False),
 }
 _ROWS: Final = [_KINDS[name] for name in COUNT_NAMES]
-_OF_LEADERS: Final = [name for name in COUNT_NAMES if _KINDS[name].is_of_leaders]
+_OF_LEADERS: Final = [index for index, row in enumerate(_ROWS) if row.is_of_leaders]
+_ALL: Final = range(len(_ROWS))
 #: The counts of a topic, in the order of COUNT_NAMES.
 _values_of: Final = attrgetter(*COUNT_NAMES)
 
@@ -80,21 +80,35 @@ class _Topic:
         self.meters: dict[int, Meter] = {}
 
 
+class _Replicas:
+    """The partitions of a topic that have a replica here, and those of them that are led here."""
+
+    __slots__ = ("here", "led")
+
+    def __init__(self) -> None:
+        self.here: set[int] = set()
+        self.led: set[int] = set()
+
+
 class BrokerMeters:
     """The meters of one broker; `tick` is called every five seconds."""
 
     def __init__(
         self,
         counts: BrokerTopicCounts,
-        partitions: Mapping[TopicPartition, Partition],
+        existing: Callable[[], Container[str]],
         others: Callable[[], Mapping[str, int]],
         clock: Clock,
     ) -> None:
-        """`others` returns the counts that are of no topic, by the object names of their meters."""
+        """`existing` returns the topics that there are in the cluster.
+
+        `others` returns the counts that are of no topic, by the object names of their meters.
+        """
         self._counts = counts
-        self._partitions = partitions
+        self._existing = existing
         self._others = others
         self._clock = clock
+        #: The number of the last tick that is over: readings come between the steps of one, too.
         self._number = 0
         self._ticked_ms = clock.monotonic_ms()
         self._topics: dict[str, _Topic] = {}
@@ -102,98 +116,120 @@ class BrokerMeters:
         self._totals = [0] * len(COUNT_NAMES)
         self._meters = [Meter(self._ticked_ms, 0) for _ in COUNT_NAMES]
         self._other_meters: dict[str, Meter] = {}
-        # Topics whose partitions have other roles now.
-        self._changed: set[str] = set()
+        self._replicas: dict[str, _Replicas] = {}
 
-    def note_role(self, topic: str) -> None:
-        """Note that a partition of a topic has another role here, or none."""
-        self._changed.add(topic)
+    # Roles
+
+    def note_role(self, key: TopicPartition, *, is_leader: bool) -> None:
+        """Note the role of a partition here; the last leader of a topic ends its counts of leaders.
+
+        Those of all topics go on. Source: ReplicaManager.updateLeaderAndFollowerMetrics.
+        """
+        replicas = self._replicas.get(key.topic)
+        if replicas is None:
+            replicas = self._replicas[key.topic] = _Replicas()
+        replicas.here.add(key.partition)
+        if is_leader:
+            replicas.led.add(key.partition)
+            return
+        replicas.led.discard(key.partition)
+        if not replicas.led:
+            self._begin_again(key.topic, _OF_LEADERS)
+
+    def note_stopped(self, key: TopicPartition) -> None:
+        """Note that a partition has no replica here any more; the last one ends all counts."""
+        replicas = self._replicas.get(key.topic)
+        if replicas is None:
+            return
+        self.note_role(key, is_leader=False)
+        replicas.here.discard(key.partition)
+        if replicas.here:
+            return
+        del self._replicas[key.topic]
+        self._forget(key.topic)
+
+    def _forget(self, topic: str) -> None:
+        """Remove the counts and meters of a topic."""
+        self._begin_again(topic, _ALL)
+        self._counts.by_topic.pop(topic, None)
+        self._topics.pop(topic, None)
+
+    def _begin_again(self, topic: str, indexes: Collection[int]) -> None:
+        """Begin some counts of a topic again; what was counted stays in the totals."""
+        counts = self._counts.by_topic.get(topic)
+        if counts is None:
+            return
+        counts.fold()
+        known = self._known(topic)
+        values, before = _values_of(counts), list(known.values)
+        for index in indexes:
+            self._totals[index] += values[index] - before[index]
+            before[index] = 0
+            known.meters.pop(index, None)
+        known.values = tuple(before)
+        self._counts.retire(topic, [COUNT_NAMES[index] for index in indexes])
 
     # Ticks
 
     def tick(self) -> Iterator[None]:
         """Make the rates of the counts, topic by topic."""
-        self._number += 1
-        self._drop_former()
+        number = self._number + 1
         for topic in list(self._counts.by_topic):
-            self._tick_topic(topic)
+            if topic in self._replicas or topic in self._existing():
+                self._tick_topic(topic, number)
+            else:
+                # Counted for requests that came as it was deleted, or to the wrong broker.
+                self._forget(topic)
             yield
         for meter, total in zip(self._meters, self._totals, strict=True):
-            meter.tick(self._number, total)
+            meter.tick(number, total)
         for name, count in self._others().items():
-            self._other(name, self._number - 1).tick(self._number, count)
+            self._other(name).tick(number, count)
+        self._number = number
         self._ticked_ms = self._clock.monotonic_ms()
 
-    def _tick_topic(self, topic: str) -> None:
+    def _tick_topic(self, topic: str, number: int) -> None:
         """Add what has been counted of a topic since the last tick to its meters and the totals."""
         counts = self._counts.by_topic.get(topic)
         if counts is None:
             return
         counts.fold()
         values = _values_of(counts)
-        known = self._topics.get(topic)
-        if known is None:
-            known = self._topics[topic] = _Topic()
+        known = self._known(topic)
         if values == known.values:
             return
         for index, more in enumerate(map(sub, values, known.values)):
             if more:
                 self._totals[index] += more
                 if _ROWS[index].is_of_topics:
-                    meter = self._meter_of(known, index, self._number - 1)
-                    meter.tick(self._number, values[index])
+                    self._meter_of(known, index).tick(number, values[index])
         known.values = values
 
-    def _meter_of(self, topic: _Topic, index: int, tick: int) -> Meter:
-        """Return a meter of a topic; a new one has had no tick after that of a number."""
+    def _known(self, topic: str) -> _Topic:
+        """Return what is known of a topic."""
+        known = self._topics.get(topic)
+        if known is None:
+            known = self._topics[topic] = _Topic()
+        return known
+
+    def _meter_of(self, topic: _Topic, index: int) -> Meter:
+        """Return a meter of a topic; a new one begins at the last tick that is over."""
         meter = topic.meters.get(index)
         if meter is None:
-            meter = topic.meters[index] = Meter(self._ticked_ms, tick)
+            meter = topic.meters[index] = Meter(self._ticked_ms, self._number)
         return meter
 
-    def _other(self, name: str, tick: int) -> Meter:
+    def _other(self, name: str) -> Meter:
         """Return a meter that is of no topic, as `_meter_of` does."""
         meter = self._other_meters.get(name)
         if meter is None:
-            meter = self._other_meters[name] = Meter(self._ticked_ms, tick)
+            meter = self._other_meters[name] = Meter(self._ticked_ms, self._number)
         return meter
-
-    # Topics that are led no longer
-
-    def _drop_former(self) -> None:
-        """Remove the meters of topics that this broker leads no partition of, or has none of.
-
-        Those of all topics go on. Source: ReplicaManager.updateLeaderAndFollowerMetrics.
-        """
-        changed, self._changed = self._changed, set()
-        if not changed:
-            return
-        partitions = self._partitions.values()
-        here = {key.topic for key in self._partitions}
-        led = {replica.topic_partition.topic for replica in partitions if replica.is_leader}
-        for topic in changed - led:
-            self._drop(topic, COUNT_NAMES if topic not in here else _OF_LEADERS)
-            if topic not in here:
-                self._counts.by_topic.pop(topic, None)
-                self._topics.pop(topic, None)
-
-    def _drop(self, topic: str, names: Iterable[str]) -> None:
-        """Begin some counts of a topic again."""
-        counts = self._counts.by_topic.get(topic)
-        if counts is None:
-            return
-        self._tick_topic(topic)
-        known = self._topics[topic]
-        self._counts.retire(topic, names)
-        known.values = _values_of(counts)
-        for name in names:
-            known.meters.pop(COUNT_NAMES.index(name), None)
 
     # Reading
 
     def metrics(self) -> Iterator[BrokerMetric]:
         """Yield the meters as they are now."""
-        self._drop_former()
         now_ms = self._clock.monotonic_ms()
         for topic in sorted(self._counts.by_topic):
             yield from self._of_topic(topic, now_ms)
@@ -202,7 +238,7 @@ class BrokerMeters:
             reading = meter.reading(self._number, total, now_ms)
             yield BrokerMetric(f"{_TOPICS}{row.name}", reading)
         for name, count in self._others().items():
-            reading = self._other(name, self._number).reading(self._number, count, now_ms)
+            reading = self._other(name).reading(self._number, count, now_ms)
             yield BrokerMetric(name, reading)
 
     def _of_topic(self, topic: str, now_ms: int) -> Iterator[BrokerMetric]:
@@ -210,13 +246,11 @@ class BrokerMeters:
         counts = self._counts.by_topic.get(topic)
         if counts is None:
             return
-        known = self._topics.get(topic)
-        if known is None:
-            known = self._topics[topic] = _Topic()
+        known = self._known(topic)
         counts.fold()
         for index, count in enumerate(_values_of(counts)):
             if count and _ROWS[index].is_of_topics:
-                meter = self._meter_of(known, index, self._number)
+                meter = self._meter_of(known, index)
                 reading = meter.reading(self._number, count, now_ms)
                 yield BrokerMetric(f"{_TOPICS}{_ROWS[index].name},topic={topic}", reading)
 
@@ -246,14 +280,17 @@ def broker_counts(
 
 
 def open_meters(
-    storage: Storage, others: Callable[[], Mapping[str, int]], clock: Clock, tasks: LoopTasks
+    storage: Storage,
+    existing: Callable[[], Container[str]],
+    others: Callable[[], Mapping[str, int]],
+    clock: Clock,
+    tasks: LoopTasks,
 ) -> BrokerMeters:
-    """Return the meters of a broker, which tick from now on."""
-    replicas = storage.replica_manager
-    meters = BrokerMeters(replicas.topic_counts, replicas.partitions, others, clock)
+    """Return the meters of a broker that has no roles yet; they tick from now on."""
+    meters = BrokerMeters(storage.replica_manager.topic_counts, existing, others, clock)
     storage.leadership.on_role(
-        lambda partition: meters.note_role(partition.topic_partition.topic),
-        lambda key: meters.note_role(key.topic),
+        lambda replica: meters.note_role(replica.topic_partition, is_leader=replica.is_leader),
+        meters.note_stopped,
     )
     tasks.every_in_steps("meter-tick", TICK_MS, meters.tick, first_after_ms=TICK_MS)
     return meters

@@ -62,6 +62,13 @@ def send(stage: MemoryBroker, client: MemoryClient, request: Request) -> None:
     client.frames.clear()
 
 
+def _follow(stage: MemoryBroker, key: TopicPartition) -> None:
+    """Let another broker lead a partition."""
+    partition = stage.broker.storage.replica_manager.find(key)
+    state = PartitionState(2, partition.leader_epoch + 1, (2,), 1, (2, 1))
+    stage.broker.storage.leadership.apply({key: state})
+
+
 def test_counts_are_kafkas(stage: MemoryBroker) -> None:
     before, found = counts(stage), {}
     for step in STEPS:
@@ -112,9 +119,7 @@ def test_a_topic_that_is_led_elsewhere_has_no_counts_of_a_leader(stage: MemoryBr
     for request in (produce(("old", 0, batch_of())), fetch(("old", 0, 0))):
         send(stage, client, request)
     before = counts(stage)
-    partition = stage.broker.storage.replica_manager.find(TopicPartition("old", 0))
-    state = PartitionState(2, partition.leader_epoch + 1, (2,), 1, (2, 1))
-    stage.broker.storage.leadership.apply({partition.topic_partition: state})
+    _follow(stage, TopicPartition("old", 0))
     after = counts(stage)
     gone = {name for name in before if name not in after}
     of_leader = ("BytesIn", "MessagesIn", "TotalProduceRequests")
@@ -138,6 +143,59 @@ def test_counts_of_a_deleted_topic_are_gone_and_those_of_all_topics_stay(
     assert "t" not in stage.broker.storage.replica_manager.topic_counts.by_topic
     stage.pass_time(TICK_MS)
     assert 6 == counts(stage)[name]
+
+
+def test_a_topic_that_is_made_again_at_once_begins_at_0(stage: MemoryBroker) -> None:
+    client = stage.connect()
+    send(stage, client, produce(("t", 0, batch_of())))
+    client.ask("DeleteTopics", 5, topic_names=["t"], timeout_ms=5000)
+    stage.pass_time(1_000)
+    assert 0 == create_topic(client, "t").error_code
+    send(stage, client, produce(("t", 0, batch_of())))
+    found, name = counts(stage), f"{_TOPICS}MessagesInPerSec"
+    assert (6, 3) == (found[name], found[f"{name},topic=t"])
+    stage.pass_time(TICK_MS)
+    assert 6 == counts(stage)[name]
+
+
+def test_counts_of_a_topic_that_is_nowhere_go_with_the_next_tick(stage: MemoryBroker) -> None:
+    by_topic = stage.broker.storage.replica_manager.topic_counts
+    # As of an append in turns whose topic is deleted meanwhile, or of one that others lead.
+    by_topic.of("gone").produces += 1
+    before = counts(stage)[f"{_TOPICS}TotalProduceRequestsPerSec"]
+    stage.pass_time(TICK_MS)
+    assert "gone" not in by_topic.by_topic
+    assert before == counts(stage)[f"{_TOPICS}TotalProduceRequestsPerSec"]
+
+
+def test_a_reading_between_the_steps_of_a_tick_changes_no_rate(stage: MemoryBroker) -> None:
+    client = stage.connect()
+    for topic in ("old", "t"):
+        send(stage, client, produce((topic, 0, batch_of())))
+    stage.pass_time(TICK_MS)
+    for topic in ("old", "t"):
+        send(stage, client, produce((topic, 0, batch_of())))
+    ticking = stage.broker.meters.tick()
+    next(ticking)
+    meters(stage)
+    for _ in ticking:
+        pass
+    found = meters(stage)
+    names = [f"{_TOPICS}MessagesInPerSec,topic={topic}" for topic in ("old", "t")]
+    assert [pytest.approx(3 / 5)] * 2 == [found[name].one_minute_rate for name in names]
+
+
+def test_a_reading_behind_a_new_role_changes_no_rate(stage: MemoryBroker) -> None:
+    client, name = stage.connect(), f"{_TOPICS}BytesOutPerSec,topic=old"
+    send(stage, client, produce(("old", 0, batch_of())))
+    send(stage, client, fetch(("old", 0, 0)))
+    stage.pass_time(TICK_MS)
+    before = meters(stage)[name]
+    send(stage, client, fetch(("old", 0, 0)))
+    _follow(stage, TopicPartition("old", 0))
+    assert before.one_minute_rate == meters(stage)[name].one_minute_rate > 0
+    stage.pass_time(TICK_MS)
+    assert pytest.approx(before.one_minute_rate) == meters(stage)[name].one_minute_rate
 
 
 @pytest.mark.parametrize("is_one_process", [True, False])
