@@ -172,7 +172,7 @@ class PartitionSource:
             self._unresolved[partition] = reset_of(self._settings, partition, position)
         else:
             raise_if_lasting(error)
-            self._fetcher.seek(partition, position)
+            self._fetcher.try_again(partition, position)
 
 
 def _is_topic_name(name: str) -> bool:
@@ -274,7 +274,7 @@ class GroupSource:
             self.consumer.seek(partition, start)
         else:
             raise_if_lasting(error)
-            self.consumer.seek(partition, position)
+            self.consumer.fetcher.try_again(partition, position)
 
 
 def _looked_up(
