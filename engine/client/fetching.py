@@ -222,7 +222,7 @@ class Fetcher:
         for partition in [p for p in idle if p not in failures]:
             leader = leader_of(view, partition)
             if isinstance(leader, int):
-                broker_id = self._read_replicas.choose(partition, leader, view)
+                broker_id = self._read_from(partition, leader, view)
                 by_broker.setdefault(broker_id, []).append(partition)
             else:
                 given_up += self._fail(partition, leader)
@@ -230,6 +230,15 @@ class Fetcher:
             if broker_id not in self._under_way:
                 self._send_fetch(broker_id, partitions, view)
         return given_up
+
+    def _read_from(self, partition: TopicPartition, leader: int, view: ClusterView) -> int:
+        """Return the broker to fetch a partition from, the leader while the replica is unknown."""
+        broker_id = self._read_replicas.choose(partition, leader, view)
+        if broker_id is not None:
+            return broker_id
+        self._view = None
+        self._attempt = max(self._attempt, 1)
+        return leader
 
     def _fresh_view(self) -> ClusterView:
         if self._view is None:
@@ -335,9 +344,9 @@ class Fetcher:
             if row.error_code == OFFSET_OUT_OF_RANGE and was_elsewhere:
                 return []
             return self._fail(partition, api_error(row.error_code))
-        self._read_replicas.note(partition, row.preferred_read_replica)
         self._troubles.pop(partition, None)
-        self._attempt = 0
+        if not self._read_replicas.note(partition, row.preferred_read_replica, view):
+            self._attempt = 0
         is_committed = self._options.read_committed
         position = self._positions[partition]
         seen = seen_records(row.records or b"", position, aborted_of(row) if is_committed else None)
