@@ -181,6 +181,9 @@ class Fetcher:
         self._positions[partition] = offset
         self._troubles.pop(partition, None)
         self._truncations.forget(partition)
+        if self._view is not None and self._view.partition(partition) is None:
+            # Metadata was asked for without its topic, or before there was the partition.
+            self._view = None
 
     def try_again(self, partition: TopicPartition, position: int) -> None:
         """Fetch a partition that was given up with an error from its position on.

@@ -402,3 +402,19 @@ def test_a_replica_that_never_comes_is_asked_for_with_pauses() -> None:
     for _ in range(40):
         fetcher.poll(1_000)
     assert log.clock.now_ms >= 2_000
+
+
+def test_a_partition_of_a_topic_that_is_added_is_no_trouble() -> None:
+    log = Log()
+    fetcher = Fetcher(log.client(), {P1: 0})
+    poll_all(fetcher, 1)
+    log.leaders["u", 0] = 1
+    log.leaders["t", 2] = 1
+    added = TopicPartition("u", 0), TopicPartition("t", 2)
+    log.ends |= dict.fromkeys(added, 0)
+    for partition in added:
+        fetcher.seek(partition, 0)
+        fetcher.prepare()
+        assert fetcher.trouble is None
+        fetcher._send_fetches()
+        assert fetcher.trouble is None
