@@ -158,17 +158,16 @@ class Consumer:
         if self._fetcher is None:
             self.unsubscribe()
         self._commit_assigned()
-        before = self._fetcher
-        added = [key for key in keys if key not in self._assigned]
-        starts = self._starts.of(added)
-        if before is not None:
-            starts |= {key: before.position(key) for key in keys if key in self._assigned}
-        self._fetcher = Fetcher(
-            self._client, {key: starts[key] for key in keys}, self._settings.fetch
-        )
-        for key in before.paused.intersection(keys) if before is not None else ():
-            self._fetcher.pause(key)
-        self._drop(self._assigned.difference(keys))
+        starts = self._starts.of([key for key in keys if key not in self._assigned])
+        removed = self._assigned.difference(keys)
+        if self._fetcher is None:
+            self._fetcher = Fetcher(self._client, {}, self._settings.fetch)
+        for key in removed:
+            self._fetcher.stop(key)
+        for key in keys:
+            if key in starts:
+                self._fetcher.seek(key, starts[key])
+        self._drop(removed)
         self._assigned = frozenset(keys)
 
     def unsubscribe(self) -> None:
@@ -363,11 +362,11 @@ class Consumer:
                 start = self._starts.of_reset([partition])[partition]
             except EngineError as refused:
                 start = refused
-        failure = start if isinstance(start, EngineError) else None
-        # It was given up: it is to be tried again.
-        position = records.next_offset if isinstance(start, EngineError) else start
-        self._current_fetcher().seek(partition, position)
-        return failure
+        if isinstance(start, EngineError):
+            self._current_fetcher().try_again(partition, records.next_offset)
+            return start
+        self._current_fetcher().seek(partition, start)
+        return None
 
     def put_back(self, records: Collection[ConsumerRecord]) -> None:
         """Have the next poll return records again that the last one has returned, as its last.

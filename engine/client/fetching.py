@@ -13,6 +13,9 @@ its leader, or from the replica that the leader names for a consumer's rack (`Re
 | no such topic | the same, but given up after UNKNOWN_TOPIC_ATTEMPTS_MAX |
 | a later leader epoch in metadata | its position is checked first (`TruncationChecks`) |
 | any other error, damaged records | the partition stops with it, and the others go on |
+
+Each fetch names the leader epoch of the metadata (KIP-320), so that a broker which leads in another
+one, or follows another leader, refuses it and metadata is asked again.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from engine.client.fetched_records import aborted_of, seen_records
 from engine.client.metadata import ClusterView, leader_of
 from engine.client.read_replicas import ReadReplicas
 from engine.client.topic_admin import by_topic
-from engine.client.truncation import TruncationChecks
+from engine.client.truncation import TruncationChecks, leader_epoch_of
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE, OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION, kafka_error
 from engine.limits import FETCH_BYTES_MAX, FETCH_PARTITION_BYTES_MAX, UNKNOWN_TOPIC_ATTEMPTS_MAX
@@ -79,9 +82,10 @@ class ConsumedRecords(NamedTuple):
 
 
 class _Fetch(NamedTuple):
-    """A request under way: whom it asks for, and from which offsets."""
+    """A request under way: whom it asks for, from which offsets, by which metadata."""
 
     positions: dict[TopicPartition, int]
+    view: ClusterView
     topic_names: dict[bytes, str]
 
 
@@ -149,11 +153,15 @@ class Fetcher:
 
     def stop(self, partition: TopicPartition) -> None:
         """Fetch a partition no more; what is under way for it is dropped."""
-        self._positions.pop(partition, None)
+        self._give_up(partition)
         self._paused.discard(partition)
+        self._truncations.forget(partition)
+
+    def _give_up(self, partition: TopicPartition) -> None:
+        """Fetch a partition no more, unless `try_again` takes it up."""
+        self._positions.pop(partition, None)
         self._troubles.pop(partition, None)
         self._read_replicas.forget(partition)
-        self._truncations.forget(partition)
 
     def pause(self, partition: TopicPartition) -> None:
         """Fetch a partition no more until `resume`; its position stays."""
@@ -173,6 +181,16 @@ class Fetcher:
         self._positions[partition] = offset
         self._troubles.pop(partition, None)
         self._truncations.forget(partition)
+        if self._view is not None and self._view.partition(partition) is None:
+            # Metadata was asked for without its topic, or before there was the partition.
+            self._view = None
+
+    def try_again(self, partition: TopicPartition, position: int) -> None:
+        """Fetch a partition that was given up with an error from its position on.
+
+        It stays paused if it was, and its position is still to be checked if it was.
+        """
+        self._positions[partition] = position
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
         """Return what has come, after about `timeout_ms` at the latest."""
@@ -195,21 +213,19 @@ class Fetcher:
         """Ask every broker that is not asked already; returns partitions that are given up."""
         if not self._positions:
             return []
-        is_checked = self._view is not None
+        busy = {p for fetch in self._under_way.values() for p in fetch.positions} | self._paused
         try:
             view = self._fresh_view()
-            failures = {} if is_checked else self._truncations.failures(self._positions, view)
+            idle = {p: offset for p, offset in self._positions.items() if p not in busy}
+            failures = self._truncations.failures(idle, view)
         except (Unreachable, TimedOut) as error:
             return [gone for p in tuple(self._positions) for gone in self._fail(p, error)]
-        busy = {p for fetch in self._under_way.values() for p in fetch.positions}
         by_broker: dict[int, list[TopicPartition]] = {}
         given_up = [gone for p, error in failures.items() for gone in self._fail(p, error)]
-        for partition in [
-            p for p in self._positions if p not in busy | failures.keys() and p not in self._paused
-        ]:
+        for partition in [p for p in idle if p not in failures]:
             leader = leader_of(view, partition)
             if isinstance(leader, int):
-                broker_id = self._read_replicas.choose(partition, leader, view)
+                broker_id = self._read_from(partition, leader, view)
                 by_broker.setdefault(broker_id, []).append(partition)
             else:
                 given_up += self._fail(partition, leader)
@@ -217,6 +233,15 @@ class Fetcher:
             if broker_id not in self._under_way:
                 self._send_fetch(broker_id, partitions, view)
         return given_up
+
+    def _read_from(self, partition: TopicPartition, leader: int, view: ClusterView) -> int:
+        """Return the broker to fetch a partition from, the leader while the replica is unknown."""
+        broker_id = self._read_replicas.choose(partition, leader, view)
+        if broker_id is not None:
+            return broker_id
+        self._view = None
+        self._attempt = max(self._attempt, 1)
+        return leader
 
     def _fresh_view(self) -> ClusterView:
         if self._view is None:
@@ -236,10 +261,10 @@ class Fetcher:
         positions = {p: self._positions[p] for p in partitions}
         topics = {p.topic: view.topics[p.topic] for p in partitions}
         have_ids = all(topic.has_id for topic in topics.values())
-        fetch = _Fetch(positions, {topic.topic_id: name for name, topic in topics.items()})
+        fetch = _Fetch(positions, view, {topic.topic_id: name for name, topic in topics.items()})
 
         def message(version: int) -> messages.FetchRequest:
-            return self._fetch_request(fetch, view, by_name=version <= _HIGHEST_VERSION_BY_NAME)
+            return self._fetch_request(fetch, by_name=version <= _HIGHEST_VERSION_BY_NAME)
 
         highest = None if have_ids else _HIGHEST_VERSION_BY_NAME
         call = Call("Fetch", message, _LOWEST_VERSION, highest)
@@ -248,9 +273,7 @@ class Fetcher:
         self._client.links.submit(address, call, _Token(self, broker_id), timeout_ms)
         self._under_way[broker_id] = fetch
 
-    def _fetch_request(
-        self, fetch: _Fetch, view: ClusterView, *, by_name: bool
-    ) -> messages.FetchRequest:
+    def _fetch_request(self, fetch: _Fetch, *, by_name: bool) -> messages.FetchRequest:
         """Build a full fetch without a session, partitions in the order of their positions."""
         request = messages.FetchRequest
         options = self._options
@@ -259,6 +282,7 @@ class Fetcher:
             rows = [
                 request.FetchPartition(
                     partition=p.partition,
+                    current_leader_epoch=leader_epoch_of(fetch.view, p),
                     fetch_offset=fetch.positions[p],
                     partition_max_bytes=options.partition_max_bytes,
                 )
@@ -268,7 +292,7 @@ class Fetcher:
             if by_name:
                 topic.topic = name
             else:
-                topic.topic_id = view.topics[name].topic_id
+                topic.topic_id = fetch.view.topics[name].topic_id
             topics.append(topic)
         return request(
             max_wait_ms=options.max_wait_ms,
@@ -303,25 +327,29 @@ class Fetcher:
                 position = self._positions.get(partition)
                 is_wanted = fetch.positions.get(partition, _NOWHERE) == position
                 if is_wanted and partition not in self._paused:
-                    fetched += self._read_partition(partition, row)
+                    fetched += self._read_partition(partition, row, fetch.view)
         return fetched
 
     def _read_partition(
-        self, partition: TopicPartition, row: messages.FetchResponse.PartitionData
+        self,
+        partition: TopicPartition,
+        row: messages.FetchResponse.PartitionData,
+        view: ClusterView,
     ) -> list[ConsumedRecords]:
         """Move the position behind a partition's records, and return them with the end offset.
 
-        The end offset is the LSO for read_committed, else the high watermark. Damaged bytes stop
-        the partition after the records before them.
+        `view` is the metadata by which they were fetched. The end offset is the LSO for
+        read_committed, else the high watermark. Damaged bytes stop the partition after the records
+        before them.
         """
         if row.error_code != NONE:
             was_elsewhere = self._read_replicas.forget(partition)
             if row.error_code == OFFSET_OUT_OF_RANGE and was_elsewhere:
                 return []
             return self._fail(partition, api_error(row.error_code))
-        self._read_replicas.note(partition, row.preferred_read_replica)
         self._troubles.pop(partition, None)
-        self._attempt = 0
+        if not self._read_replicas.note(partition, row.preferred_read_replica, view):
+            self._attempt = 0
         is_committed = self._options.read_committed
         position = self._positions[partition]
         seen = seen_records(row.records or b"", position, aborted_of(row) if is_committed else None)
@@ -329,11 +357,11 @@ class Fetcher:
             # Behind the others, so that each has its turn when a request is full.
             del self._positions[partition]
             self._positions[partition] = seen.next_offset
-            self._truncations.read(partition, seen.leader_epoch, self._view)
+            self._truncations.read(partition, seen.leader_epoch, view)
         end_offset = row.last_stable_offset if is_committed else row.high_watermark
         consumed = ConsumedRecords(partition, seen.runs, seen.next_offset, end_offset, seen.damage)
         if seen.damage is not None:
-            self.stop(partition)
+            self._give_up(partition)
         return [consumed]
 
     # -- failing
@@ -356,7 +384,7 @@ class Fetcher:
             self._attempt = max(self._attempt, attempts + 1)
             return []
         position = self._positions[partition]
-        self.stop(partition)
+        self._give_up(partition)
         return [ConsumedRecords(partition, [], position, position, error)]
 
     def _may_recover(self, error: EngineError, lasting_ms: int, attempts: int) -> bool:

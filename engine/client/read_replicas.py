@@ -2,16 +2,19 @@
 
 1. A fetch of a consumer with a rack goes to the leader, which may name a replica and send nothing.
 2. The next fetches go there, for `metadata.max.age.ms`; then the leader is asked again.
-3. A replica that is not up, or whose fetch failed, is left for the leader at once.
+3. A replica that is not up by the metadata, or whose fetch failed, is left for the leader at once.
+   So is one that another leader has named, or the same one in an earlier epoch.
+4. A replica that is not up by the metadata may have come up since: metadata is asked for again.
 
-Source: KIP-392; AbstractFetch.selectReadReplica, FetchUtils.requestMetadataUpdate of 3.9.1.
+Source: KIP-392; AbstractFetch.selectReadReplica, FetchUtils.requestMetadataUpdate,
+SubscriptionState.TopicPartitionState.maybeValidatePosition of 3.9.1.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from engine.client.metadata import ClusterView
+from engine.client.metadata import ClusterView, PartitionView
 from engine.host.ports import Clock
 from engine.model import TopicPartition
 
@@ -21,6 +24,8 @@ _NO_REPLICA: Final = -1
 class _ReadReplica(NamedTuple):
     broker_id: int
     until_ms: int
+    #: Whose word it is, and in which epoch.
+    named_by: tuple[int, int] | None
 
 
 class ReadReplicas:
@@ -32,26 +37,45 @@ class ReadReplicas:
         self._lasting_ms = lasting_ms
         self._replicas: dict[TopicPartition, _ReadReplica] = {}
 
-    def note(self, partition: TopicPartition, broker_id: int) -> None:
-        """Fetch a partition from the replica that a response names; −1 names none (1)."""
-        if broker_id != _NO_REPLICA:
-            until_ms = self._clock.monotonic_ms() + self._lasting_ms
-            self._replicas[partition] = _ReadReplica(broker_id, until_ms)
+    def note(self, partition: TopicPartition, broker_id: int, view: ClusterView) -> bool:
+        """Fetch a partition from the replica that a response names (1); returns whether it does.
 
-    def choose(self, partition: TopicPartition, leader: int, view: ClusterView) -> int:
-        """Return the broker to fetch from (2): the leader if there is no other that is up (3)."""
+        −1 names none, and a leader may name itself. `view` is the metadata by which the partition
+        was fetched.
+        """
+        known = view.partition(partition)
+        if broker_id == _NO_REPLICA or (known is not None and broker_id == known.leader):
+            return False
+        until_ms = self._clock.monotonic_ms() + self._lasting_ms
+        self._replicas[partition] = _ReadReplica(broker_id, until_ms, _leadership(known))
+        return True
+
+    def choose(self, partition: TopicPartition, leader: int, view: ClusterView) -> int | None:
+        """Return the broker to fetch from (2): the leader if there is no other now (3).
+
+        None if that is the leader as well, but metadata may not be up to date (4).
+        """
         replica = self._replicas.get(partition)
         if replica is None:
             return leader
         known = view.partition(partition)
-        is_up = replica.broker_id in view.brokers and (
-            known is not None and replica.broker_id not in known.offline_replicas
-        )
-        if is_up and self._clock.monotonic_ms() < replica.until_ms:
+        is_over = self._clock.monotonic_ms() >= replica.until_ms
+        if is_over or replica.named_by != _leadership(known):
+            del self._replicas[partition]
+            return leader
+        if (
+            known is not None
+            and replica.broker_id in view.brokers
+            and replica.broker_id not in known.offline_replicas
+        ):
             return replica.broker_id
         del self._replicas[partition]
-        return leader
+        return None
 
     def forget(self, partition: TopicPartition) -> bool:
         """Fetch from the leader again (3); returns whether another replica was fetched from."""
         return self._replicas.pop(partition, None) is not None
+
+
+def _leadership(known: PartitionView | None) -> tuple[int, int] | None:
+    return None if known is None else (known.leader, known.leader_epoch)

@@ -1,19 +1,22 @@
 """Whether a log was truncated below a consumer's position, as by an unclean election.
 
-1. The leader epoch of the last batch that was read of a partition is kept.
-2. When metadata has a later leader epoch, the leader is asked where the epoch of that batch ends.
+1. The leader epoch of the last batch that was read of a partition is kept, and the metadata's.
+2. When metadata has a later leader epoch, or another one of a topic that was made again, the leader
+   is asked where the epoch of that batch ends.
 3. An end below the position means that records which were read are gone, and others may be in their
-   place: the partition stops with LogTruncated, which names where the two logs part.
+   place: the partition stops with LogTruncated, which names where the two logs part. It does so
+   again until its reader seeks.
 
 A position without a batch before it, and a broker without the request (below 2.3), go unchecked.
 
-Source: KIP-320; OffsetsForLeaderEpochUtils, SubscriptionState.maybeCompleteValidation of 3.9.1.
+Source: KIP-320; OffsetsForLeaderEpochUtils, SubscriptionState.maybeCompleteValidation,
+Metadata.updateLatestMetadata of 3.9.1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.connection import Call
@@ -25,6 +28,7 @@ from engine.kafka_errors import NONE
 from engine.model import TopicPartition
 from engine.records.record_run import NO_EPOCH
 from engine.wire import messages
+from engine.wire.layout import NO_UUID
 
 _CONSUMER: Final = -1
 #: The first version that consumers may send without a right to the cluster.
@@ -48,6 +52,26 @@ class LogTruncated(EngineError):
         self.end_offset = end_offset
 
 
+class _Leadership(NamedTuple):
+    """The leader epoch of a partition in metadata, and of which topic of that name."""
+
+    topic_id: bytes
+    epoch: int
+
+    def is_other_than(self, checked: _Leadership) -> bool:
+        """Return whether a position that was checked in one is to be checked in this one.
+
+        A lower epoch of the same topic is that of metadata which is out of date.
+        """
+        if self.epoch in (NO_EPOCH, checked.epoch):
+            return False
+        is_made_again = self.topic_id != checked.topic_id and NO_UUID not in (
+            self.topic_id,
+            checked.topic_id,
+        )
+        return is_made_again or self.epoch > checked.epoch
+
+
 class TruncationChecks:
     """Checks the positions of one consumer."""
 
@@ -55,17 +79,16 @@ class TruncationChecks:
         self._client = client
         #: Of each partition: the leader epoch of the last batch that was read (1).
         self._epochs: dict[TopicPartition, int] = {}
-        #: The leader epoch in which the position was read or checked.
-        self._checked: dict[TopicPartition, int] = {}
+        #: In what metadata the position was read or checked.
+        self._checked: dict[TopicPartition, _Leadership] = {}
 
-    def read(self, partition: TopicPartition, epoch: int, view: ClusterView | None) -> None:
+    def read(self, partition: TopicPartition, epoch: int, view: ClusterView) -> None:
         """Take note of the leader epoch of the last batch that was read (1).
 
-        Without metadata, which is asked for again then, the position is checked once more.
+        `view` is the metadata by which it was fetched: by later metadata it is still to be checked.
         """
         self._epochs[partition] = epoch
-        if view is not None:
-            self._checked[partition] = _leader_epoch(view, partition)
+        self._checked[partition] = _leadership(view, partition)
 
     def forget(self, partition: TopicPartition) -> None:
         """Take note that the position does not follow on what was read."""
@@ -80,7 +103,7 @@ class TruncationChecks:
             partition
             for partition in positions
             if self._epochs.get(partition, NO_EPOCH) != NO_EPOCH
-            and _leader_epoch(view, partition) > self._checked.get(partition, NO_EPOCH)
+            and _leadership(view, partition).is_other_than(self._checked[partition])
         ]
         failures: dict[TopicPartition, EngineError] = {}
         for partition, end in self._ends(due).items() if due else ():
@@ -91,7 +114,7 @@ class TruncationChecks:
                 known = None if end == _UNDEFINED else end
                 failures[partition] = LogTruncated(partition, position, known)
             else:
-                self._checked[partition] = _leader_epoch(view, partition)
+                self._checked[partition] = _leadership(view, partition)
         return failures
 
     def _ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int | EngineError]:
@@ -105,7 +128,7 @@ class TruncationChecks:
                     partitions=[
                         request.OffsetForLeaderPartition(
                             partition=p.partition,
-                            current_leader_epoch=_leader_epoch(view, p),
+                            current_leader_epoch=leader_epoch_of(view, p),
                             leader_epoch=self._epochs[p],
                         )
                         for p in of_topic
@@ -119,7 +142,14 @@ class TruncationChecks:
         return self._client.ask_leaders(partitions, make_call, lambda message, _: _ends_of(message))
 
 
-def _leader_epoch(view: ClusterView, partition: TopicPartition) -> int:
+def _leadership(view: ClusterView, partition: TopicPartition) -> _Leadership:
+    topic = view.topics.get(partition.topic)
+    topic_id = NO_UUID if topic is None else topic.topic_id
+    return _Leadership(topic_id, leader_epoch_of(view, partition))
+
+
+def leader_epoch_of(view: ClusterView, partition: TopicPartition) -> int:
+    """Return the leader epoch of a partition in metadata, −1 where that does not have it."""
     known = view.partition(partition)
     return NO_EPOCH if known is None else known.leader_epoch
 

@@ -172,7 +172,7 @@ class PartitionSource:
             self._unresolved[partition] = reset_of(self._settings, partition, position)
         else:
             raise_if_lasting(error)
-            self._fetcher.seek(partition, position)
+            self._fetcher.try_again(partition, position)
 
 
 def _is_topic_name(name: str) -> bool:
@@ -270,11 +270,14 @@ class GroupSource:
             reset = reset_of(self._settings, partition, position)
             start = _looked_up(self._client, self._settings, {partition: reset})[partition]
             if isinstance(start, EngineError):
-                raise start
-            self.consumer.seek(partition, start)
+                # Where that may pass, the partition is fetched from the same offset again.
+                raise_if_lasting(start)
+                self.consumer.fetcher.try_again(partition, position)
+            else:
+                self.consumer.seek(partition, start)
         else:
             raise_if_lasting(error)
-            self.consumer.seek(partition, position)
+            self.consumer.fetcher.try_again(partition, position)
 
 
 def _looked_up(

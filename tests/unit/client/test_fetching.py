@@ -382,3 +382,39 @@ def test_a_replica_that_is_down_is_not_fetched_from() -> None:
     log.named = 1
     poll_all(fetcher, 1)
     assert {(1, "b")} == set(log.asked)
+
+
+def test_a_replica_that_metadata_does_not_have_yet_is_asked_for() -> None:
+    log = Nearer()
+    log.brokers = [1]
+    fetcher = Fetcher(log.client(), {P0: 0}, NEAR)
+    fetcher.poll(1_000)
+    log.brokers = [1, 2]
+    *_, found = poll_all(fetcher, 1)
+    assert [(0, b"a"), (1, b"b")] == values(found)
+    assert 2 == log.requested_apis().count("Metadata")
+
+
+def test_a_replica_that_never_comes_is_asked_for_with_pauses() -> None:
+    log = Nearer()
+    log.brokers = [1]
+    fetcher = Fetcher(log.client(), {P0: 0}, NEAR)
+    for _ in range(40):
+        fetcher.poll(1_000)
+    assert log.clock.now_ms >= 2_000
+
+
+def test_a_partition_of_a_topic_that_is_added_is_no_trouble() -> None:
+    log = Log()
+    fetcher = Fetcher(log.client(), {P1: 0})
+    poll_all(fetcher, 1)
+    log.leaders["u", 0] = 1
+    log.leaders["t", 2] = 1
+    added = TopicPartition("u", 0), TopicPartition("t", 2)
+    log.ends |= dict.fromkeys(added, 0)
+    for partition in added:
+        fetcher.seek(partition, 0)
+        fetcher.prepare()
+        assert fetcher.trouble is None
+        fetcher._send_fetches()
+        assert fetcher.trouble is None
