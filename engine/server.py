@@ -366,7 +366,7 @@ class ClientConnection:
         elif type(handled) is EncodedResponse:
             head = response_header_bytes(row.key, version, exchange.correlation_id)
             parts, on_sent = handled
-            self._connection.send(_behind(head, parts), on_sent)
+            self._connection.send(_with_header(head, parts), on_sent)
         else:
             self._answer(row, exchange, handled)
 
@@ -510,7 +510,7 @@ def _parts_of(
     if isinstance(response, bytes):
         return (head + response,), None
     if isinstance(response, EncodedResponse):
-        return _behind(head, response.parts), response.on_sent
+        return _with_header(head, response.parts), response.on_sent
     message = response.message if isinstance(response, EncodedRows) else response
     if throttle_ms and hasattr(message, "throttle_time_ms"):
         message.throttle_time_ms = max(message.throttle_time_ms, throttle_ms)
@@ -519,7 +519,7 @@ def _parts_of(
     return (head, message_codec(f"{row.name}Response", version).encode(response)), None
 
 
-def _behind(head: bytes, parts: list[SendPart]) -> Sequence[SendPart]:
+def _with_header(head: bytes, parts: list[SendPart]) -> Sequence[SendPart]:
     """Return parts after a header, which is joined with a short first one."""
     first = parts[0]
     if type(first) is bytes and len(first) <= JOINED_SEND_BYTES_MAX:

@@ -334,7 +334,7 @@ class FetchSessionCache:
             return _ErrorContext(INVALID_FETCH_SESSION_EPOCH)
         if session.uses_ids != uses_ids:
             return _ErrorContext(FETCH_SESSION_TOPIC_ID_ERROR)
-        return self._go_on(session, request, now_ms)
+        return self._update_session(session, request, now_ms)
 
     def _requested(self, request: FetchRequest) -> dict[SessionKey, SessionPartition]:
         named: dict[SessionKey, SessionPartition] = {}
@@ -357,7 +357,9 @@ class FetchSessionCache:
             else:
                 partition.ask_for(requested)
 
-    def _go_on(self, session: FetchSession, request: FetchRequest, now_ms: int) -> FetchContext:
+    def _update_session(
+        self, session: FetchSession, request: FetchRequest, now_ms: int
+    ) -> FetchContext:
         """Update the session by the request and return its context; an empty session is closed."""
         partitions = session.partitions
         for topic, requested_partitions in request.topics:

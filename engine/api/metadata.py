@@ -218,7 +218,7 @@ class Metadata:
             hidden = hidden if some else []
             parts.append(encode_rows("Metadata", question.version, part, "topics"))
         body = with_rows("Metadata", question.version, response, "topics", rows, parts)
-        return self._keep_bytes(question, b"".join(body))
+        return self._cache_bytes(question, b"".join(body))
 
     def _refusal(
         self, topics: Iterable[messages.MetadataRequest.MetadataRequestTopic], code: int
@@ -241,14 +241,14 @@ class Metadata:
         body = self._answers.get(question)
         return None if body is None else EncodedResponse([body])
 
-    def _keep(self, question: _ResponseKey, response: messages.MetadataResponse) -> _Response:
+    def _cache(self, question: _ResponseKey, response: messages.MetadataResponse) -> _Response:
         if question.session is not None:
             return response
-        return self._keep_bytes(
+        return self._cache_bytes(
             question, message_codec("MetadataResponse", question.version).encode(response)
         )
 
-    def _keep_bytes(self, question: _ResponseKey, body: bytes) -> EncodedResponse:
+    def _cache_bytes(self, question: _ResponseKey, body: bytes) -> EncodedResponse:
         """Cache an encoded response without a session within the limits, and return it."""
         if question.session is not None:
             return EncodedResponse([body])
@@ -281,7 +281,7 @@ class Metadata:
             missing = [name for name in missing if name not in denied]
         if not (missing and question.may_create):
             rows += [self._missing(name, self._error_of(name), question) for name in missing]
-            return self._keep(question, self._response(question, rows + hidden))
+            return self._cache(question, self._response(question, rows + hidden))
         return self._create(question, rows, missing, hidden)
 
     def _create(

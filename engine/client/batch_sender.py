@@ -202,12 +202,12 @@ class ProduceSender:
         """
         self.pending_bytes += batch.size_bytes
         queue = self._queues.setdefault(batch.partition, _Queue())
-        if queue.error is not None and not self._may_go_on(queue):
+        if queue.error is not None and not self._may_continue(queue):
             self._finish(BatchResult(batch, -1, queue.error))
         else:
             queue.waiting.append(batch)
 
-    def _may_go_on(self, queue: _Queue) -> bool:
+    def _may_continue(self, queue: _Queue) -> bool:
         identity = self._options.identity
         return self._options.goes_on and (
             identity is None or identity[1] + queue.epochs_above < INT16_MAX

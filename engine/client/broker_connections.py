@@ -270,7 +270,7 @@ class Links:
                 link.connection.opened()
             else:
                 was_ready = link.is_ready
-                self._keep_responses(link, link.connection.receive(event.data))
+                self._store_responses(link, link.connection.receive(event.data))
                 if link.is_ready and not was_ready and link.connection.session_lifetime_ms:
                     link.again_ms = reauthentication_ms(
                         self._clock.monotonic_ms(), link.connection.session_lifetime_ms
@@ -283,7 +283,7 @@ class Links:
             self._send_queued(link)
         self._flush(link)
 
-    def _keep_responses(self, link: _Link, responses: list[Response]) -> None:
+    def _store_responses(self, link: _Link, responses: list[Response]) -> None:
         for response in responses:
             link.has_answered = True
             link.answered_ms = self._clock.monotonic_ms()

@@ -228,7 +228,7 @@ class BrokerConnection:
         frame += request_header_bytes(key, version, correlation_id, self._client_id)
         message_codec(f"{api_name}Request", version, release).append(body, frame)
         _LENGTH.pack_into(frame, 0, len(frame) - _LENGTH.size)
-        self._next_correlation_id = _behind(correlation_id)
+        self._next_correlation_id = _next_id_after(correlation_id)
         self._output.append(frame)
         if has_response:
             self._sent.append(Sent(api_name, key, version, correlation_id, token, release))
@@ -253,7 +253,7 @@ class BrokerConnection:
         api_name, key, version, _, token, release = sent
         correlation_id = self._next_correlation_id
         frame = encode(correlation_id)
-        self._next_correlation_id = _behind(correlation_id)
+        self._next_correlation_id = _next_id_after(correlation_id)
         again = (api_name, key, version, correlation_id, token, release)
         self._sent.append(new_tuple(Sent, again))
         return frame
@@ -404,7 +404,7 @@ def reauthentication_ms(now_ms: int, lifetime_ms: int) -> int:
     return now_ms + lifetime_ms * _LIFETIME_PERCENT // 100
 
 
-def _behind(correlation_id: int) -> int:
+def _next_id_after(correlation_id: int) -> int:
     return 0 if correlation_id == _CORRELATION_ID_MAX else correlation_id + 1
 
 

@@ -90,5 +90,5 @@ def _stored(row: messages.ProduceResponse.PartitionProduceResponse) -> int | Eng
     if row.error_code == NONE:
         return row.base_offset
     details = [d.batch_index_error_message for d in row.record_errors]
-    said = [row.error_message, *details]
-    return api_error(row.error_code, "; ".join(text for text in said if text) or None)
+    texts = [row.error_message, *details]
+    return api_error(row.error_code, "; ".join(text for text in texts if text) or None)

@@ -127,14 +127,14 @@ class ScramConversation:
 
         nonce, salt, iterations = self._checked(fields)
         without_proof = b"c=biws,r=" + nonce
-        said = b",".join((self._first_bare, challenge, without_proof))
+        auth_message = b",".join((self._first_bare, challenge, without_proof))
         salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
         client_key = hmac.digest(salted, b"Client Key", self._hash)
         stored_key = hashlib.new(self._hash, client_key).digest()
-        signature = hmac.digest(stored_key, said, self._hash)
+        signature = hmac.digest(stored_key, auth_message, self._hash)
         proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
         server_key = hmac.digest(salted, b"Server Key", self._hash)
-        self._expected_signature = hmac.digest(server_key, said, self._hash)
+        self._expected_signature = hmac.digest(server_key, auth_message, self._hash)
         return without_proof + b",p=" + _base64(proof)
 
     def _checked(self, fields: dict[bytes, bytes]) -> tuple[bytes, bytes, int]:

@@ -196,7 +196,7 @@ class TransactionalProducer:
         if self.phase is not TransactionPhase.COMMITTING:
             self._require_open("commit")
         results = self._current().flush()
-        self._keep_results(results)
+        self._store_results(results)
         failure = next((r.error for r in results if r.error is not None), None)
         if failure is not None:
             raise self._error(failure)
@@ -216,7 +216,7 @@ class TransactionalProducer:
         # Records are dropped: what is left is never committed, also if this is not answered.
         self.phase = TransactionPhase.TO_ABORT
         self._current().discard()
-        self._keep_results(self._current().flush())
+        self._store_results(self._current().flush())
         if self._has_expired:
             self._needs_epoch = True
         elif self._has_begun:
@@ -295,13 +295,13 @@ class TransactionalProducer:
         """Send what is due and return what is done, waiting for so long at most."""
         if self._producer is None:
             return []
-        self._keep_results(self._producer.poll(wait_ms))
+        self._store_results(self._producer.poll(wait_ms))
         return self._taken()
 
     def flush(self) -> list[BatchResult]:
         """Send everything and return what became of it; the transaction stays open."""
         self._require_open("send")
-        self._keep_results(self._current().flush())
+        self._store_results(self._current().flush())
         return self._taken()
 
     def hasten(self) -> None:
@@ -357,7 +357,7 @@ class TransactionalProducer:
         if self.phase is not TransactionPhase.OPEN:
             raise WrongPhase(action, self.phase)
 
-    def _keep_results(self, results: Sequence[BatchResult]) -> None:
+    def _store_results(self, results: Sequence[BatchResult]) -> None:
         """Keep what became of batches until it is returned, and note those that failed."""
         self._results += results
         for result in results:

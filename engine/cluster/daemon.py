@@ -285,10 +285,10 @@ def start(
         try:
             with signals_blocked():
                 process = (start_process or start_program)(data)
-            said = process.wait_until_ready(timeout_s)
-            if said is None:
+            output = process.wait_until_ready(timeout_s)
+            if output is None:
                 raise ClusterNotReadyInTime(data.path, timeout_s)
-            if said:
+            if output:
                 started()
         except BaseException:
             # No command would wait for the process, or know of it. It may be about to store its
@@ -298,7 +298,7 @@ def start(
                     _give_up(data, plan, process.pid)
                     process.wait_until_ended(_GIVEN_UP_S)
             raise
-    if not said:
+    if not output:
         raise ClusterDidNotStart(data.path, *last_words(files, data.log_path, log_end))
 
 

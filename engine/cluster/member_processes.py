@@ -173,20 +173,20 @@ class MemberProcesses:
 
     async def _until_ready(self, broker_id: int, started: Started, log_bytes: int) -> None:
         """Wait until a broker's process reports its port; raises BrokerDidNotStart if it ends."""
-        said: list[bytes] = []
+        outputs: list[bytes] = []
 
-        def is_told() -> bool:
+        def has_output() -> bool:
             text = started.output()
             if text is not None:
-                said.append(text)
+                outputs.append(text)
             return text is not None
 
-        await until(is_told, self._process.loop, self._process.clock, period_ms=_POLL_MS)
-        if not said[0]:
+        await until(has_output, self._process.loop, self._process.clock, period_ms=_POLL_MS)
+        if not outputs[0]:
             await self._until_gone(broker_id)
             path = self._data.broker_log_path(broker_id)
             raise BrokerDidNotStart(broker_id, *last_words(self._process.files, path, log_bytes))
-        self._ports[broker_id] = said[0].decode().strip().rpartition(":")[2]
+        self._ports[broker_id] = outputs[0].decode().strip().rpartition(":")[2]
 
     async def stop(self, broker_id: int) -> None:
         """Stop a broker, its leaders first, and return when its process has ended."""
@@ -199,7 +199,7 @@ class MemberProcesses:
     async def carry_out(self, request: ClusterRequest) -> dict[int, list[JsonObject]]:
         """Have all brokers that run do what is wanted of all, side by side, and await each.
 
-        One that is killed or paused meanwhile says nothing.
+        One that is killed or paused meanwhile sends no answer.
         """
         requested = []
         for broker_id in self._plan().broker_ids():
@@ -211,17 +211,19 @@ class MemberProcesses:
             self._data.write_message(path, request.as_message())
             processes.request_poll(running.pid)
             requested.append(broker_id)
-        said: dict[int, list[JsonObject]] = {}
+        answers: dict[int, list[JsonObject]] = {}
         for broker_id in requested:
-            is_done = partial(self._has_answered, broker_id, request.number, said)
+            is_done = partial(self._has_answered, broker_id, request.number, answers)
             await until(is_done, self._process.loop, self._process.clock, period_ms=_POLL_MS)
-        return said
+        return answers
 
-    def _has_answered(self, broker_id: int, number: int, said: dict[int, list[JsonObject]]) -> bool:
+    def _has_answered(
+        self, broker_id: int, number: int, answers: dict[int, list[JsonObject]]
+    ) -> bool:
         """Take what a broker answers; returns whether it has, or cannot any more."""
         response = self._data.read_message(self._data.member_response_path(broker_id))
         if response is not None and response.get("number") == number:
-            said[broker_id] = list(response.get("logs", ()))
+            answers[broker_id] = list(response.get("logs", ()))
             return True
         return process_state(self._data, broker_id)[0] is not BrokerState.RUNNING
 

@@ -18,8 +18,8 @@ def last_words(files: Files, path: str, start: int) -> tuple[str, str | None]:
     """Return the last line that a process wrote behind a position of its log, and its last hint."""
     lines = _tail(files, path, start)
     hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
-    said = [line.removeprefix("error: ") for line in lines if not line.startswith("hint: ")]
-    return said[-1] if said else "it said nothing", hints[-1] if hints else None
+    messages = [line.removeprefix("error: ") for line in lines if not line.startswith("hint: ")]
+    return messages[-1] if messages else "it said nothing", hints[-1] if hints else None
 
 
 def log_end(files: Files, path: str) -> tuple[str, ...]:

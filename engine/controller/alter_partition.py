@@ -152,10 +152,10 @@ class AlterPartition:
         outdated = await self._writer.write(decided, results)
         codes.update(dict.fromkeys(outdated, INVALID_UPDATE_VERSION))
         self._machines.send_metadata(self._context.live_ids(), list(proposals))
-        self._let_reassignments_go_on(results)
+        self._check_reassignments(results)
         return self._response(codes, results, unknown, version)
 
-    def _let_reassignments_go_on(self, results: StateResults) -> None:
+    def _check_reassignments(self, results: StateResults) -> None:
         """Check partitions under way once the leader has its response. Source: RSN-2."""
         changed = [
             partition

@@ -61,7 +61,7 @@ class Acceptor(Generic[T]):
         self._is_watching = True
         self._is_closed = False
         self._cancel: Callable[[], None] | None = None
-        self._gate.on_room = self._go_on
+        self._gate.on_room = self._accept_later
         ports.begin()
 
     @property
@@ -124,7 +124,7 @@ class Acceptor(Generic[T]):
         self._cancel = None
         self.run()
 
-    def _go_on(self) -> None:
+    def _accept_later(self) -> None:
         """Try again on a later turn, because the caller that freed the room may not be done yet."""
         if self._held is not None and self._cancel is None and not self._is_closed:
             self._timers.call_soon(self.run)

@@ -67,7 +67,7 @@ class EpochCache:
         assert start_offset >= 0
         return self._become(assigned(self.entries, EpochStart(epoch, start_offset)))
 
-    def assign_behind(self, end_offset: int, epoch: int, first_offset: int) -> None:
+    def assign_after(self, end_offset: int, epoch: int, first_offset: int) -> None:
         """Note the epoch of a batch that comes next in a log that ends at `end_offset`.
 
         After a gap the epoch starts where the log ended, or just after the last one without

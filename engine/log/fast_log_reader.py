@@ -44,7 +44,7 @@ def read_slice_fast(
     return fetch_slice
 
 
-def has_aborted_behind(log: LocalLog, offset: int) -> bool:
+def has_aborted_after(log: LocalLog, offset: int) -> bool:
     """Return whether some transaction may have been aborted at or after an offset."""
     active = log.active_segment
     if offset >= active.base_offset:

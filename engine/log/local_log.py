@@ -364,7 +364,7 @@ class LocalLog:
                 # Below magic 2 a batch has no epoch: the earlier ones would be wrong from here on.
                 epochs.clear()
             elif batch.leader_epoch != epochs.latest_epoch:
-                epochs.assign_behind(end_offset, batch.leader_epoch, batch.first_offset)
+                epochs.assign_after(end_offset, batch.leader_epoch, batch.first_offset)
             end_offset = batch.last_offset + 1
         self._write(chunk.data, chunk.first_offset, chunk.last_offset, chunk.largest, now_ms)
         for batch in chunk.batches:

@@ -83,7 +83,7 @@ def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C9
             position += 0 if raw & 1 else raw >> 1
             raw = data[position]
             position += 1
-            position = _behind_headers(data, position, raw) if raw else position
+            position = _headers_end(data, position, raw) if raw else position
             if position != end:
                 return None
             index += 1
@@ -103,7 +103,7 @@ def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C9
     return (least, greatest, nulls == 1) if position == len(data) else None
 
 
-def _behind_headers(data: Buffer, position: int, raw: int) -> int:
+def _headers_end(data: Buffer, position: int, raw: int) -> int:
     """Return where the headers end; IndexError if one is off the fast path."""
     if raw > 0x7F:
         raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)

@@ -118,17 +118,17 @@ def _extremes(first: bytes, last: bytes) -> set[int]:
 
 def _shape_of(data: Buffer, start: int, size: int) -> _Shape | None:
     """Return where things stand in a record that is right, None if it has headers or old times."""
-    time_at = _behind(data, start) + 1
-    offset_at = _behind(data, time_at)
-    key_at = _behind(data, offset_at)
-    value_at = _behind_content(data, key_at)
+    time_at = _after_varint(data, start) + 1
+    offset_at = _after_varint(data, time_at)
+    key_at = _after_varint(data, offset_at)
+    value_at = _after_content(data, key_at)
     end = start + size
-    if offset_at - time_at > 2 or _behind_content(data, value_at) != end - 1 or data[end - 1]:
+    if offset_at - time_at > 2 or _after_content(data, value_at) != end - 1 or data[end - 1]:
         return None
     alike = (
         *range(start, time_at - 1),
-        *range(key_at, _behind(data, key_at)),
-        *range(value_at, _behind(data, value_at)),
+        *range(key_at, _after_varint(data, key_at)),
+        *range(value_at, _after_varint(data, value_at)),
         end - 1,
     )
     return _Shape(
@@ -140,15 +140,15 @@ def _shape_of(data: Buffer, start: int, size: int) -> _Shape | None:
     )
 
 
-def _behind(data: Buffer, at: int) -> int:
-    """Return the position behind a varint."""
+def _after_varint(data: Buffer, at: int) -> int:
+    """Return the position after a varint."""
     while data[at] > 0x7F:
         at += 1
     return at + 1
 
 
-def _behind_content(data: Buffer, at: int) -> int:
-    """Return the position behind a length and what it is of; −1 is of nothing."""
+def _after_content(data: Buffer, at: int) -> int:
+    """Return the position after a length and its content; a length of −1 has none."""
     raw, shift = data[at] & 0x7F, 0
     while data[at] > 0x7F:
         at += 1

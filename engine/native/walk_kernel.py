@@ -29,8 +29,8 @@ _DELTA_MAX = 1 << 62
 
 
 @numba.njit(inline="always", error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
-def _behind_sized(raw: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Return whether there is content and the position behind it, beyond `end` if it is cut."""
+def _sized_field_end(raw: Bytes, at: int, end: int) -> tuple[int, int]:
+    """Return whether there is content, and its end; beyond `end` if it is truncated."""
     size, at = raw_varint(raw, at, end, 4)
     is_there = 1 - (size & 1)
     return is_there, at + (size >> 1) * is_there
@@ -56,18 +56,18 @@ def walk_kernel(raw: Bytes, size: int, count: int, out: Numbers) -> int:
         offset, at = raw_varint(raw, at, end, 4)
         if offset != 2 * index:
             return 0
-        is_there, at = _behind_sized(raw, at, end)
+        is_there, at = _sized_field_end(raw, at, end)
         if not is_there:
             verdict = 2
-        is_there, at = _behind_sized(raw, at, end)
+        is_there, at = _sized_field_end(raw, at, end)
         headers, at = raw_varint(raw, at, end, 4)
         if headers & 1:
             return 0
         for _ in range(headers >> 1):
-            is_there, at = _behind_sized(raw, at, end)
+            is_there, at = _sized_field_end(raw, at, end)
             if not is_there or at > end:
                 return 0
-            is_there, at = _behind_sized(raw, at, end)
+            is_there, at = _sized_field_end(raw, at, end)
         if at != end:
             return 0
     if at != size:

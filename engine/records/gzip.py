@@ -106,7 +106,7 @@ def _header_end(data: memoryview, start: int) -> int | None:
         end += _SHORT.size + extra_bytes
     for flag in (_FLAG_NAME, _FLAG_COMMENT):
         if flags & flag:
-            behind = _behind_zero(data, end)
+            behind = _after_zero(data, end)
             if behind is None:
                 return None
             end = behind
@@ -120,7 +120,7 @@ def _header_end(data: memoryview, start: int) -> int | None:
     return end if end <= len(data) else None
 
 
-def _behind_zero(data: memoryview, start: int) -> int | None:
+def _after_zero(data: memoryview, start: int) -> int | None:
     """Return the position after the next byte of zero, None without one.
 
     Looked for in small parts: a copy of all that follows would be made for each of many members.

@@ -194,7 +194,7 @@ class Appends:
             deadline_ms = self._clock.monotonic_ms() + timeout_ms
             awaited = self._await({topic_partition: result}, required, deadline_ms)
         if (self._fetch_keys or self._produce_keys or self._delete_keys) and not is_duplicate:
-            self._complete_behind(partition, watermark)
+            self._complete_after_append(partition, watermark)
         return awaited
 
     async def append_in_turns(
@@ -229,7 +229,7 @@ class Appends:
         # Between two turns followers may have fetched, and leaders have changed.
         return self._complete_or_await(appended, deadline_ms)
 
-    def _complete_behind(self, partition: Partition, earlier_watermark: int) -> None:
+    def _complete_after_append(self, partition: Partition, earlier_watermark: int) -> None:
         """Complete delayed operations that wait for records which have just been appended."""
         topic_partition, watermark = partition.topic_partition, partition.high_watermark
         if (

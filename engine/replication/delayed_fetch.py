@@ -125,7 +125,7 @@ class DelayedFetch(DelayedOperation):
         try:
             partition = self._find(topic_partition)
             is_throttled = self._is_throttled(partition, self.params.replica_id)
-            available_bytes = bytes_behind(
+            available_bytes = bytes_after(
                 partition, self.params, spec, start, is_throttled=is_throttled
             )
             is_over = available_bytes is None or partition.find_divergence(spec) is not None
@@ -179,13 +179,13 @@ class FastDelayedFetch(DelayedOperation):
         if partition is None:
             return True
         try:
-            available_bytes = bytes_behind(partition, self._params, spec, start)
+            available_bytes = bytes_after(partition, self._params, spec, start)
         except StorageError:
             return True
         return available_bytes is None or available_bytes >= self._params.min_bytes
 
 
-def bytes_behind(
+def bytes_after(
     partition: Partition,
     params: FetchParams,
     spec: FetchSpec,

@@ -114,7 +114,7 @@ class DelayedOperations:
 
     def advance(self, now_ms: int) -> None:
         """Complete the operations past their deadline (monotonic)."""
-        self._keep_all(
+        self._fulfil_all(
             self.produces.advance(now_ms),
             self.deletes.advance(now_ms),
             self.fetches.advance(now_ms),
@@ -122,9 +122,9 @@ class DelayedOperations:
 
     def drain(self) -> None:
         """Complete every operation, as if its time were over."""
-        self._keep_all(self.produces.drain(), self.deletes.drain(), self.fetches.drain())
+        self._fulfil_all(self.produces.drain(), self.deletes.drain(), self.fetches.drain())
 
-    def _keep_all(
+    def _fulfil_all(
         self,
         produces: list[DelayedProduce],
         deletions: list[DelayedDeleteRecords],

@@ -161,7 +161,7 @@ class ParkedFetch(DelayedOperation):
             return (
                 is_parted
                 or end < offset
-                or (end > offset and not is_throttled and _has_records_behind(partition, offset))
+                or (end > offset and not is_throttled and _has_records_after(partition, offset))
             )
         except (ApiError, StorageError):
             return True
@@ -244,7 +244,7 @@ class ParkedFetch(DelayedOperation):
         )
 
 
-def _has_records_behind(partition: Partition, offset: int) -> bool:
+def _has_records_after(partition: Partition, offset: int) -> bool:
     """Return whether a read at an offset below the log's end would find a batch, or fail.
 
     A log whose last records were truncated may have none after an offset passed by a cleaning.

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from engine.host.ports import Clock
 from engine.kafka_errors import NONE
 from engine.limits import NEWEST_BATCH_BYTES_MAX
-from engine.log.fast_log_reader import has_aborted_behind, read_slice_fast
+from engine.log.fast_log_reader import has_aborted_after, read_slice_fast
 from engine.log.local_log import CODECS_ALONE, LocalLog
 from engine.log.log_messages import LogStartReason
 from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST
@@ -436,7 +436,7 @@ class Partition:
         end = readable_end(isolation, log.log_end_offset, watermark, stable)
         records: bytes | FetchSlice | None = None
         if offset < end:
-            if isolation is not _COMMITTED or not has_aborted_behind(log, offset):
+            if isolation is not _COMMITTED or not has_aborted_after(log, offset):
                 records = read_slice_fast(log, offset, max_bytes, end)
         elif offset == end >= log.log_start_offset:
             records = b""

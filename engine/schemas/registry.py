@@ -103,8 +103,8 @@ class Registry:
         if response.status == _NOT_FOUND:
             return None
         if response.status != _OK:
-            said = answer.get("message") if isinstance(answer, dict) else None
-            raise RegistryRefused(url, response.status, str(said or "no reason given"))
+            reason = answer.get("message") if isinstance(answer, dict) else None
+            raise RegistryRefused(url, response.status, str(reason or "no reason given"))
         if not isinstance(answer, dict) or "schema" not in answer:
             raise RegistryRefused(url, response.status, "this is no schema registry")
         return answer

@@ -158,7 +158,7 @@ class ScramServer:
         self._credential: ScramCredential | None = None
         self._name = ""
         # The client's first message and ours.
-        self._said = ""
+        self._auth_message_start = ""
         self._both_nonces = ""
 
     def response_to(self, token: bytes) -> bytes:
@@ -197,7 +197,7 @@ class ScramServer:
         self._both_nonces = match["nonce"] + self._nonce
         salt = b64encode(credential.salt).decode()
         challenge = f"r={self._both_nonces},s={salt},i={credential.iterations}"
-        self._said = f"n={match['name']},r={match['nonce']}{extensions},{challenge}"
+        self._auth_message_start = f"n={match['name']},r={match['nonce']}{extensions},{challenge}"
         return challenge.encode()
 
     def _verify(self, text: str, credential: ScramCredential) -> bytes:
@@ -208,12 +208,14 @@ class ScramServer:
         # librdkafka before 2.6.1 puts its own before both again.
         if not match["nonce"].endswith(self._both_nonces):
             raise CredentialsWrong("Invalid client nonce in the final client message.")
-        said = f"{self._said},c={match['channel']},r={match['nonce']}".encode()
+        auth_message = (
+            f"{self._auth_message_start},c={match['channel']},r={match['nonce']}".encode()
+        )
         try:
             proof = b64decode(match["proof"], validate=True)
         except Base64Error as error:
             raise TokenBroken("a proof that is no base64") from error
-        signature = hmac.digest(credential.stored_key, said, self._hash_name)
+        signature = hmac.digest(credential.stored_key, auth_message, self._hash_name)
         if len(proof) != len(signature):
             raise TokenBroken("a proof of another length")
         client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
@@ -221,7 +223,7 @@ class ScramServer:
         if not hmac.compare_digest(computed, credential.stored_key):
             raise CredentialsWrong("Invalid client credentials")
         self.user = self._name
-        answer = hmac.digest(credential.server_key, said, self._hash_name)
+        answer = hmac.digest(credential.server_key, auth_message, self._hash_name)
         return b"v=" + b64encode(answer)
 
 

@@ -73,9 +73,9 @@ class DeletionRules:
         before = self._starts.get(replica, 0)
         start = self._starts[replica] = log.log_start_offset
         if start > history.start:
-            self._begins_behind(history, key, log, broker, moment, has_risen=start > before)
+            self._begins_after_start(history, key, log, broker, moment, has_risen=start > before)
 
-    def _begins_behind(
+    def _begins_after_start(
         self,
         history: History,
         key: TopicPartition,

@@ -264,7 +264,7 @@ class History:
         if self.keys is not None:
             self.keys.cut(loss.first)
 
-    def begin_behind(self, log_start_offset: int) -> None:
+    def begin_after(self, log_start_offset: int) -> None:
         """Take note of a leader after a loss whose log begins behind all that is committed.
 
         It was out of sync, and has deleted by age what others had: nothing is left in between.

@@ -265,7 +265,7 @@ class LossRules:
             self._fork(history, partition.topic_partition, lossy, first)
         if first is None or (awaited is not None and not (is_current or is_rewriting)):
             if is_current and awaited is not None:
-                history.begin_behind(partition.log.log_start_offset)
+                history.begin_after(partition.log.log_start_offset)
             return ""
         kept_end = log_end if lossy is None or lossy.kept_end is None else lossy.kept_end
         is_kept = lossy is not None and first < min(kept_end, end)
@@ -279,7 +279,7 @@ class LossRules:
             )
         loss = Loss(first, max(first, history.committed_end), awaited.reason, now_ms)
         history.lose(loss, partition.leader_epoch)
-        history.begin_behind(partition.log.log_start_offset)
+        history.begin_after(partition.log.log_start_offset)
         self.on_loss(partition.topic_partition, loss)
         return ""
 

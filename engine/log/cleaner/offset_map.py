@@ -92,7 +92,7 @@ class OffsetMap:
         slot = int.from_bytes(digest[:8], "little") % self._slot_count
         at, stored = slot * _DIGEST_BYTES, self._offsets[slot]
         if stored and self._digests[at : at + _DIGEST_BYTES] != digest:
-            slot = self._slot_behind(slot, digest)
+            slot = self._next_slot_of(slot, digest)
             at, stored = slot * _DIGEST_BYTES, self._offsets[slot]
         if not stored:
             self.size += 1
@@ -106,7 +106,7 @@ class OffsetMap:
         slot = int.from_bytes(digest[:8], "little") % self._slot_count
         at, stored = slot * _DIGEST_BYTES, self._offsets[slot]
         if stored and self._digests[at : at + _DIGEST_BYTES] != digest:
-            stored = self._offsets[self._slot_behind(slot, digest)]
+            stored = self._offsets[self._next_slot_of(slot, digest)]
         return stored - 1
 
     def end_batch(self, last_offset: int) -> None:
@@ -120,7 +120,7 @@ class OffsetMap:
         """Note that all records up to an offset (inclusive) have been seen."""
         self.latest_offset = max(self.latest_offset, offset)
 
-    def _slot_behind(self, slot: int, digest: bytes) -> int:
+    def _next_slot_of(self, slot: int, digest: bytes) -> int:
         """Return the slot after a taken one that has a digest, or the free one for it."""
         digests, offsets, count = self._digests, self._offsets, self._slot_count
         while True:

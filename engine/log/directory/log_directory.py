@@ -215,7 +215,7 @@ class LogDirectory:
                 log.close_files()
             raise
         failed_keys = {log.topic_partition for log in failed}
-        self._keep_lines(state, failed_keys)
+        self._keep_entries_of(state, failed_keys)
         self._lower_recovery_points(state, logs)
         self.cleaner_points.keep(logs.keys() | failed_keys)
         return LoadedDirectory(
@@ -231,7 +231,7 @@ class LogDirectory:
 
     # Checkpoints
 
-    def _keep_lines(self, state: LogDirState, partitions: Set[TopicPartition]) -> None:
+    def _keep_entries_of(self, state: LogDirState, partitions: Set[TopicPartition]) -> None:
         self._kept = {
             name: {key: offset for key, offset in offsets.items() if key in partitions}
             for name, offsets in state.checkpoints.items()

@@ -193,7 +193,7 @@ class FetchSessionHandler:
         if self._session_id == _NO_SESSION:
             self.reset()
         else:
-            self._go_on()
+            self._advance_epoch()
         return answers
 
     def local_answers(
@@ -203,7 +203,8 @@ class FetchSessionHandler:
         self._local = fetched.session
         return fetched.answers
 
-    def _go_on(self) -> None:
+    def _advance_epoch(self) -> None:
+        """Move to the session epoch of the next request; it wraps to 1."""
         self._epoch = 1 if self._epoch == _LAST_EPOCH else self._epoch + 1
 
     def reset(self) -> None:
@@ -226,7 +227,7 @@ class FetchSessionHandler:
 
     def took_fast(self) -> None:
         """Move on by a response that was `find`'s."""
-        self._go_on()
+        self._advance_epoch()
 
     def encode_fast(
         self,

@@ -111,7 +111,7 @@ def new_plan(
         request.delivery,
     )
     if earlier is not None:
-        plan = _behind(destination, plan, earlier, ends)
+        plan = _continued(destination, plan, earlier, ends)
     if plan.continued:
         notify("begins where the last copy by the same command has ended")
     offsets = _group_offsets(source, destination, request, plan)
@@ -120,7 +120,7 @@ def new_plan(
     return plan._replace(group_offsets=tuple(offsets))
 
 
-def _behind(
+def _continued(
     destination: KafkaClient,
     plan: TopicCopy,
     earlier: TopicCopy,

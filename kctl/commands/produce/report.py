@@ -159,11 +159,11 @@ class ProduceReport:
         self._make_room()
         if self._writer is not None:
             self._writer.close(failures=self._failures)
-        for line in self._where_to_go_on() if self.has_failed else ():
+        for line in self._resume_lines() if self.has_failed else ():
             notify(line)
         notify(counted(self._count, "record"))
 
-    def _where_to_go_on(self) -> list[str]:
+    def _resume_lines(self) -> list[str]:
         """Return the lines on which input is stored, and with which --from-line to continue."""
         if self._request.files or not self._count:
             return []

@@ -79,7 +79,7 @@ def run_job(options: ClusterOptions, request: JobRequest) -> int:
     with connect(options) as client:
         path = _path(client, request.name)
         if is_open(RealHeldFiles(), f"{path}.journal"):
-            return _go_on(client, request, f"{path}.journal")
+            return _resume(client, request, f"{path}.journal")
         read = read_cluster(client)
         for warning in read.warnings:
             notify(f"warning: {warning}")
@@ -123,7 +123,7 @@ def _path(client: KafkaClient, name: str) -> str:
     return f"{state_folder()}/{cluster}-{name}.json"
 
 
-def _go_on(client: KafkaClient, request: JobRequest, journal: str) -> int:
+def _resume(client: KafkaClient, request: JobRequest, journal: str) -> int:
     """Show the open job, and resume it after confirmation; returns the exit code.
 
     Errors: JournalHeld if another process is executing it.

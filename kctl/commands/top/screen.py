@@ -37,8 +37,8 @@ from kctl.commands.top.views import (
     Place,
     arranged,
     falls,
-    place_behind,
     place_of,
+    place_opened_by,
     rows_at,
 )
 from kctl.render.rows import OutputRow
@@ -155,7 +155,7 @@ class TopApp(App[int]):
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         """Open a row."""
         if event.cursor_row < len(self._rows):
-            self._places.append(place_behind(self.place, self._rows[event.cursor_row]))
+            self._places.append(place_opened_by(self.place, self._rows[event.cursor_row]))
             self._words = ""
             self._show(is_new_place=True)
 

@@ -177,7 +177,7 @@ def place_of(view: View) -> Place:
     return Place(view, "partitions in trouble" if view is PARTITIONS else view.name)
 
 
-def place_behind(place: Place, row: Mapping[str, Any]) -> Place:
+def place_opened_by(place: Place, row: Mapping[str, Any]) -> Place:
     """Return the place that a row of a place opens."""
     view = place.view
     if view is TOPICS:

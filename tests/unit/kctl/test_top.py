@@ -31,8 +31,8 @@ from kctl.commands.top.views import (
     View,
     arranged,
     falls,
-    place_behind,
     place_of,
+    place_opened_by,
     rows_at,
 )
 from kctl.commands.top.watching import NoTextual, show_top
@@ -151,7 +151,7 @@ def test_a_row_leads_on(kind: View, titles: list[str]) -> None:
     place, seen = place_of(kind), []
     for _ in titles:
         rows = arranged(place.view, rows_at(place, frame, watch))
-        place = place_behind(place, rows[0])
+        place = place_opened_by(place, rows[0])
         seen.append(place.title)
         assert all(set(place.view.fields()) == set(r) for r in rows_at(place, frame, watch))
         assert rows_at(place, frame, watch)
@@ -159,7 +159,7 @@ def test_a_row_leads_on(kind: View, titles: list[str]) -> None:
 
 
 def test_a_move_leads_to_its_replicas() -> None:
-    behind = place_behind(place_of(MOVES), {"topic": "t", "partition": 3})
+    behind = place_opened_by(place_of(MOVES), {"topic": "t", "partition": 3})
     assert ("replicas of t-3", "t", 3) == (behind.title, behind.topic, behind.partition)
 
 

@@ -106,21 +106,21 @@ def test_an_epoch_behind_a_gap_starts_where_the_log_ended(
     gap: EpochGap | None,
 ) -> None:
     epochs = cache((0, 0), (2, 10))
-    epochs.assign_behind(end_offset, *batch)
+    epochs.assign_after(end_offset, *batch)
     assert entries == epochs.entries
     assert gap == epochs.gap
 
 
 def test_the_first_epoch_starts_at_its_first_batch() -> None:
     epochs = cache()
-    epochs.assign_behind(0, 3, 7)
+    epochs.assign_after(0, 3, 7)
     assert (((3, 7),), None) == (epochs.entries, epochs.gap)
 
 
 @pytest.mark.parametrize(("told", "start"), [(22, 22), (20, 20), (25, 25), (19, 20), (26, 25)])
 def test_a_gap_is_closed_within_its_bounds(told: int, start: int) -> None:
     epochs = cache((2, 10))
-    epochs.assign_behind(20, 4, 25)
+    epochs.assign_after(20, 4, 25)
     gap = epochs.gap
     assert gap is not None
     assert epochs.close_gap(gap, told) == (start != 20)
@@ -129,9 +129,9 @@ def test_a_gap_is_closed_within_its_bounds(told: int, start: int) -> None:
 
 def test_gaps_come_in_the_order_of_their_epochs() -> None:
     epochs = cache((2, 10))
-    epochs.assign_behind(20, 4, 25)
+    epochs.assign_after(20, 4, 25)
     epochs.assign(5, 30)
-    epochs.assign_behind(40, 6, 45)
+    epochs.assign_after(40, 6, 45)
     first = epochs.gap
     assert first == (2, 4, 20, 25)
     epochs.close_gap(first, 21)
@@ -141,12 +141,12 @@ def test_gaps_come_in_the_order_of_their_epochs() -> None:
 def test_after_a_cut_epochs_start_where_they_do() -> None:
     for cut, offset in (("truncate_from_end", 22), ("truncate_from_start", 12)):
         epochs = cache((2, 10))
-        epochs.assign_behind(20, 4, 25)
+        epochs.assign_after(20, 4, 25)
         getattr(epochs, cut)(offset)
         assert 20 == epochs.entries[-1].start_offset
         assert epochs.gap is None
     epochs = cache((2, 10))
-    epochs.assign_behind(20, 4, 25)
+    epochs.assign_after(20, 4, 25)
     epochs.clear()
     epochs.assign(3, 5)
     epochs.assign(4, 20)
@@ -157,7 +157,7 @@ def test_a_gap_that_is_closed_is_written() -> None:
     files = MemoryFiles()
     files.make_dir("/data")
     epochs = EpochStore(files, "/data", (EpochStart(2, 10),))
-    epochs.assign_behind(20, 4, 25)
+    epochs.assign_after(20, 4, 25)
     gap = epochs.gap
     assert gap is not None
     assert epochs.close_gap(gap, 22)
