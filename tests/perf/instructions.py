@@ -22,14 +22,32 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.perf.request_cost import exchange, produce_frame
+from tests.perf.request_cost import exchange, fetch_frame, produce_frame
 
 _FEW, _MANY = 1000, 5000
-#: Size of the batch, and how many requests are sent ahead.
-_CASES = [(180, 1), (180, 16), (1_024, 1), (16_384, 1), (16_384, 5), (100_000, 1)]
+_TOPIC = "cost"
+
+
+class _Case(NamedTuple):
+    api: str
+    batch_bytes: int
+    #: How many requests are sent before the first is answered.
+    window: int
+
+    @property
+    def label(self) -> str:
+        return f"{self.api} {self.batch_bytes} bytes, {self.window} ahead"
+
+
+_CASES = [
+    *(_Case("produce", *sizes) for sizes in ((180, 1), (180, 16), (1_024, 1), (16_384, 1))),
+    *(_Case("produce", *sizes) for sizes in ((16_384, 5), (100_000, 1))),
+    *(_Case("fetch", *sizes) for sizes in ((180, 1), (16_384, 1), (16_384, 5), (100_000, 1))),
+]
 
 
 class _Run:
@@ -81,15 +99,23 @@ def _folder(parent: str | None) -> Iterator[Path]:
         yield Path(path)
 
 
-def _total(tree: str, parent: str | None, frame: bytes, count: int, window: int) -> int:
+def _total(tree: str, parent: str | None, case: _Case, count: int) -> int:
+    """Return the instructions of a broker that answers `count` requests of a case.
+
+    A fetch is answered from one batch, which is produced before.
+    """
     with _folder(parent) as folder:
         run = _Run(tree, folder)
         admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{run.port}"})
-        admin.create_topics([NewTopic("cost", 1, 1)])["cost"].result()
+        admin.create_topics([NewTopic(_TOPIC, 1, 1)])[_TOPIC].result()
         del admin
         with socket.create_connection(("127.0.0.1", run.port)) as sock:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            exchange(sock, frame, count, window)
+            frame = produce_frame(_TOPIC, case.batch_bytes)
+            if case.api == "fetch":
+                exchange(sock, frame, 1, 1)
+                frame = fetch_frame(_TOPIC, 0, case.batch_bytes)
+            exchange(sock, frame, count, case.window)
         return run.end()
 
 
@@ -103,19 +129,15 @@ def main() -> None:
     trees = [text.split("=", 1) for text in given.tree]
     print(f"| case | {' | '.join(name for name, _ in trees)} |")
     print("|---" * (len(trees) + 1) + "|")
-    for batch_bytes, window in _CASES:
-        label = f"produce {batch_bytes} bytes, {window} ahead"
-        if given.only not in label:
+    for case in _CASES:
+        if given.only not in case.label:
             continue
-        frame = produce_frame("cost", batch_bytes)
         costs = []
         for _, directory in trees:
-            few, many = (
-                _total(directory, given.folder, frame, count, window) for count in (_FEW, _MANY)
-            )
+            few, many = (_total(directory, given.folder, case, count) for count in (_FEW, _MANY))
             costs.append((many - few) / (_MANY - _FEW))
         cells = (f"{cost:,.0f} ({cost / costs[0]:.3f}x)" for cost in costs)
-        print(f"| {label} | {' | '.join(cells)} |", flush=True)
+        print(f"| {case.label} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
