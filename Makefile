@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-out
 
-.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-transactions soak-groups soak-handshakes sweep-damage outsiders compat-streams compat-mixed planner-clusters spark-cluster compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-cluster-random compare-tools compare-tools-random perf perf-broker compat completions reference stubs pictures docs man release clean
+.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-transactions soak-groups soak-handshakes sweep-damage outsiders compat-streams compat-mixed compat-groups planner-clusters spark-cluster compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-cluster-random compare-tools compare-tools-random perf perf-broker compat completions reference stubs pictures docs man release clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -226,6 +226,14 @@ compat-streams: $(VENV)/.dev-ready
 # Coordinators that pass between our brokers and one of Java's.
 compat-mixed: $(VENV)/.dev-ready $(VENV)/.kafka-tools
 	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(BIN)/python -m tests.compat.mixed_cluster
+
+# Groups of outsiders' clients while members and coordinators come and go: make compat-groups CLIENTS="confluent java"
+# on our brokers, with BROKERS=kafka on those of KAFKA_LIBS=DIR; NEWER=DIR are the jars of java-newer.
+CLIENTS ?= confluent kafka-python aiokafka java
+BROKERS ?= ours
+
+compat-groups: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.compat.groups $(BROKERS) $(CLIENTS) $(if $(KAFKA_LIBS),--libs "$(KAFKA_LIBS)") $(if $(NEWER),--newer-libs "$(NEWER)")
 
 completions: $(VENV)/.dev-ready
 	for s in bash zsh fish; do $(BIN)/kctl completions $$s > completions/kctl.$$s; done

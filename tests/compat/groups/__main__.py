@@ -1,0 +1,58 @@
+"""Run groups of outsiders' clients on three brokers of ours, or of Kafka's jars.
+
+    make compat-groups CLIENTS="confluent franz-go" KAFKA_LIBS=DIR
+    python -m tests.compat.groups ours|kafka CLIENTS… --libs DIR [--newer-libs DIR] [--no-kill]
+
+Clients: those of `cells.ASSIGNORS`. What happens stands in `scenario`. Java's clients and Kafka's
+brokers need the jars of a release, franz-go and sarama need Go, kafkajs needs Node, each with its
+registry. A batch of cells takes one to three minutes. Exit code: 0 if all cells pass, 1 if not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.compat.groups.cells import ASSIGNORS, batches_of
+from tests.compat.groups.clusters import Cluster, KafkaCluster, embedded_cluster
+from tests.compat.groups.programs import ClientMissing, Programs
+from tests.compat.groups.scenario import Scenario
+
+
+def main() -> int:
+    """Run the clients of the command line, and print a line for each cell."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("brokers", choices=("ours", "kafka"))
+    parser.add_argument("clients", nargs="+", choices=tuple(ASSIGNORS))
+    parser.add_argument("--libs")
+    parser.add_argument("--newer-libs")
+    parser.add_argument("--no-kill", action="store_true")
+    options = parser.parse_args()
+    if options.brokers == "kafka" and options.libs is None:
+        parser.error("brokers of Kafka need a folder of its jars (--libs)")
+    folder = Path(tempfile.mkdtemp(prefix="groups-"))
+    print(f"files are in {folder}")
+    cluster: Cluster = (
+        embedded_cluster(folder)
+        if options.brokers == "ours"
+        else KafkaCluster(folder, options.libs)
+    )
+    programs = Programs(folder, options.libs, options.newer_libs)
+    has_failed = False
+    try:
+        for cells in [cells for client in options.clients for cells in batches_of(client)]:
+            try:
+                lines = Scenario(cluster, programs, folder).run(cells, kills=not options.no_kill)
+            except ClientMissing as missing:
+                lines = [f"FAILED {cells[0].client}: {missing}"]
+            has_failed |= any(line.startswith("FAILED") for line in lines)
+            print("\n".join(lines), flush=True)
+    finally:
+        cluster.close()
+    return int(has_failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

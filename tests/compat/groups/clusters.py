@@ -1,0 +1,151 @@
+"""Three brokers of ours or of Kafka's jars, a process each, that are killed and started again."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Protocol
+
+from engine.embedded import EmbeddedCluster
+from tests.cluster.raw_client import RawClient
+from tests.cluster.real_kafka import JAVA
+from tests.soak.broker_process import free_port
+
+BROKER_IDS: Final = (1, 2, 3)
+_START_S: Final = 120.0
+_POLL_S: Final = 0.2
+_OFFSETS_PARTITIONS: Final = 50
+_SETTINGS: Final = MappingProxyType(
+    {
+        "offsets.topic.replication.factor": "3",
+        "offsets.topic.num.partitions": str(_OFFSETS_PARTITIONS),
+        "group.initial.rebalance.delay.ms": "0",
+        "auto.create.topics.enable": "false",
+        "auto.leader.rebalance.enable": "false",
+    }
+)
+
+
+class Cluster(Protocol):
+    """What the scenario asks of a cluster."""
+
+    @property
+    def bootstrap(self) -> str:
+        """Return the brokers' addresses."""
+        ...
+
+    def kill(self, broker_id: int) -> None:
+        """Kill a broker."""
+        ...
+
+    def restart(self, broker_id: int) -> None:
+        """Start a broker that was killed, and return once its process runs."""
+        ...
+
+    def close(self) -> None:
+        """Kill all."""
+        ...
+
+
+def embedded_cluster(folder: Path) -> Cluster:
+    """Start ours, with the defaults of Kafka but for `_SETTINGS`."""
+    cluster = EmbeddedCluster(
+        folder / "data", 3, settings=_SETTINGS, is_quick=False, timeout_s=_START_S
+    )
+    cluster.start()
+    return cluster
+
+
+class KafkaCluster:
+    """Brokers of Kafka's jars on a ZooKeeper of theirs."""
+
+    def __init__(self, folder: Path, libs: str) -> None:
+        """Start them; raises RuntimeError where they do not serve in time."""
+        self._folder = folder
+        self._libs = libs
+        self._ports: Mapping[int, int] = {broker_id: free_port() for broker_id in BROKER_IDS}
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        zookeeper_port = free_port()
+        self._zookeeper = self._spawn(
+            "zookeeper",
+            "-Dzookeeper.admin.enableServer=false",
+            "org.apache.zookeeper.server.ZooKeeperServerMain",
+            str(zookeeper_port),
+            str(folder / "znodes"),
+        )
+        for broker_id, port in self._ports.items():
+            settings = _SETTINGS | {
+                "broker.id": str(broker_id),
+                "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+                "log.dirs": str(folder / f"broker-{broker_id}"),
+                "zookeeper.connect": f"127.0.0.1:{zookeeper_port}",
+            }
+            text = "".join(f"{key}={value}\n" for key, value in settings.items())
+            self._config(broker_id).write_text(text)
+            self.restart(broker_id)
+        self._await(len(BROKER_IDS))
+
+    @property
+    def bootstrap(self) -> str:
+        """Return the brokers' addresses."""
+        return ",".join(f"127.0.0.1:{port}" for port in self._ports.values())
+
+    def kill(self, broker_id: int) -> None:
+        """Kill a broker."""
+        self._processes[broker_id].kill()
+        self._processes[broker_id].wait()
+
+    def restart(self, broker_id: int) -> None:
+        """Start a broker; one whose earlier session still holds its id is started again."""
+        deadline_s = time.monotonic() + _START_S
+        while True:
+            process = self._spawn(
+                f"broker-{broker_id}", "kafka.Kafka", str(self._config(broker_id))
+            )
+            self._processes[broker_id] = process
+            while process.poll() is None:
+                if self._serves(broker_id):
+                    return
+                self._check(deadline_s)
+                time.sleep(_POLL_S)
+            self._check(deadline_s)
+
+    def close(self) -> None:
+        """Kill all."""
+        for process in (*self._processes.values(), self._zookeeper):
+            process.kill()
+            process.wait()
+
+    def _config(self, broker_id: int) -> Path:
+        return self._folder / f"broker-{broker_id}.properties"
+
+    def _spawn(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        command = [*JAVA, "-cp", f"{self._libs}/*", *arguments]
+        with (self._folder / f"{name}.log").open("ab") as log:
+            return subprocess.Popen(command, stdout=log, stderr=log)
+
+    def _serves(self, broker_id: int) -> bool:
+        with (
+            suppress(OSError),
+            RawClient(f"127.0.0.1:{self._ports[broker_id]}", timeout_s=2) as client,
+        ):
+            client.ask("ApiVersions", 0)
+            return True
+        return False
+
+    def _await(self, broker_count: int) -> None:
+        deadline_s = time.monotonic() + _START_S
+        while True:
+            with suppress(OSError), RawClient(self.bootstrap.partition(",")[0]) as client:
+                if len(client.ask("Metadata", 9, topics=[]).brokers) == broker_count:
+                    return
+            self._check(deadline_s)
+            time.sleep(_POLL_S)
+
+    def _check(self, deadline_s: float) -> None:
+        if time.monotonic() > deadline_s:
+            raise RuntimeError(f"brokers do not serve; their logs are in {self._folder}")
