@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Final
 
 from engine.broker.coordinator_topic import CoordinatorTopic, Waiting
 from engine.config.broker_config import BrokerConfig
@@ -22,6 +23,9 @@ from engine.records.codec import Codec
 from engine.records.control import ControlType, control_type
 from engine.records.record import NO_SEQUENCE, Record
 from engine.replication.delayed_produce import ProduceResult
+
+#: No replica is waited for, and none has to be in sync but the leader.
+_NO_WAITING: Final = Waiting(required_acks=0, timeout_ms=0)
 
 
 class OffsetsTopic:
@@ -46,8 +50,9 @@ class OffsetsTopic:
         *,
         base_sequence: int = NO_SEQUENCE,
         producer: CommittingProducer | None = None,
+        is_awaited: bool = True,
     ) -> Promise[Written]:
-        """Append records as one batch; kept once the in-sync replicas have it, or with an error."""
+        """Append records as one batch; see `GroupLog.append`."""
         settings = BatchSettings(codec=self._codec, base_sequence=base_sequence)
         if producer is not None:
             settings = settings._replace(
@@ -56,7 +61,8 @@ class OffsetsTopic:
                 is_transactional=True,
             )
         try:
-            return self._topic.append(partition, records, settings, self._waiting).then(_written)
+            waiting = self._waiting if is_awaited else _NO_WAITING
+            return self._topic.append(partition, records, settings, waiting).then(_written)
         except BatchRefused:
             # A client may name any producer, such as one without an epoch.
             return Promise.of(Written(UNKNOWN_SERVER_ERROR))

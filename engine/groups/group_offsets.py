@@ -55,11 +55,14 @@ _LOG_OFFSET: Final = 5
 class GroupOffsets:
     """Committed offsets of one group by partition."""
 
-    __slots__ = ("_committed", "_pending", "_transactional")
+    __slots__ = ("_committed", "_pending", "_tombstones", "_transactional")
 
     def __init__(self) -> None:
         self._committed: dict[TopicPartition, WrittenOffset] = {}
         self._pending: dict[TopicPartition, CommittedOffset] = {}
+        #: Of partitions that were removed while commits waited for replicas: where in the log the
+        #: tombstone is, until a later commit is written.
+        self._tombstones: dict[TopicPartition, int] = {}
         #: By the id of the producer whose transaction is open.
         self._transactional: dict[int, dict[TopicPartition, _Undecided]] = {}
 
@@ -103,9 +106,13 @@ class GroupOffsets:
     def completed(
         self, partition: TopicPartition, committed: CommittedOffset, log_offset: int
     ) -> None:
-        """Apply a commit that is written."""
+        """Apply a commit that is written, unless its tombstone is in the log as well."""
         if self._pending.get(partition) is committed:
             del self._pending[partition]
+        if self._tombstones:
+            if log_offset < self._tombstones.get(partition, _NOT_WRITTEN):
+                return
+            self._tombstones.pop(partition, None)
         self.put(partition, committed, log_offset)
 
     def failed(self, partition: TopicPartition, committed: CommittedOffset) -> None:
@@ -170,10 +177,16 @@ class GroupOffsets:
         """Forget committed offsets, and those on their way in no transaction."""
         for partition in partitions:
             self._committed.pop(partition, None)
-            self._pending.pop(partition, None)
+            if self._pending.pop(partition, None) is not None:
+                self._tombstones[partition] = _NOT_WRITTEN
 
     def remove_before(self, partition: TopicPartition, log_offset: int) -> None:
-        """Forget what was committed before a tombstone that is written at an offset of the log."""
+        """Forget what was committed before a tombstone that is written at an offset of the log.
+
+        Commits before it may still wait for replicas.
+        """
+        if partition in self._tombstones:
+            self._tombstones[partition] = log_offset
         written = self._committed.get(partition)
         if written is not None and written[_LOG_OFFSET] < log_offset:
             del self._committed[partition]

@@ -54,10 +54,12 @@ class GroupLog(Protocol):
         *,
         base_sequence: int = NO_SEQUENCE,
         producer: CommittingProducer | None = None,
+        is_awaited: bool = True,
     ) -> Promise[Written]:
         """Append records as one batch; kept once the in-sync replicas have it, or with an error.
 
         With a `producer` they are part of its transaction, and count once that is committed.
+        With `is_awaited` False the leader's log is enough, also below min.insync.replicas (acks 0).
         """
         ...
 

@@ -124,7 +124,8 @@ class GroupFold:
             allowed = {None if loaded is None else loaded.offset, *self._later.get(key, ())}
             if known not in allowed:
                 return f"{key[1]} at {known}, its log has {sorted(map(str, allowed))}"
-        generation = self.generations.get(group_id, 0)
+        # A group that has ended since may have begun again.
+        generation = 0 if group_id in self._ended else self.generations.get(group_id, 0)
         if group is not None and group.generation_id < generation:
             return f"generation {group.generation_id}, its log has {generation}"
         if group is not None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from engine.records.batch import BatchView
+from engine.records.batch_header import HEADER_BYTES
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
 
@@ -80,11 +81,11 @@ def build(sender: Sender, first_number: int, count: int, now_ms: int) -> bytes:
 
 
 def batches(content: bytes) -> Iterator[BatchView]:
-    """Yield the whole batches of a log."""
+    """Yield the whole batches of a log, up to a length that no batch has: it is damaged."""
     view, position = memoryview(content), 0
-    while len(view) - position >= 61:
+    while len(view) - position >= HEADER_BYTES:
         batch = BatchView(view, position)
-        if position + batch.size_bytes > len(view):
+        if batch.size_bytes < HEADER_BYTES or position + batch.size_bytes > len(view):
             return
         yield batch
         position += batch.size_bytes

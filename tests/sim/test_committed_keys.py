@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from engine.records.batch import BatchView
@@ -151,3 +153,10 @@ def test_what_is_sent_again_has_the_same_keys_and_tombstones() -> None:
     assert list(range(40)) == [number for _, _, number in numbers(build(sender, 0, 40, 1))]
     assert 1 < len({record.key for record in records}) < 40
     assert {True, False} == {record.is_tombstone for record in records}
+
+
+def test_batches_end_before_a_length_that_no_batch_has() -> None:
+    whole = build(Sender("p"), 0, 1, now_ms=1)
+    damaged = bytearray(whole + whole)
+    struct.pack_into(">i", damaged, len(whole) + 8, -(1 << 31) + 20)
+    assert 1 == len(list(batches(bytes(damaged))))

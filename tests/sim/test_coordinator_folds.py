@@ -217,3 +217,12 @@ def test_nothing_is_asked_of_an_id_while_a_transition_is_written() -> None:
     fenced.has_failed_epoch_fence = True
     assert "" == fold.fault_of("x", fenced)
     assert "" == fold.fault_of("x", known_transaction(EMPTY._replace(producer_epoch=-1)))
+
+
+def test_a_group_that_has_ended_may_begin_again() -> None:
+    fold = GroupFold()
+    fold.take(batch([group_record(group(generation_id=3), {})], base=0))
+    fold.leader_began()
+    assert fold.fault_of("g", group(generation_id=0))
+    fold.take(batch([group_tombstone("g")], base=1))
+    assert not fold.fault_of("g", group(generation_id=0))

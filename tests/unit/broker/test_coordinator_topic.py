@@ -8,7 +8,8 @@ from engine.broker.coordinator_topic import CoordinatorTopic, Waiting
 from engine.broker.dynamic_config import LiveConfig
 from engine.broker.offsets_topic import OffsetsTopic
 from engine.config.settings import BrokerSettings
-from engine.groups.ports import CommittingProducer, GroupRecord
+from engine.groups.ports import CommittingProducer, GroupRecord, Written
+from engine.kafka_errors import NOT_ENOUGH_REPLICAS
 from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition
@@ -63,6 +64,19 @@ def test_the_topic_has_as_many_partitions_as_are_known_or_will_be_made() -> None
     keys = [TopicPartition("__consumer_offsets", index) for index in range(3)]
     metadata.update(1, [], dict.fromkeys(keys, partition), {})
     assert 3 == offsets.partition_count()
+
+
+def test_an_append_that_nobody_waits_for_needs_the_leader_alone() -> None:
+    broker = Broker((1, 2), log_config=LogConfig(), min_isr=3)
+    topic = CoordinatorTopic(
+        PARTITION.topic, broker.manager, MetadataCache(1, "cluster"), broker.clock
+    )
+    offsets = OffsetsTopic(topic, LiveConfig(BrokerSettings({"zookeeper.connect": "here"})).config)
+    written: list[Written] = []
+    for is_awaited in (True, False):
+        record = GroupRecord(b"k", None)
+        offsets.append(PARTITION.partition, [record], is_awaited=is_awaited).then(written.append)
+    assert [Written(NOT_ENOUGH_REPLICAS), Written(0, 0)] == written
 
 
 def test_records_of_transactions_are_read_by_their_markers() -> None:

@@ -66,6 +66,7 @@ class MemoryLog:
         *,
         base_sequence: int = NO_SEQUENCE,
         producer: CommittingProducer | None = None,
+        is_awaited: bool = True,
     ) -> Promise[Written]:
         """Append, unless the log fails."""
         if self.error_code:
@@ -76,7 +77,7 @@ class MemoryLog:
         self.base_sequences += [base_sequence] * len(records)
         if producer is not None:
             self.producers.append(producer)
-        if not self.is_held:
+        if not self.is_held or not is_awaited:
             return Promise.of(written)
         promise: Promise[Written] = Promise()
         self._held.append((promise, written))
