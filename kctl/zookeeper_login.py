@@ -1,8 +1,15 @@
-"""The login of commands to a ZooKeeper: where Kafka's tools take it from, KAFKA_OPTS."""
+"""The login of commands to a ZooKeeper.
+
+| first that there is | of |
+|---|---|
+| KAFKA_OPTS | any ZooKeeper: where Kafka's tools take it from |
+| the login of the brokers | the store of an embedded cluster that runs here |
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
@@ -12,19 +19,60 @@ if TYPE_CHECKING:
 
 #: Options of Kafka's JVMs, which kctl reads for the login to ZooKeeper alone.
 JVM_OPTIONS: Final = "KAFKA_OPTS"
+_LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 def logging_in(session: R) -> R:
-    """Return a session that will log in if the environment has a login; raises ConfigError."""
+    """Return a session that will log in if there is a login for it; raises ConfigError."""
     options = os.environ.get(JVM_OPTIONS)
-    if not options:
-        return session
+    if options:
+        from engine.znode.login import system_properties
+
+        if _logs_in(session, system_properties(options)):
+            return session
+    _logs_in(session, _settings_of_store(session.address))
+    return session
+
+
+def _logs_in(session: ZnodeReader, properties: Mapping[str, str]) -> bool:
+    """Have a session log in as properties say; returns whether they do."""
+    if not properties:
+        return False
     # Commands without a login, nearly all, import none of it.
     from engine.host.input_file import read_input
     from engine.host.real import RealEntropy
-    from engine.znode.login import client_login, system_properties
+    from engine.znode.login import client_login
 
-    login = client_login(system_properties(options), read_input)
+    login = client_login(properties, read_input)
     if login is not None:
         session.log_in_as(login, RealEntropy())
-    return session
+    return login is not None
+
+
+def _settings_of_store(address: str) -> dict[str, str]:
+    """Return how the brokers log in to a store, none if no embedded cluster runs it."""
+    from engine.cluster.data_directory import ClusterState, DataDirectory
+    from engine.errors import StorageError
+    from engine.host.real import RealFiles
+    from engine.znode.login import LOGIN_KEYS
+    from kctl.known_clusters import known_clusters
+
+    wanted = _same_host(address)
+    for path in known_clusters(RealFiles(), os.environ):
+        data = DataDirectory(RealFiles(), path)
+        try:
+            running = data.running() if data.state() is ClusterState.RUNNING else None
+            plan = data.plan()
+        except StorageError:
+            continue
+        if running is None or plan is None or running.znode_address is None:
+            continue
+        if _same_host(running.znode_address) == wanted:
+            return {key: plan.settings[key] for key in LOGIN_KEYS if key in plan.settings}
+    return {}
+
+
+def _same_host(address: str) -> tuple[str, str]:
+    """Return host and port of an address, the names of this machine as one."""
+    host, _, port = address.partition("/")[0].rpartition(":")
+    return ("localhost" if host.lower() in _LOCAL_HOSTS else host.lower()), port

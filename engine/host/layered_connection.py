@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import socket
 
-from engine.host.ports import FileRegion, PauseReason
+from engine.host.ports import FileRegion, FrameBound, PauseReason
 from engine.host.real_connection import ConnectionOrigin, RealConnection, Switchboard
 from engine.host.stream_layer import LayerOf, StreamLayer, WantsRead, WantsWrite
 from engine.limits import HALF_FRAME_DEADLINE_MS, LAYER_SEND_BYTES
@@ -50,6 +50,11 @@ class LayeredBytes(RealConnection):
     def peer_certificate(self) -> bytes | None:
         """Return the certificate that the peer has shown, DER, None without one."""
         return self._bytes.peer_certificate()
+
+    def bound_frames(self, bound: FrameBound | None) -> None:
+        """Bound frames, and what is read ahead of them."""
+        super().bound_frames(bound)
+        self._bytes.read_little(is_little=bound is not None)
 
     def start(self) -> None:
         """Begin the handshake."""
@@ -174,6 +179,7 @@ class LayeredBytes(RealConnection):
             # The handshake reads while the connection is paused.
             self._network.loop.unwatch_readable(self._descriptor)
         self._bytes.close()
+        self._io.layer = None
 
 
 class LayeredConnection(LayeredBytes):

@@ -220,9 +220,15 @@ class RealConnection:
         if position < size and not self.is_closed:
             # The shared buffer is reused by another connection at once.
             rest = size - position
-            own = self._own = self._origin.buffers.take(rest)
+            enough = None if self._bound is None else self._bounded_bytes(shared, position, rest)
+            own = self._own = self._origin.buffers.take(rest, enough)
             own[:rest] = shared[position:size]
             self._have = rest
+
+    def _bounded_bytes(self, shared: memoryview, position: int, rest: int) -> int:
+        """Return what a client that is not known may hold: its frame, and what has come."""
+        length = _length_at(shared, position)[0] if rest >= _LENGTH.size else 0
+        return max(_LENGTH.size + int(length), rest)
 
     def _receive(self, buffer: memoryview, behind: memoryview | None = None) -> int:
         """Return the number of bytes read; 0 for none yet, −1 if the connection is closed.
@@ -615,6 +621,8 @@ class RealConnection:
             _, on_sent = self._on_sent.popleft()
             on_sent()
         self.on_close(reason)
+        # What serves the connection refers to it: it is freed now, not by the next collection.
+        self.on_frame, self.on_close = _drop_frame, _drop_reason
 
     def _close_socket(self) -> None:
         self._sock.close()

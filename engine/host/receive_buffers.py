@@ -4,6 +4,10 @@ A connection without an unfinished frame reads into one shared buffer. With an u
 has a buffer of its own. A few buffers are kept for the next frames, because memory used recently
 costs far less than new memory (a page fault per 4 KiB).
 
+A frame whose largest size is known from the start, as that of a client before it has authenticated,
+gets none of those kept. Its buffer is of whole pages outside the heap: its end leaves no gaps
+there, which would add up with the number of such clients.
+
 All unfinished frames together have a bound. Beyond it:
 
 1. connections are read in small pieces, so that small requests are still served;
@@ -14,12 +18,15 @@ All unfinished frames together have a bound. Beyond it:
 
 from __future__ import annotations
 
+import mmap
 from collections import deque
 from typing import Protocol
 
 from engine.limits import RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS_KEPT
 
 _OWN_BYTES_MIN = 4096
+#: A mapping below this size costs more than the gap that a buffer of the heap leaves.
+_MAPPED_BYTES_MIN = 1 << 16
 
 
 class WaitingReader(Protocol):
@@ -52,8 +59,10 @@ class ReceiveBuffers:
     def take(self, size: int, enough: int | None = None) -> memoryview:
         """Return a buffer of at least `size` bytes; a new one has at most twice as many.
 
-        Where `enough` bytes are all that will ever be needed, a new one has a page more at most.
+        Where `enough` bytes are all that will ever be needed, it is new, of a page more at most.
         """
+        if enough is not None:
+            return self._take_pages(size, enough)
         # Beyond the bound, a small remainder does not get a large spare buffer.
         spare = [] if self.is_full else self._spare
         while spare:
@@ -62,18 +71,27 @@ class ReceiveBuffers:
                 break
             # Frames have grown: the smaller spare buffers are useless.
         else:
-            new_bytes = max(1 << (size - 1).bit_length(), _OWN_BYTES_MIN)
-            if enough is not None:
-                new_bytes = min(new_bytes, -(-enough // _OWN_BYTES_MIN) * _OWN_BYTES_MIN)
-            buffer = memoryview(bytearray(new_bytes))
+            buffer = memoryview(bytearray(_grown_bytes(size)))
         self.in_flight_bytes += len(buffer)
         return buffer
+
+    def _take_pages(self, size: int, enough: int) -> memoryview:
+        new_bytes = min(_grown_bytes(size), -(-enough // _OWN_BYTES_MIN) * _OWN_BYTES_MIN)
+        self.in_flight_bytes += new_bytes
+        if new_bytes < _MAPPED_BYTES_MIN:
+            return memoryview(bytearray(new_bytes))
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        return memoryview(mmap.mmap(-1, new_bytes, flags=flags))
 
     def give_back(self, buffer: memoryview) -> None:
         """Return a connection's buffer; a few are kept."""
         self.in_flight_bytes -= len(buffer)
         spare = self._spare
-        if 0 < len(buffer) <= RECEIVE_BUFFER_BYTES and len(spare) < RECEIVE_BUFFERS_KEPT:
+        if (
+            0 < len(buffer) <= RECEIVE_BUFFER_BYTES
+            and len(spare) < RECEIVE_BUFFERS_KEPT
+            and isinstance(buffer.obj, bytearray)
+        ):
             spare.append(buffer)
         if self._waiting:
             self._wake()
@@ -100,3 +118,8 @@ class ReceiveBuffers:
             # If the bound is used up, wake only one: it takes the turn with its next bytes.
             if self._waiting.popleft().go_on() and self._turn is None and self.is_full:
                 return
+
+
+def _grown_bytes(size: int) -> int:
+    """Return the size of a buffer for `size` bytes that may become more: at most twice as many."""
+    return max(1 << (size - 1).bit_length(), _OWN_BYTES_MIN)

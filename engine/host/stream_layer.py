@@ -10,6 +10,7 @@ one connection, and these:
 | send | how many bytes were taken; after an exception, send the same bytes again | the same |
 | flush | sends bytes that it has taken and still holds | WantsWrite |
 | has_more | whether bytes already read from the socket are buffered, or their end | |
+| read_little | holds little of what the peer has sent ahead, until it is told otherwise | |
 | peer_certificate | what the other side has shown in the handshake | |
 
 Every other OSError closes the connection with its text. A failed handshake raises an OSError.
@@ -60,6 +61,10 @@ class StreamLayer(Protocol):
 
     def has_more(self) -> bool:
         """Return whether `recv_into` has bytes, or their end, without a read of the socket."""
+        ...
+
+    def read_little(self, *, is_little: bool) -> None:
+        """Read little of the socket at once, or as much as is fast."""
         ...
 
     def peer_certificate(self) -> bytes | None:

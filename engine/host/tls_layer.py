@@ -2,6 +2,9 @@
 
 What OpenSSL has written is held until the socket has taken it: one piece of what it was given at
 most, as everything before it has left by then.
+
+OpenSSL's buffers keep the size of the largest read: until the handshake is over, and while it is
+asked for, reads are small.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import ssl
 from contextlib import suppress
 
 from engine.host.stream_layer import WantsRead, WantsWrite
-from engine.limits import TLS_READ_BYTES
+from engine.limits import TLS_READ_BYTES, TLS_SMALL_READ_BYTES
 
 #: OpenSSL's words for bytes that are no TLS at all; it sends nothing then.
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST")
@@ -39,6 +42,7 @@ class TlsLayer:
             # A host that is no name of one.
             raise OSError(str(error)) from error
         self._unsent = b""
+        self._is_open = self._reads_little = False
         #: What ended the peer's bytes behind those that were returned: OpenSSL reports it once.
         self._end: ssl.SSLError | None = None
 
@@ -58,6 +62,7 @@ class TlsLayer:
                     self.flush()
                 raise
             else:
+                self._is_open = True
                 self.flush()
                 return
 
@@ -120,6 +125,10 @@ class TlsLayer:
         """Return whether `recv_into` has bytes, or their end, without a read of the socket."""
         return bool(self._tls.pending() or self._incoming.pending or self._end)
 
+    def read_little(self, *, is_little: bool) -> None:
+        """Read little of the socket at once, or as much as is fast."""
+        self._reads_little = is_little
+
     def peer_certificate(self) -> bytes | None:
         """Return the certificate of the other side, DER, None without one."""
         return self._tls.getpeercert(binary_form=True)
@@ -136,7 +145,8 @@ class TlsLayer:
 
     def _fill(self) -> None:
         try:
-            data = self._sock.recv(TLS_READ_BYTES)
+            is_fast = self._is_open and not self._reads_little
+            data = self._sock.recv(TLS_READ_BYTES if is_fast else TLS_SMALL_READ_BYTES)
         except BlockingIOError:
             raise WantsRead from None
         if data:

@@ -194,9 +194,9 @@ class ZnodeShellSession(ZnodeEditor):
         except NodeRefused as error:
             if error.code != _UNIMPLEMENTED:
                 raise
-            return len(self._paths_below(path)) - 1
+            return len(self.paths_below(path)) - 1
 
-    def _paths_below(self, path: str) -> list[str]:
+    def paths_below(self, path: str) -> list[str]:
         """Return a path and all below it, by their depth."""
         paths = [path]
         for parent in paths:
@@ -264,7 +264,7 @@ class ZnodeShellSession(ZnodeEditor):
 
         All paths are read first: errors of that, as NoNode, leave all nodes.
         """
-        paths = self._paths_below(path)
+        paths = self.paths_below(path)
         is_complete = True
         for found in reversed(paths):
             try:

@@ -3,21 +3,22 @@
 | scheme | a client is it | comes from |
 |---|---|---|
 | `world:anyone` | always | |
-| `ip:<address>[/<bits>]` | by its address | the connection |
+| `ip:<address>[/<bits>]` | by its address, of version 4 | the connection |
 | `digest:<user>:<hash>` | with that user's password | a request of type 100 |
 | `sasl:<user>` | with that user's password | the login by DIGEST-MD5 |
 | `auth:` | never: a new ACL has in its place what its client is, but for its address | |
 
 Source: PrepRequestProcessor.fixupACL, ZooKeeperServer.checkACL, DigestAuthenticationProvider,
-IPAuthenticationProvider and SASLAuthenticationProvider of ZooKeeper 3.8; Z5.
+IPAuthenticationProvider and SASLAuthenticationProvider of ZooKeeper 3.8.4; Z5.
+Differs: an id that is null is INVALID_ACL; ZooKeeper responds MARSHALLING_ERROR.
 """
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Iterable
 from enum import IntFlag
-from ipaddress import ip_address, ip_network
 from typing import Final, TypeAlias
 
 from engine.znode.errors import InvalidAcl
@@ -31,6 +32,9 @@ IP: Final = "ip"
 SASL: Final = "sasl"
 _AUTH: Final = "auth"
 _WORLD: Final = ("world", "anyone")
+#: What Java's Integer.parseInt reads.
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}")
+_ADDRESS_BITS: Final = 32
 _PROVEN: Final = (DIGEST, SASL)
 
 
@@ -64,10 +68,28 @@ def _is(scheme: str, name: str, identities: Identities) -> bool:
 
 
 def _lies_in(address: str, network: str) -> bool:
-    try:
-        return ip_address(address) in ip_network(network, strict=False)
-    except ValueError:
+    own, allowed = _network(address), _network(network)
+    if own is None or allowed is None:
         return False
+    ignored = _ADDRESS_BITS - allowed[1]
+    return own[0] >> ignored == allowed[0] >> ignored
+
+
+def _network(text: str) -> tuple[int, int] | None:
+    """Return the address and the bits of `address[/bits]`, None if it is none of version 4."""
+    address, slash, bits = text.partition("/")
+    numbers = [_number(part) for part in address.split(".")]
+    count = _number(bits) if slash else _ADDRESS_BITS
+    if len(numbers) != 4 or not 0 <= count <= _ADDRESS_BITS:
+        return None
+    if not all(0 <= number <= 255 for number in numbers):
+        return None
+    return int.from_bytes(bytes(numbers), "big"), count
+
+
+def _number(text: str) -> int:
+    """Return a number as Java reads it, -1 for what is none."""
+    return int(text) if _NUMBER.fullmatch(text) else -1
 
 
 def kept_acl(
@@ -100,13 +122,10 @@ def _is_valid(entry: NodeAclEntry, *, has_sasl: bool) -> bool:
     if scheme == _WORLD[0]:
         return name == _WORLD[1]
     if scheme == DIGEST:
-        return name.count(":") == 1
+        # Java's split passes over what is empty at the end.
+        return name.rstrip(":").count(":") == 1
     if scheme == IP:
-        try:
-            ip_network(name, strict=False)
-        except ValueError:
-            return False
-        return True
+        return _network(name) is not None
     return scheme == SASL and has_sasl and bool(name)
 
 

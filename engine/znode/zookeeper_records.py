@@ -111,13 +111,15 @@ class RecordReader:
         return self.vector(self._acl, 12)
 
     def _acl(self) -> NodeAclEntry:
-        permissions, scheme = self.int32(), self.text()
+        return NodeAclEntry(self.int32(), self._text_or_null(), self._text_or_null())
+
+    def _text_or_null(self) -> str:
+        """Return a ustring, empty for null: what kazoo sends for it."""
         start = self._position
         if self.int32() == -1:
-            # Kazoo's empty id, of the scheme auth.
-            return NodeAclEntry(permissions, scheme, "")
+            return ""
         self._position = start
-        return NodeAclEntry(permissions, scheme, self.text())
+        return self.text()
 
     def _advance(self, length: int) -> int:
         start = self._position

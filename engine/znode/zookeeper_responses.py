@@ -3,6 +3,7 @@
 ```
 refused operation of a multi     the ones before it 0, itself its code, those after it −2
 exists, getData with a watch     set before the read; of a node that is not there by exists alone
+exists of a node                 needs READ, as getData does (since ZooKeeper 3.8.4)
 setWatches                       changes since then are reported at once, other watches are set
 ```
 
@@ -143,6 +144,8 @@ class ZookeeperResponses:
         return packed_stat(stat)
 
     def _exists(self, body: WatchedRead) -> bytes:
+        if self._store.exists(self._session_id, body.path) is not None:
+            self._check_read(body.path)
         if body.watch:
             self._watch(body.path, WatchKind.DATA)
         return packed_stat(self._stat(body.path))

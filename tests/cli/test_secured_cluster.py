@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoAuthError
+from kazoo.security import OPEN_ACL_UNSAFE
 
 from tests.cli.shell import Shell
 
@@ -43,6 +48,93 @@ def test_a_secured_cluster_is_used_at_once_and_leaves_nothing(tmp_path: Path) ->
         shell.ok("cluster", "destroy", "-y")
     assert not security.exists()
     assert [] == contexts(shell)
+
+
+def store_of(shell: Shell) -> str:
+    """Return the address of the cluster's store."""
+    return str(json.loads(shell.ok("cluster", "status", "-o", "json"))["zookeeper"])
+
+
+def refused(store: str, path: str, change: str) -> bool:
+    """Return whether a client without a login may not do something with a node."""
+    client = KazooClient(store)
+    client.start(10)
+    try:
+        {
+            "read": lambda: client.get(path),
+            "write": lambda: client.set(path, b"x"),
+            "create": lambda: client.create(f"{path.rstrip('/')}/new"),
+            "delete": lambda: client.delete(path),
+            "acl": lambda: client.set_acls(path, OPEN_ACL_UNSAFE),
+        }[change]()
+    except NoAuthError:
+        return True
+    finally:
+        client.stop()
+        client.close()
+    return False
+
+
+def test_nobody_but_the_brokers_changes_the_nodes_of_a_secured_cluster(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    try:
+        # Nodes that were there when everybody could change them are protected, too.
+        shell.ok("cluster", "start", "--port", "0")
+        shell.ok("topics", "create", "before")
+        shell.ok("cluster", "stop")
+        shell.ok("cluster", "start", "--secure")
+        shell.ok("topics", "create", "after")
+        for _ in range(2):
+            _check_store(shell)
+            shell.ok("cluster", "stop")
+            shell.ok("cluster", "start", "--secure")
+        login = tmp_path / "data" / "kctl" / "cluster" / "security" / "store.jaas"
+        assert 0o600 == login.stat().st_mode & 0o777
+        (secret,) = set(re.findall(r'"(\w{20,})"', login.read_text()))
+        logs = [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+        assert [login] == [path for path in logs if secret.encode() in path.read_bytes()]
+        assert secret not in shell.ok("configs", "describe", "--broker", "1", "-o", "json")
+    finally:
+        shell.ok("cluster", "destroy", "-y")
+    assert not login.exists()
+
+
+def _check_store(shell: Shell) -> None:
+    store = store_of(shell)
+    state = "/brokers/topics/before/partitions/0/state"
+    for path in (state, "/brokers/topics/after", "/config/topics/before", "/cluster/id"):
+        assert not refused(store, path, "read")
+        assert all(refused(store, path, each) for each in ("write", "create", "delete", "acl"))
+    assert refused(store, "/config/users/admin", "read")
+    assert refused(store, "/config/users/admin", "write")
+    assert refused(store, "/controller", "delete")
+    assert refused(store, "/", "create")
+    # Commands log in by themselves, to the store of that cluster.
+    assert "SCRAM-SHA-512" in shell.ok("znode", "get", "/config/users/admin")
+    assert "SCRAM-SHA-512" in shell.ok("znode", "get", "/config/users/admin", "-z", store)
+    shell.ok("znode", "create", "/mine", "x")
+    shell.ok("znode", "delete", "/mine", "-y")
+    shown = shell.run("compat", "zookeeper-shell", store, "get", "/config/users/admin")
+    assert "SCRAM-SHA-512" in shown.stdout
+
+
+def test_a_login_to_the_store_that_a_cluster_has_stays(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    module = "org.apache.zookeeper.server.auth.DigestLoginModule required"
+    jaas = tmp_path / "own.jaas"
+    jaas.write_text(
+        f'Client {{ {module} username="own" password="pw"; }};\n'
+        f'Server {{ {module} user_own="pw"; }};\n'
+    )
+    given = ("--set", "zookeeper.set.acl=true", "--set", f"java.security.auth.login.config={jaas}")
+    try:
+        shell.ok("cluster", "start", "--secure", "--port", "0", *given)
+        shell.ok("cluster", "stop")
+        shell.ok("cluster", "start", "--secure")
+        assert "SCRAM-SHA-512" in shell.ok("znode", "get", "/config/users/admin")
+        assert refused(store_of(shell), "/config/users/admin", "read")
+    finally:
+        shell.ok("cluster", "destroy", "-y")
 
 
 def test_a_context_of_another_cluster_is_left(tmp_path: Path) -> None:

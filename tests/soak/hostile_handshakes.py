@@ -36,7 +36,7 @@ _CONNECTIONS: Final = 1000
 _IDLE_S: Final = 20
 _SERVED_S_MAX: Final = 1.0
 #: A quarter of them holds a frame of 512 KiB.
-_KIB_EACH_MAX: Final = 200
+_KIB_EACH_MAX: Final = 170
 _FRAME_BYTES_MAX: Final = 524_288
 #: The head of a TLS record of 512 bytes, and a few of these.
 _BEGUN_TLS: Final = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(60)

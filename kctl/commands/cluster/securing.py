@@ -5,11 +5,13 @@
 | `ca.key`, `ca.pem`, `broker.pem` | an authority, and the certificate of all brokers |
 | `broker.properties` | the brokers as a client: PLAIN, for requests to each other |
 | `admin.properties` | the administrator as a client: SCRAM-SHA-512; the context names it |
+| `store.jaas` | the brokers as users of the metadata store, which knows nobody else |
 
 Existing files are used again: passwords and keys change only if the files are removed. The one
 listener takes SCRAM-SHA-512 from users, and PLAIN from the brokers alone; both are super users,
 all others may do nothing that no rule allows. The administrator's credential is created by the
-brokers' user once the cluster runs, since no other user can.
+brokers' user once the cluster runs, since no other user can; nodes that were there before the
+cluster was secured become the brokers' then. A login to the store that the cluster had stays.
 """
 
 from __future__ import annotations
@@ -31,8 +33,10 @@ from engine.host.private_file import create_file
 from engine.host.real import RealClock, RealEntropy, RealFiles
 from engine.security.passwords import random_password
 from engine.security.scram import ITERATIONS_MIN, ScramMechanism
+from engine.znode.login import JAAS_FILE
 from kctl import exits
 from kctl.commands.certs.issuing import AUTHORITY, CertificatesRequest, write_certificates
+from kctl.commands.cluster.node_protection import protect_nodes
 from kctl.console import notify
 from kctl.context import Profile, Profiles, change_profiles, load_profiles, profiles_path
 from kctl.embedded import ADMIN_PROPERTIES, BROKER_KEYSTORE, EMBEDDED, KEYSTORE, cluster_path
@@ -42,8 +46,10 @@ if TYPE_CHECKING:
 
 _ADMIN: Final = "admin"
 _BROKER: Final = "broker"
+_STORE_USER: Final = "kafka"
 _LISTENER: Final = "SECURE"
 _SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+_DIGEST: Final = "org.apache.zookeeper.server.auth.DigestLoginModule required"
 _PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 #: As long as the largest bound of certificates: a rehearsal does not end with them.
 _DAYS: Final = 3650
@@ -88,6 +94,11 @@ class SecuredFiles(NamedTuple):
         return f"{self.folder}/{_BROKER}.properties"
 
     @property
+    def store_login(self) -> str:
+        """Return the JAAS file of the metadata store and its users."""
+        return f"{self.folder}/store.jaas"
+
+    @property
     def keystore(self) -> str:
         """Return the key and chain of the brokers."""
         return f"{os.path.dirname(self.folder)}/{BROKER_KEYSTORE}"
@@ -100,7 +111,7 @@ class SecuredFiles(NamedTuple):
     def all_paths(self) -> list[str]:
         """Return all files."""
         certificates = [f"{self.folder}/ca.key", self.truststore, self.keystore]
-        return [*certificates, self.broker_properties, self.admin_properties]
+        return [*certificates, self.broker_properties, self.admin_properties, self.store_login]
 
 
 def secured_files(data: DataDirectory) -> SecuredFiles:
@@ -120,6 +131,7 @@ def secure_settings(data: DataDirectory, files: Files) -> dict[str, str]:
     listener = f"listener.name.{_LISTENER.lower()}"
     plain = f'{_PLAIN} username="{_BROKER}" password="{password}" user_{_BROKER}="{password}";'
     return {
+        **_store_settings(data, secured),
         "listener.security.protocol.map": f"{_LISTENER}:SASL_SSL",
         "inter.broker.listener.name": _LISTENER,
         "sasl.mechanism.inter.broker.protocol": "PLAIN",
@@ -135,6 +147,15 @@ def secure_settings(data: DataDirectory, files: Files) -> dict[str, str]:
     }
 
 
+def _store_settings(data: DataDirectory, secured: SecuredFiles) -> dict[str, str]:
+    """Return the settings that protect the store's nodes; none where the cluster has a login."""
+    plan = data.plan()
+    stored = secured.store_login if plan is None else plan.settings.get(JAAS_FILE)
+    if stored not in (None, secured.store_login):
+        return {}
+    return {"zookeeper.set.acl": "true", JAAS_FILE: secured.store_login}
+
+
 def _make_files(secured: SecuredFiles, files: Files, entropy: Entropy) -> None:
     """Create the missing certificates and properties files of the broker and administrator."""
     files.make_dir(secured.folder)
@@ -142,6 +163,12 @@ def _make_files(secured: SecuredFiles, files: Files, entropy: Entropy) -> None:
     if not files.exists(secured.keystore):
         request = CertificatesRequest(secured.folder, [_BROKER], [], [], _DAYS, "table")
         write_certificates(request, files, now_ms=RealClock().wall_ms())
+    if not files.exists(secured.store_login):
+        password = random_password(entropy)
+        client = f'{_DIGEST} username="{_STORE_USER}" password="{password}";'
+        server = f'{_DIGEST} user_{_STORE_USER}="{password}";'
+        text = f"Client {{\n  {client}\n}};\nServer {{\n  {server}\n}};\n"
+        create_file(secured.store_login, text.encode())
     for path, user, mechanism, module in (
         (secured.broker_properties, _BROKER, "PLAIN", _PLAIN),
         (secured.admin_properties, _ADMIN, "SCRAM-SHA-512", _SCRAM),
@@ -190,6 +217,7 @@ def complete_securing(data: DataDirectory, servers: str, timeout_s: float) -> No
     Returns once the administrator can log in at every broker. Errors: those of a client.
     """
     files, secured = RealFiles(), secured_files(data)
+    _protect(data, secured, timeout_s)
     password = _password_in(files, secured.admin_properties).encode()
     mechanism = ScramMechanism.SCRAM_SHA_512
     with _client(files, secured.broker_properties, servers, timeout_s) as client:
@@ -202,6 +230,17 @@ def complete_securing(data: DataDirectory, servers: str, timeout_s: float) -> No
     for address in servers.split(","):
         _await_login(files, secured.admin_properties, address, deadline)
     _keep_context(data, servers)
+
+
+def _protect(data: DataDirectory, secured: SecuredFiles, timeout_s: float) -> None:
+    """Give the store's nodes to the brokers, where the login to it is of the secured files."""
+    plan, running = data.plan(), data.running()
+    if plan is None or running is None or running.znode_address is None:
+        return
+    settings = plan.settings
+    is_own = settings.get(JAAS_FILE) == secured.store_login
+    if is_own and settings.get("zookeeper.set.acl", "").strip().lower() == "true":
+        protect_nodes(running.znode_address, settings, timeout_s)
 
 
 def _client(files: Files, path: str, servers: str, timeout_s: float) -> KafkaClient:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -46,4 +47,37 @@ def test_a_bound_ends_between_the_frames_of_one_read() -> None:
     frames = [b"x", b"y" * 100]
     twin.send_bytes(b"".join(struct.pack(">i", len(one)) + one for one in frames))
     assert frames == twin.taken
+    twin.close()
+
+
+def test_a_bounded_frame_that_comes_at_once_takes_no_more_than_its_length_and_a_page() -> None:
+    twin = RealTwin()
+    twin.connection.bound_frames(FrameBound(524_288, lambda _size: None))
+    twin.send_bytes(struct.pack(">i", 70_000) + bytes(69_999))
+    assert 70_000 < twin.room.in_flight_bytes <= 70_004 + 4096
+    twin.send_bytes(b"\0")
+    assert 0 == twin.room.in_flight_bytes
+    assert [bytes(70_000)] == twin.taken
+    twin.close()
+
+
+class _Owner:
+    """Whoever serves a connection, and refers to it."""
+
+    def __init__(self, connection: object) -> None:
+        self.connection = connection
+
+    def take(self, frame: memoryview) -> None:
+        """Take a frame."""
+
+
+def test_what_served_a_connection_is_freed_when_it_closes() -> None:
+    """Hostile clients come and go faster than collections of garbage do."""
+    twin = RealTwin()
+    owner = _Owner(twin.connection)
+    twin.connection.on_frame = owner.take
+    found = weakref.ref(owner)
+    del owner
+    twin.connection.close("it has gone")
+    assert found() is None
     twin.close()

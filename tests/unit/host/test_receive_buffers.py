@@ -18,3 +18,13 @@ def test_a_frame_of_a_client_that_is_not_known_takes_no_more_than_its_length_and
     assert buffers.in_flight_bytes == len(held)
     # Memory still follows what has come, not what a length announces.
     assert len(buffers.take(10_000, _FRAME_BYTES)) == 1 << 14
+
+
+def test_such_a_frame_takes_no_buffer_that_is_kept_and_leaves_none() -> None:
+    buffers = ReceiveBuffers(1 << 30)
+    kept = buffers.take(1 << 20)
+    buffers.give_back(kept)
+    held = buffers.take(100_000, _FRAME_BYTES)
+    assert len(held) == 1 << 17
+    buffers.give_back(held)
+    assert buffers.take(100_000) is kept

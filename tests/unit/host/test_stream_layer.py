@@ -21,8 +21,9 @@ from engine.host.event_loop import EventLoop
 from engine.host.ports import Connection, ConnectionLimits, FileRegion, PauseReason
 from engine.host.real import RealClock
 from engine.host.real_network import RealNetwork
+from engine.host.stream_layer import WantsRead
 from engine.host.tls_layer import TlsLayer
-from engine.limits import HALF_FRAME_DEADLINE_MS
+from engine.limits import HALF_FRAME_DEADLINE_MS, TLS_SMALL_READ_BYTES
 from engine.server import RequestServer, ServerEvents
 from engine.wire.codec import message_codec
 from engine.wire.headers import request_header_bytes
@@ -406,3 +407,33 @@ def test_a_damaged_record_behind_another_is_met_as_damage() -> None:
         server.recv_into(buffer)
     client.close()
     server.close()
+
+
+def test_little_is_read_of_a_client_that_is_not_known() -> None:
+    """OpenSSL keeps buffers as large as the largest read."""
+    theirs, ours = socket.socketpair()
+    with theirs, ours:
+        reads = _Reads(ours)
+        layer = TlsLayer(_server_context(), reads)  # type: ignore[arg-type]
+        theirs.sendall(b"\x16\x03\x01\x40\x00\x01" + bytes(15_000))
+        ours.setblocking(False)
+        with suppress(WantsRead):
+            layer.handshake()
+    assert {TLS_SMALL_READ_BYTES} == set(reads.sizes)
+
+
+class _Reads:
+    """A socket that notes how much is read of it at once."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self.sizes: list[int] = []
+
+    def recv(self, size: int) -> bytes:
+        """Read and note."""
+        self.sizes.append(size)
+        return self._sock.recv(size)
+
+    def send(self, data: bytes) -> int:
+        """Send."""
+        return self._sock.send(data)

@@ -85,3 +85,47 @@ def test_hashes_of_passwords_are_shown_to_administrators_alone() -> None:
     acl = (NodeAclEntry(31, *_DIGEST), NodeAclEntry(1, "world", "anyone"))
     assert acl == shown_acl(acl, (_IP, _DIGEST))
     assert shown_acl(acl, (_IP,)) == (NodeAclEntry(31, "digest", "super:x"), acl[1])
+
+
+@pytest.mark.parametrize(
+    ("scheme", "name", "is_valid"),
+    [
+        ("digest", ":", False),
+        ("digest", "bob:", False),
+        ("digest", ":x", True),
+        ("digest", "a:b:", True),
+        ("digest", "a:b:c", False),
+        ("ip", "127.000.000.001", True),
+        ("ip", "127.0.0.1/+8", True),
+        ("ip", "1.2.3.4/0", True),
+        ("ip", "1.2.3.4/33", False),
+        ("ip", "1.2.3.4/-1", False),
+        ("ip", "127.0.0.1/255.0.0.0", False),
+        ("ip", "127.0.0.1/8/8", False),
+        ("ip", " 127.0.0.1", False),
+        ("ip", "127.1", False),
+        ("ip", "::1", False),
+        ("ip", "::1/64", False),
+        ("", "", False),
+    ],
+)
+def test_an_acl_is_valid_where_a_zookeeper_takes_it(scheme: str, name: str, is_valid: bool) -> None:
+    """As ZooKeeper 3.8.4 responded to each."""
+    entry = NodeAclEntry(31, scheme, name)
+    if is_valid:
+        assert (entry,) == kept_acl("/a", [entry], (), has_sasl=False)
+    else:
+        with pytest.raises(InvalidAcl):
+            kept_acl("/a", [entry], (), has_sasl=False)
+
+
+def test_an_address_lies_in_a_network_by_its_first_bits() -> None:
+    def may(network: str, address: str) -> bool:
+        acl = (NodeAclEntry(1, "ip", network),)
+        return permits(acl, Permission.READ, (("ip", address),))
+
+    assert may("10.1.0.0/16", "10.1.2.3")
+    assert not may("10.1.0.0/16", "10.2.2.3")
+    assert may("1.2.3.4/0", "10.2.2.3")
+    assert may("010.1.2.3", "10.1.2.3")
+    assert not may("0.0.0.0/0", "::1")

@@ -69,7 +69,9 @@ def test_others_read_what_is_no_secret_and_change_nothing(
     run(owner.create("/config/users", b"hidden"))
     run(owner.create("/consumers"))
     assert run(other.get("/config"))[0] == b"seen"
-    assert run(other.exists("/config/users")) is not None
+    with pytest.raises(RequestRefused) as unseen:
+        run(other.exists("/config/users"))
+    assert _NO_AUTH == unseen.value.code
     run(other.create("/consumers/c"))
     refused = [
         other.get("/config/users"),
