@@ -222,6 +222,12 @@ def test_a_call_that_makes_no_client_ends_as_kafkas(
             "ResourceType DELEGATION_TOKEN only supports operations ",
         ),
         (
+            tools.ACLS,
+            "--add --bootstrap-server x --topic t --operation describe_configs "
+            "--allow-principal User:a",
+            "ResourceType TOPIC only supports operations ",
+        ),
+        (
             tools.PRODUCER_PERF,
             "--topic t --num-records 1 --throughput 1 --record-size 1 --producer-props acks=",
             "java.lang.IllegalArgumentException: Invalid property: acks=",
