@@ -55,7 +55,9 @@ from engine.model import TopicPartition
 from engine.wire import messages
 
 CLEANUP_POLICY: Final = "cleanup.policy"
+_CLASSIC: Final = "classic"
 _CONSUMER_PROTOCOL: Final = "consumer"
+_SHARE: Final = "share"
 
 
 class _Request(NamedTuple):
@@ -92,7 +94,7 @@ def gather_sample(
     gathering = _Gathering(client, view, deadline_ms, pace)
     gathering.ask(gathering.first_calls(with_policies=with_policies, with_groups=with_groups))
     listings = gathering.listings()
-    gathering.ask(gathering.group_calls(listings))
+    gathering.ask(group_calls(listings))
     gathering.ask(gathering.single_commit_calls(listings))
     return ClusterSample(
         view,
@@ -188,18 +190,6 @@ class _Gathering:
                 if isinstance(leader, int):
                     led.setdefault(leader, []).append(key)
         return led
-
-    def group_calls(self, listings: Sequence[GroupListing]) -> _Calls:
-        """Return the requests of step 3."""
-        for broker_id, group_ids in _chunks(listings):
-            request = _Request(broker_id, "OffsetFetch", group_ids[0])
-            yield request, commits_of_groups_call(group_ids)
-        for broker_id, group_ids in _chunks([g for g in listings if not _is_of_kip_848(g)]):
-            request = _Request(broker_id, "DescribeGroups", group_ids[0])
-            yield request, descriptions_call(group_ids)
-        for broker_id, group_ids in _chunks([g for g in listings if _is_of_kip_848(g)]):
-            request = _Request(broker_id, "ConsumerGroupDescribe", group_ids[0])
-            yield request, consumer_descriptions_call(group_ids)
 
     def single_commit_calls(self, listings: Sequence[GroupListing]) -> _Calls:
         """Return the requests to coordinators that take one group in a request."""
@@ -317,8 +307,25 @@ class _Gathering:
         return {name: one for name, one in found.items() if not isinstance(one, EngineError)}
 
 
-def _is_of_kip_848(group: GroupListing) -> bool:
-    return (group.group_type or "").lower() == _CONSUMER_PROTOCOL
+def _kind(group: GroupListing) -> str:
+    return (group.group_type or _CLASSIC).lower()
+
+
+def group_calls(listings: Sequence[GroupListing]) -> _Calls:
+    """Return the requests of step 3: of a type that is described otherwise the list has the state.
+
+    Share groups commit no offsets, and DescribeGroups takes a group of another type for a dead one.
+    """
+    of_types: dict[str, list[GroupListing]] = {}
+    for group in listings:
+        of_types.setdefault(_kind(group), []).append(group)
+    for broker_id, group_ids in _chunks([g for g in listings if _kind(g) != _SHARE]):
+        yield _Request(broker_id, "OffsetFetch", group_ids[0]), commits_of_groups_call(group_ids)
+    for broker_id, group_ids in _chunks(of_types.get(_CLASSIC, ())):
+        yield _Request(broker_id, "DescribeGroups", group_ids[0]), descriptions_call(group_ids)
+    for broker_id, group_ids in _chunks(of_types.get(_CONSUMER_PROTOCOL, ())):
+        request = _Request(broker_id, "ConsumerGroupDescribe", group_ids[0])
+        yield request, consumer_descriptions_call(group_ids)
 
 
 def _is_silence(result: CallResult) -> bool:

@@ -1,4 +1,4 @@
-"""Requests of ZooKeeper's that kazoo has not: kinds of nodes, and the number of nodes below one.
+"""Requests of ZooKeeper's that kazoo has not: kinds of nodes, counts, persistent watches.
 
 Source: zookeeper.jute and ZooDefs.OpCode of ZooKeeper 3.8.
 """
@@ -19,6 +19,9 @@ from kazoo.security import ACL
 _CREATE_CONTAINER: Final = 19
 _CREATE_TTL: Final = 21
 _GET_ALL_CHILDREN_NUMBER: Final = 104
+_REMOVE_WATCHES: Final = 18
+_ADD_WATCH: Final = 106
+_WHO_AM_I: Final = 107
 #: Bits of CreateMode.
 _CONTAINER: Final = 4
 _TTL: Final = 5
@@ -81,3 +84,59 @@ class GetAllChildrenNumber(NamedTuple):
         """Return the number."""
         (number,) = int_struct.unpack_from(data, offset)
         return int(number)
+
+
+class AddWatch(NamedTuple):
+    """Set a watch that stays; mode 0 is of one node, 1 of all below it, too."""
+
+    path: str
+    mode: int
+    type: int = _ADD_WATCH
+
+    def serialize(self) -> bytes:
+        """Return the body."""
+        encoded = self.path.encode()
+        return bytes(int_struct.pack(len(encoded)) + encoded + int_struct.pack(self.mode))
+
+    @classmethod
+    def deserialize(cls, _data: bytes, _offset: int) -> None:
+        """Return nothing: the code of the header counts."""
+
+
+class RemoveWatches(NamedTuple):
+    """Take off the watches of a node: of children (1), of data (2), or all (3)."""
+
+    path: str
+    kind: int
+    type: int = _REMOVE_WATCHES
+
+    def serialize(self) -> bytes:
+        """Return the body."""
+        encoded = self.path.encode()
+        return bytes(int_struct.pack(len(encoded)) + encoded + int_struct.pack(self.kind))
+
+    @classmethod
+    def deserialize(cls, _data: bytes, _offset: int) -> None:
+        """Return nothing: the code of the header counts."""
+
+
+class WhoAmI(NamedTuple):
+    """Ask what the server takes a client for."""
+
+    type: int = _WHO_AM_I
+
+    def serialize(self) -> bytes:
+        """Return the body."""
+        return b""
+
+    @classmethod
+    def deserialize(cls, data: bytes, offset: int) -> list[tuple[str, str]]:
+        """Return scheme and user of each identity."""
+        (count,) = int_struct.unpack_from(data, offset)
+        offset += int_struct.size
+        found = []
+        for _ in range(count):
+            scheme, offset = read_string(data, offset)
+            user, offset = read_string(data, offset)
+            found.append((str(scheme), str(user)))
+        return found

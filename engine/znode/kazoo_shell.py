@@ -4,7 +4,8 @@ A shell that cannot connect reports it after one attempt at each server; so it d
 that waits for a lost connection to come back. Attempts go on until the session is closed.
 
 Source: SendThread of ClientCnxn of ZooKeeper 3.8.
-Differs: all servers of a list are tried before a request fails, where Java's fails with the first.
+Differs: all servers of a list are tried before a request fails, where Java's fails with the first;
+watches end with a lost connection, where Java's are set again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kazoo.client import KazooClient
 from kazoo.protocol.paths import _prefix_root
+from kazoo.protocol.serialization import GetData, Reconfig, Watch
 from kazoo.protocol.states import Callback, KazooState, KeeperState, WatchedEvent, ZnodeStat
 from kazoo.security import ACL, OPEN_ACL_UNSAFE, Id
 
@@ -26,12 +28,15 @@ from engine.znode.kazoo_client import stat_of
 from engine.znode.kazoo_editor import ZnodeEditor
 from engine.znode.kazoo_reader import QuietHandler, ZookeeperUnreachable, child_path
 from engine.znode.kazoo_requests import (
+    AddWatch,
     CreateContainer,
     CreateWithTimeToLive,
     GetAllChildrenNumber,
+    RemoveWatches,
+    WhoAmI,
 )
 from engine.znode.model import ANY_VERSION, EventType, NodeAclEntry
-from engine.znode.names import ROOT
+from engine.znode.names import ROOT, parent_of
 from engine.znode.node_acl import NodeRefused, ShellStat
 from engine.znode.zookeeper_wire import RequestRefused
 
@@ -40,12 +45,14 @@ if TYPE_CHECKING:
 
 OnEvent = Callable[[EventType, str], None]
 OnState = Callable[[str], None]
-_EVENT_TYPES: Final = {
-    "CREATED": EventType.CREATED,
-    "DELETED": EventType.DELETED,
-    "CHANGED": EventType.DATA_CHANGED,
-    "CHILD": EventType.CHILDREN_CHANGED,
-}
+#: What sets off watches of data, and of children.
+_OF_DATA: Final = (EventType.CREATED, EventType.DELETED, EventType.DATA_CHANGED)
+_OF_CHILDREN: Final = (EventType.DELETED, EventType.CHILDREN_CHANGED)
+#: Types of watches in a request.
+CHILDREN_WATCHES: Final = 1
+DATA_WATCHES: Final = 2
+ALL_WATCHES: Final = 3
+_CONFIG: Final = "/zookeeper/config"
 #: What ZooKeeper's client calls the states of a session.
 _STATES: Final = {
     KazooState.CONNECTED: "SyncConnected",
@@ -55,6 +62,7 @@ _STATES: Final = {
 _CONNECT_POLL_S: Final = 0.01
 _PAUSE_S: Final = 0.1
 _UNIMPLEMENTED: Final = -6
+_NO_WATCHER: Final = -121
 _AUTH_FAILED: Final = "AuthFailed"
 
 
@@ -103,6 +111,10 @@ class ZnodeShellSession(ZnodeEditor):
             },
         )
         self._kazoo.add_listener(self._note_state)
+        # Kazoo knows no persistent watches, and would call a watcher of data and children twice.
+        self._kazoo._connection._read_watch_event = self._read_event
+        #: Persistent watches below the chroot, and whether each is recursive.
+        self._persistent: dict[str, bool] = {}
 
     def __enter__(self) -> ZnodeShellSession:
         """Connect; raises ZookeeperUnreachable when no server accepts."""
@@ -139,6 +151,8 @@ class ZnodeShellSession(ZnodeEditor):
             self._on_state(_AUTH_FAILED if self.has_failed else _STATES[state])
         if state == KazooState.CONNECTED:
             self._was_connected = self._has_begun = True
+        else:
+            self._persistent.clear()
 
     def _begin_close(self, wait_s: float) -> None:
         self._closing.set()
@@ -208,13 +222,90 @@ class ZnodeShellSession(ZnodeEditor):
         """Wait until the server has applied what its leader has committed."""
         self._wait(self._kazoo.sync_async(path), path)
 
-    def _watcher(self, watches: bool) -> Callable[[WatchedEvent], None] | None:
-        return self._report if watches else None
+    def identities(self) -> list[tuple[str, str]]:
+        """Return scheme and user of what the server takes this client for."""
+        request = self._kazoo.handler.async_result()
+        self._kazoo._call(WhoAmI(), request)
+        return list(self._wait(request, ROOT))
 
-    def _report(self, event: WatchedEvent) -> None:
-        # Lost connections are events too; the shell reports its own.
-        if event.type in _EVENT_TYPES:
-            self._on_event(_EVENT_TYPES[event.type], event.path)
+    def configuration(self, *, watches: bool) -> tuple[bytes | None, ShellStat]:
+        """Return the servers of an ensemble as their node has them, whatever the chroot is."""
+        request = self._kazoo.handler.async_result()
+        self._kazoo._call(GetData(_CONFIG, self._watcher(watches)), request)
+        data, stat = self._wait(request, _CONFIG)
+        return data, _stat_of(stat)
+
+    def reconfigure(
+        self, joining: str | None, leaving: str | None, members: str | None, version: int
+    ) -> tuple[bytes | None, ShellStat]:
+        """Change the servers of an ensemble; returns the configuration that was committed."""
+        request = self._kazoo.handler.async_result()
+        self._kazoo._call(Reconfig(joining, leaving, members, version), request)
+        data, stat = self._wait(request, "")
+        return data, _stat_of(stat)
+
+    # -- watches
+
+    def add_watch(self, path: str, *, is_recursive: bool) -> None:
+        """Set a watch that stays, of one node or of all below it, too."""
+        watched = _prefix_root(self._kazoo.chroot, path)
+        request = self._kazoo.handler.async_result()
+        self._kazoo._call(AddWatch(watched, int(is_recursive)), request)
+        self._wait(request, path)
+        self._persistent[watched] = is_recursive
+
+    def remove_watches(self, path: str, kind: int, *, is_local: bool) -> None:
+        """Take off the watches of a node and report each kind; without a server if `is_local`.
+
+        Errors: NodeRefused (−121) where there is none.
+        """
+        watched = _prefix_root(self._kazoo.chroot, path)
+        request = self._kazoo.handler.async_result()
+        self._kazoo._call(RemoveWatches(watched, kind), request)
+        try:
+            self._wait(request, path)
+        except ZnodeConnectionLost:
+            if not is_local:
+                raise
+        removed = []
+        if kind != CHILDREN_WATCHES and self._kazoo._data_watchers.pop(watched, None):
+            removed.append(EventType.DATA_WATCH_REMOVED)
+        if kind != DATA_WATCHES and self._kazoo._child_watchers.pop(watched, None):
+            removed.append(EventType.CHILD_WATCH_REMOVED)
+        if kind == ALL_WATCHES and self._persistent.pop(watched, None) is not None:
+            removed.append(EventType.PERSISTENT_WATCH_REMOVED)
+        if not removed:
+            raise NodeRefused(_NO_WATCHER, path)
+        for event in removed:
+            self._dispatch(event, watched)
+
+    def _watcher(self, watches: bool) -> Callable[[WatchedEvent], None] | None:
+        return _no_report if watches else None
+
+    def _read_event(self, buffer: bytes, offset: int) -> None:
+        """Report an event once if there is a watch of it, on kazoo's thread of watchers."""
+        (number, _, path), _ = Watch.deserialize(buffer, offset)
+        event = EventType(number)
+        watchers: set[object] = set()
+        if event in _OF_DATA:
+            watchers |= self._kazoo._data_watchers.pop(path, set())
+        if event in _OF_CHILDREN:
+            watchers |= self._kazoo._child_watchers.pop(path, set())
+        if watchers or self._is_persistent(path):
+            self._dispatch(event, path)
+
+    def _is_persistent(self, path: str) -> bool:
+        if path in self._persistent:
+            return True
+        while path != ROOT:
+            path = parent_of(path)
+            if self._persistent.get(path):
+                return True
+        return False
+
+    def _dispatch(self, event: EventType, path: str) -> None:
+        report = Callback("watch", self._on_event, (event, self._kazoo.unchroot(path)))
+        self._kazoo.handler.dispatch_callback(report)
 
     # -- changing
 
@@ -293,6 +384,10 @@ class ZnodeShellSession(ZnodeEditor):
             return super()._wait(request, path, version)
         except RequestRefused as error:
             raise NodeRefused(error.code, path) from error
+
+
+def _no_report(_: WatchedEvent) -> None:
+    """Mark a watch: `_read_event` reports it."""
 
 
 def _entries(acl: Sequence[NodeAclEntry]) -> list[ACL]:

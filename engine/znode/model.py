@@ -108,6 +108,10 @@ class EventType(Enum):
     DELETED = 2
     DATA_CHANGED = 3
     CHILDREN_CHANGED = 4
+    #: These three are a client's own: a watch was taken off.
+    DATA_WATCH_REMOVED = 5
+    CHILD_WATCH_REMOVED = 6
+    PERSISTENT_WATCH_REMOVED = 7
 
 
 class WatchEvent(NamedTuple):

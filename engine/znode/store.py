@@ -41,7 +41,7 @@ from engine.znode.model import (
     WatchEvent,
     WatchKind,
 )
-from engine.znode.names import ROOT, check_path
+from engine.znode.names import ROOT, check_path, parent_of
 from engine.znode.permissions import Identities, Permission, permits
 from engine.znode.sessions import OnExpired, SessionTable
 from engine.znode.tree import ZnodeTree
@@ -188,6 +188,12 @@ class ZnodeStore:
         if not permits(self._tree.acl(path), permission, identities):
             raise NoAuth(path)
 
+    def may_learn(self, path: str, identities: Identities | None) -> bool:
+        """Return whether a client may hear of a change: it can read the node, or what is above."""
+        while path != ROOT and not self._tree.exists(path):
+            path = parent_of(path)
+        return permits(self._tree.acl(path), Permission.READ, identities)
+
     def exists(self, session_id: int, path: str) -> Stat | None:
         """Return a node's stat, or None if it is not there."""
         self._enter(session_id, path)
@@ -204,6 +210,23 @@ class ZnodeStore:
         if kind is WatchKind.CHILDREN and not self._tree.exists(path):
             raise NoNode(path)
         self._watches.add(session_id, path, kind, watcher)
+
+    def watch_persistently(
+        self, session_id: int, path: str, watcher: Watcher, *, is_recursive: bool
+    ) -> None:
+        """Set a watch that stays when it fires, of one node or of all below it, too."""
+        self._enter(session_id, path)
+        self._watches.add_persistent(session_id, path, watcher, is_recursive=is_recursive)
+
+    def has_watch(self, session_id: int, path: str, kind: WatchKind | None) -> bool:
+        """Return whether a session has a watch of a kind on a node, or any watch of it."""
+        self._enter(session_id, path)
+        return self._watches.has(session_id, path, kind)
+
+    def remove_watches(self, session_id: int, path: str, kind: WatchKind | None) -> None:
+        """Take off a session's watches of a kind on a node, or all that it has there."""
+        self._enter(session_id, path)
+        self._watches.remove(session_id, path, kind)
 
     def drop_watches(self, session_id: int) -> None:
         """Remove a session's watches: its connection is closed, though the session lives."""

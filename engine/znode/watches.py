@@ -1,4 +1,4 @@
-"""One-shot watches: the watchers of each node, and the watches that an event fires. Pure.
+"""Watches: the watchers of each node, and the watches that an event fires. Pure.
 
 ```
 event             data watches of the node   child watches of the node   ... of the parent
@@ -8,7 +8,12 @@ DELETED           DELETED                    DELETED, once per watcher   (its ow
 CHILDREN_CHANGED  -                          CHILDREN_CHANGED            -
 ```
 
+A persistent watch gets all four events of its node and stays; a recursive one gets those of all
+nodes below, too, but no CHILDREN_CHANGED. A watcher gets an event once.
+
 Source: ZooKeeper's DataTree and WatchManager; invariant Z3.
+Differs: a read with a watch leaves a persistent watch of the same session in place, where
+ZooKeeper's replaces it.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from __future__ import annotations
 from engine.limits import ZNODE_WATCHES_MAX
 from engine.znode.errors import ZnodeLimitExceeded
 from engine.znode.model import EventType, Watcher, WatchEvent, WatchKind
+from engine.znode.names import ROOT, parent_of
 
 
 class WatchTable:
@@ -25,6 +31,8 @@ class WatchTable:
         # By kind and path: watchers in the order they came, with the session of each.
         self._watchers: dict[tuple[WatchKind, str], dict[tuple[int, Watcher], None]] = {}
         self._paths: dict[int, set[tuple[WatchKind, str]]] = {}
+        # Persistent watches by path: whether each is recursive.
+        self._persistent: dict[str, dict[tuple[int, Watcher], bool]] = {}
         self._count = 0
 
     def __len__(self) -> int:
@@ -43,26 +51,83 @@ class WatchTable:
         self._paths.setdefault(session_id, set()).add((kind, path))
         self._count += 1
 
+    def add_persistent(
+        self, session_id: int, path: str, watcher: Watcher, *, is_recursive: bool
+    ) -> None:
+        """Set a watch that stays, or change whether the one that is there is recursive."""
+        watchers = self._persistent.get(path, {})
+        if (session_id, watcher) not in watchers:
+            if self._count >= ZNODE_WATCHES_MAX:
+                raise ZnodeLimitExceeded(path, "watches", ZNODE_WATCHES_MAX)
+            self._count += 1
+        self._persistent.setdefault(path, {})[session_id, watcher] = is_recursive
+
+    def has(self, session_id: int, path: str, kind: WatchKind | None) -> bool:
+        """Return whether a session has a watch of a kind on a node, or any watch of it."""
+        kinds = list(WatchKind) if kind is None else [kind]
+        tables = [self._watchers.get((each, path), {}) for each in kinds]
+        found = {owner for table in tables for owner, _ in table}
+        if kind is None:
+            found |= {owner for owner, _ in self._persistent.get(path, {})}
+        return session_id in found
+
+    def remove(self, session_id: int, path: str, kind: WatchKind | None) -> None:
+        """Take off a session's watches of a kind on a node, or all that it has there."""
+        for each in WatchKind if kind is None else (kind,):
+            if (each, path) in self._watchers:
+                self._drop(session_id, (each, path))
+                self._paths.get(session_id, set()).discard((each, path))
+        if kind is None:
+            self._drop_persistent(session_id, path)
+
     def fire(self, event: WatchEvent) -> list[Watcher]:
-        """Remove the watches that an event fires; return their watchers in order."""
+        """Remove the one-shot watches that an event fires; return all its watchers in order."""
         path = event.path
         if event.type is EventType.CHILDREN_CHANGED:
-            return [watcher for _, watcher in self._remove_watchers(WatchKind.CHILDREN, path)]
-        taken = self._remove_watchers(WatchKind.DATA, path)
+            taken = self._remove_watchers(WatchKind.CHILDREN, path)
+        else:
+            taken = self._remove_watchers(WatchKind.DATA, path)
         if event.type is EventType.DELETED:
             taken.update(self._remove_watchers(WatchKind.CHILDREN, path))
+        if self._persistent:
+            taken.update(self._staying(event))
         return [watcher for _, watcher in taken]
+
+    def _staying(self, event: WatchEvent) -> dict[tuple[int, Watcher], None]:
+        """Return the persistent watches of an event, those of its node first."""
+        is_of_children = event.type is EventType.CHILDREN_CHANGED
+        own = self._persistent.get(event.path, {})
+        found = {key: None for key, recursive in own.items() if not (recursive and is_of_children)}
+        path = event.path
+        while path != ROOT and not is_of_children:
+            path = parent_of(path)
+            above = self._persistent.get(path, {})
+            found.update({key: None for key, recursive in above.items() if recursive})
+        return found
 
     def drop_session(self, session_id: int) -> None:
         """Remove all watches of a session."""
+        for path in list(self._persistent):
+            self._drop_persistent(session_id, path)
         for key in self._paths.pop(session_id, ()):
-            watchers = self._watchers[key]
-            for owner, watcher in list(watchers):
-                if owner == session_id:
-                    del watchers[owner, watcher]
-                    self._count -= 1
-            if not watchers:
-                del self._watchers[key]
+            self._drop(session_id, key)
+
+    def _drop(self, session_id: int, key: tuple[WatchKind, str]) -> None:
+        watchers = self._watchers[key]
+        for owner, watcher in list(watchers):
+            if owner == session_id:
+                del watchers[owner, watcher]
+                self._count -= 1
+        if not watchers:
+            del self._watchers[key]
+
+    def _drop_persistent(self, session_id: int, path: str) -> None:
+        watchers = self._persistent.get(path, {})
+        for key in [key for key in watchers if key[0] == session_id]:
+            del watchers[key]
+            self._count -= 1
+        if not watchers:
+            self._persistent.pop(path, None)
 
     def _remove_watchers(self, kind: WatchKind, path: str) -> dict[tuple[int, Watcher], None]:
         key = (kind, path)

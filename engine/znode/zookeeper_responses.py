@@ -5,6 +5,8 @@ refused operation of a multi     the ones before it 0, itself its code, those af
 exists, getData with a watch     set before the read; of a node that is not there by exists alone
 exists of a node                 needs READ, as getData does (since ZooKeeper 3.8.4)
 setWatches                       changes since then are reported at once, other watches are set
+an event                         sent to who may read the node, or the one above a deleted one
+reconfig                         refused: RECONFIGDISABLED (−123), ZooKeeper's default
 ```
 
 | watch set again for | node is there | it is not |
@@ -18,7 +20,7 @@ responses reads.
 
 Source: FinalRequestProcessor, DataTree.setWatches and processTxn of ZooKeeper 3.8.
 Differs: a watch for existence that was set while the node was there reports, of missed changes,
-only its removal; so does ZooKeeper's.
+only its removal; so does ZooKeeper's. Of a deleted node ZooKeeper takes its own ACL.
 """
 
 from __future__ import annotations
@@ -44,17 +46,20 @@ from engine.znode.model import (
     WatchEvent,
     WatchKind,
 )
-from engine.znode.permissions import Permission, shown_acl
+from engine.znode.permissions import DIGEST, Permission, shown_acl
 from engine.znode.store import ZnodeStore
+from engine.znode.zookeeper_quotas import CONFIG, CONFIG_STAT, counted_path, quota_statistics
 from engine.znode.zookeeper_records import (
     packed_acls,
     packed_buffer,
+    packed_int,
     packed_stat,
     packed_text,
     packed_texts,
 )
 from engine.znode.zookeeper_wire import (
     RUNTIME_INCONSISTENCY,
+    AddWatchRequest,
     AuthRequest,
     CreateRequest,
     MultiReadRequest,
@@ -66,6 +71,7 @@ from engine.znode.zookeeper_wire import (
     SaslRequest,
     SetWatchesRequest,
     WatchedRead,
+    WatchesRequest,
     multi_response,
     not_implemented,
     operation_of,
@@ -73,6 +79,11 @@ from engine.znode.zookeeper_wire import (
 )
 
 _SYSTEM_ERROR = -1
+_BAD_ARGUMENTS = -8
+_NO_WATCHER = -121
+_RECONFIG_DISABLED = -123
+#: The kinds of watches of a request, by their number; 3 is any.
+_WATCH_KINDS: dict[int, WatchKind | None] = {1: WatchKind.CHILDREN, 2: WatchKind.DATA, 3: None}
 
 
 def error_code(error: ZnodeError) -> int:
@@ -151,8 +162,15 @@ class ZookeeperResponses:
         return packed_stat(self._stat(body.path))
 
     def _get_data(self, body: WatchedRead) -> bytes:
+        if body.path == CONFIG and self._store.exists(self._session_id, CONFIG) is None:
+            # It never changes, so a watch would not fire.
+            return packed_buffer(b"") + packed_stat(CONFIG_STAT)
         data, stat = self._store.get(self._session_id, body.path)
         self._check_read(body.path)
+        counted = counted_path(body.path)
+        if counted is not None:
+            data = quota_statistics(self._store, self._session_id, counted)
+            stat = stat._replace(data_length_bytes=len(data))
         if body.watch:
             self._watch(body.path, WatchKind.DATA)
         return packed_buffer(data) + packed_stat(stat)
@@ -246,12 +264,43 @@ class ZookeeperResponses:
     # -- watches -------------------------------------------------------------------------------
 
     def _watch(self, path: str, kind: WatchKind) -> None:
-        self._store.watch(self._session_id, path, kind, self._watcher)
+        self._store.watch(self._session_id, path, kind, self._report)
+
+    def _report(self, event: WatchEvent) -> None:
+        """Pass on an event of a node that the client may read."""
+        if self._store.may_learn(event.path, self._access.identities):
+            self._watcher(event)
+
+    def _add_watch(self, body: AddWatchRequest) -> bytes:
+        if body.mode not in (0, 1):
+            raise RequestRefused(_BAD_ARGUMENTS, f"no mode {body.mode} of a watch")
+        self._persist(body.path, is_recursive=body.mode == 1)
+        return packed_int(0)
+
+    def _persist(self, path: str, *, is_recursive: bool) -> None:
+        self._store.watch_persistently(
+            self._session_id, path, self._report, is_recursive=is_recursive
+        )
+
+    def _check_watches(self, body: WatchesRequest) -> bytes:
+        self._kind_of_watches(body)
+        return b""
+
+    def _remove_watches(self, body: WatchesRequest) -> bytes:
+        self._store.remove_watches(self._session_id, body.path, self._kind_of_watches(body))
+        return b""
+
+    def _kind_of_watches(self, body: WatchesRequest) -> WatchKind | None:
+        """Return the kind of watches that a request names; refused where there are none."""
+        if body.type not in _WATCH_KINDS:
+            raise RequestRefused(_BAD_ARGUMENTS, f"no type {body.type} of watches")
+        kind = _WATCH_KINDS[body.type]
+        if not self._store.has_watch(self._session_id, body.path, kind):
+            raise RequestRefused(_NO_WATCHER, f"no such watch of {body.path}")
+        return kind
 
     def _set_watches(self, body: SetWatchesRequest) -> bytes:
         """Restore the watches of a reconnected client; changes since `seen_zxid` fire at once."""
-        if body.persistent:
-            raise RequestRefused(-6, "watches that stay are not served")
         for path in body.data:
             self._set_again(path, WatchKind.DATA, EventType.DATA_CHANGED, body.seen_zxid)
         for path in body.exists:
@@ -261,6 +310,10 @@ class ZookeeperResponses:
                 self._watcher(WatchEvent(EventType.CREATED, path))
         for path in body.children:
             self._set_again(path, WatchKind.CHILDREN, EventType.CHILDREN_CHANGED, body.seen_zxid)
+        for path in body.persistent:
+            self._persist(path, is_recursive=False)
+        for path in body.recursive:
+            self._persist(path, is_recursive=True)
         return b""
 
     def _set_again(self, path: str, kind: WatchKind, change: EventType, seen_zxid: int) -> None:
@@ -280,6 +333,19 @@ class ZookeeperResponses:
 
     def _sasl(self, body: SaslRequest) -> bytes:
         return packed_buffer(self._access.answer_to(body.token))
+
+    def _who_am_i(self, _body: None) -> bytes:
+        self._store.heartbeat(self._session_id)
+        identities = self._access.identities
+        # Of a digest, which comes behind the name, nothing is shown.
+        parts = [
+            packed_text(scheme) + packed_text(name.partition(":")[0] if scheme == DIGEST else name)
+            for scheme, name in identities
+        ]
+        return packed_int(len(parts)) + b"".join(parts)
+
+    def _reconfigure(self, _body: None) -> bytes:
+        raise RequestRefused(_RECONFIG_DISABLED, "there is one server")
 
     def _close_session(self, _body: None) -> bytes:
         self._store.close_session(self._session_id)
@@ -305,11 +371,16 @@ _RESPONDERS: dict[int, Callable[[ZookeeperResponses, Message], bytes]] = {
     OpCode.GET_CHILDREN_2: ZookeeperResponses._get_children_2,
     OpCode.MULTI: ZookeeperResponses._multi,
     OpCode.CREATE_2: ZookeeperResponses._create_2,
+    OpCode.RECONFIG: ZookeeperResponses._reconfigure,
+    OpCode.CHECK_WATCHES: ZookeeperResponses._check_watches,
+    OpCode.REMOVE_WATCHES: ZookeeperResponses._remove_watches,
     OpCode.MULTI_READ: ZookeeperResponses._multi_read,
     OpCode.AUTH: ZookeeperResponses._auth,
     OpCode.SET_WATCHES: ZookeeperResponses._set_watches,
     OpCode.SASL: ZookeeperResponses._sasl,
     OpCode.GET_EPHEMERALS: ZookeeperResponses._get_ephemerals,
     OpCode.SET_WATCHES_2: ZookeeperResponses._set_watches,
+    OpCode.ADD_WATCH: ZookeeperResponses._add_watch,
+    OpCode.WHO_AM_I: ZookeeperResponses._who_am_i,
     OpCode.CLOSE_SESSION: ZookeeperResponses._close_session,
 }

@@ -17,8 +17,7 @@ multi           (type i, done bool = 0, err i = −1, operation)*, −1, 1, −1
 The types that are served, with their bodies, are the table at the end.
 
 Source: zookeeper.jute, ZooDefs.OpCode, MultiOperationRecord and MultiResponse of ZooKeeper 3.8.
-Differs: containers, nodes that live for a time, persistent watches, watches taken off and
-reconfiguration are answered UNIMPLEMENTED (−6).
+Differs: containers and nodes that live for a time are answered UNIMPLEMENTED (−6).
 """
 
 from __future__ import annotations
@@ -65,12 +64,17 @@ class OpCode(IntEnum):
     CHECK = 13
     MULTI = 14
     CREATE_2 = 15
+    RECONFIG = 16
+    CHECK_WATCHES = 17
+    REMOVE_WATCHES = 18
     MULTI_READ = 22
     AUTH = 100
     SET_WATCHES = 101
     SASL = 102
     GET_EPHEMERALS = 103
     SET_WATCHES_2 = 105
+    ADD_WATCH = 106
+    WHO_AM_I = 107
     CLOSE_SESSION = -11
 
 
@@ -153,8 +157,22 @@ class SetWatchesRequest(NamedTuple):
     data: list[str]
     exists: list[str]
     children: list[str]
-    #: Watches that stay, which are not served.
     persistent: list[str]
+    recursive: list[str]
+
+
+class AddWatchRequest(NamedTuple):
+    """A watch that stays; mode 0 is of one node, 1 of all below it, too."""
+
+    path: str
+    mode: int
+
+
+class WatchesRequest(NamedTuple):
+    """Watches of a node; type 1 is of children, 2 of data, 3 any."""
+
+    path: str
+    type: int
 
 
 class AuthRequest(NamedTuple):
@@ -183,6 +201,8 @@ Body: TypeAlias = (
     | MultiRequest
     | MultiReadRequest
     | SetWatchesRequest
+    | AddWatchRequest
+    | WatchesRequest
     | AuthRequest
     | SaslRequest
     | None
@@ -257,12 +277,20 @@ def _set_acl(reader: RecordReader) -> SetAcl:
 
 
 def _set_watches(reader: RecordReader) -> SetWatchesRequest:
-    return SetWatchesRequest(reader.int64(), reader.texts(), reader.texts(), reader.texts(), [])
+    return SetWatchesRequest(reader.int64(), reader.texts(), reader.texts(), reader.texts(), [], [])
 
 
 def _set_watches_2(reader: RecordReader) -> SetWatchesRequest:
     watches = _set_watches(reader)
-    return watches._replace(persistent=reader.texts() + reader.texts())
+    return watches._replace(persistent=reader.texts(), recursive=reader.texts())
+
+
+def _add_watch(reader: RecordReader) -> AddWatchRequest:
+    return AddWatchRequest(reader.text(), reader.int32())
+
+
+def _watches(reader: RecordReader) -> WatchesRequest:
+    return WatchesRequest(reader.text(), reader.int32())
 
 
 def _auth(reader: RecordReader) -> AuthRequest:
@@ -329,12 +357,17 @@ _BODIES: dict[int, Callable[[RecordReader], Body]] = {
     OpCode.GET_CHILDREN_2: _watched,
     OpCode.MULTI: _multi,
     OpCode.CREATE_2: _create,
+    OpCode.RECONFIG: _nothing,
+    OpCode.CHECK_WATCHES: _watches,
+    OpCode.REMOVE_WATCHES: _watches,
     OpCode.MULTI_READ: _multi_read,
     OpCode.AUTH: _auth,
     OpCode.SET_WATCHES: _set_watches,
     OpCode.SASL: _sasl,
     OpCode.GET_EPHEMERALS: _path,
     OpCode.SET_WATCHES_2: _set_watches_2,
+    OpCode.ADD_WATCH: _add_watch,
+    OpCode.WHO_AM_I: _nothing,
     OpCode.CLOSE_SESSION: _nothing,
 }
 

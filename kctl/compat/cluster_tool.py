@@ -17,7 +17,7 @@ from engine.client.metadata import BrokerView
 from engine.errors import EngineError
 from kctl import exits
 from kctl.compat.java_admin import admin_call
-from kctl.compat.java_commands import Command, CommandOption, GivenCommand, Takes
+from kctl.compat.java_commands import Command, CommandOption, GivenCommand, NumberType, Takes
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.releases import Release
 
@@ -33,7 +33,7 @@ _CONNECTION_4 = (
     CommandOption("config", "", "The old name of --command-config."),
     CommandOption("command-config", "c", "A file of client properties."),
 )
-_ID = CommandOption("id", "i", "The id of the broker.", is_required=True, is_number=True)
+_ID = CommandOption("id", "i", "The id of the broker.", is_required=True, number=NumberType.Integer)
 _FENCED = CommandOption(
     "include-fenced-brokers", "", "Those of fenced brokers, too.", takes=Takes.NOTHING
 )

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import NamedTuple, NoReturn
 
 from engine.errors import EngineError
-from kctl.compat.java_numbers import is_java_number
+from kctl.compat.java_numbers import INT_BITS, LONG_BITS, is_java_number
 from kctl.compat.java_options import GivenOptions
 
 
@@ -27,14 +27,22 @@ class Takes(Enum):
     SEVERAL = "one or more words"
 
 
+class NumberType(Enum):
+    """Java's types of numbers, by the bits of each."""
+
+    Short = 16
+    Integer = INT_BITS
+    Long = LONG_BITS
+
+
 class CommandOption(NamedTuple):
-    """An option; `number` is Java's type of its value, `choices` the only values."""
+    """An option; `number` is Java's type of a value that is one, `choices` the only values."""
 
     name: str
     short: str
     summary: str
     is_required: bool = False
-    is_number: bool = False
+    number: NumberType | None = None
     takes: Takes = Takes.ONE
     choices: tuple[str, ...] = ()
 
@@ -212,9 +220,9 @@ class _Reader:
                 shown = self._named(other).shown
                 self.refuse(f"argument {option.shown}: not allowed with argument {shown}")
         for value in values:
-            if option.is_number and not is_java_number(value):
+            if option.number and not is_java_number(value, option.number.value):
                 self.refuse(
-                    f"argument {option.shown}: could not convert '{value}' to Integer "
+                    f"argument {option.shown}: could not convert '{value}' to {option.number.name} "
                     f'(For input string: "{value}")'
                 )
             if option.choices and value not in option.choices:

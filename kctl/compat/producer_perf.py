@@ -16,7 +16,7 @@ from engine.errors import EngineError
 from engine.host.ports import FileMissing
 from kctl import exits
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT
-from kctl.compat.java_commands import Command, CommandOption, Takes
+from kctl.compat.java_commands import Command, CommandOption, NumberType, Takes
 from kctl.compat.java_failures import ToolFailure, as_java
 from kctl.compat.java_numbers import java_number
 from kctl.compat.java_options import GivenOptions
@@ -35,7 +35,7 @@ from kctl.compat.tool_call import ToolCall
 SUMMARY = "Measures how fast records are produced."
 _OPTIONS: Final = (
     CommandOption("topic", "", "Where the records go.", is_required=True),
-    CommandOption("num-records", "", "How many records.", is_required=True, is_number=True),
+    CommandOption("num-records", "", "How many records.", is_required=True, number=NumberType.Long),
     CommandOption("payload-delimiter", "", "Between records of the file; a line break."),
     CommandOption(
         "throughput", "", "Records a second; -1 for as many as can be.", is_required=True
@@ -44,8 +44,8 @@ _OPTIONS: Final = (
     CommandOption("producer.config", "", "A file of properties of the producer."),
     CommandOption("print-metrics", "", "Not served.", takes=Takes.NOTHING),
     CommandOption("transactional-id", "", "The id of the transactions."),
-    CommandOption("transaction-duration-ms", "", "When to commit.", is_number=True),
-    CommandOption("record-size", "", "Bytes of a record.", is_number=True),
+    CommandOption("transaction-duration-ms", "", "When to commit.", number=NumberType.Long),
+    CommandOption("record-size", "", "Bytes of a record.", number=NumberType.Integer),
     CommandOption("payload-file", "", "A file of records, picked at random."),
     CommandOption("payload-monotonic", "", "Records 0, 1, ...", takes=Takes.NOTHING),
 )
@@ -53,8 +53,10 @@ _FOUR: Final = (
     CommandOption("bootstrap-server", "", "Brokers to ask first."),
     CommandOption("command-property", "", "As --producer-props.", takes=Takes.SEVERAL),
     CommandOption("command-config", "", "As --producer.config."),
-    CommandOption("warmup-records", "", "Records that are counted apart.", is_number=True),
-    CommandOption("reporting-interval", "", "Milliseconds between lines; 5000.", is_number=True),
+    CommandOption("warmup-records", "", "Records that are counted apart.", number=NumberType.Long),
+    CommandOption(
+        "reporting-interval", "", "Milliseconds between lines; 5000.", number=NumberType.Long
+    ),
 )
 _PAYLOADS: Final = ("record-size", "payload-file", "payload-monotonic")
 _NAMES: Final = {

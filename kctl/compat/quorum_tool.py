@@ -13,7 +13,7 @@ from engine.client.quorum_admin import QuorumReplica, QuorumView, describe_quoru
 from engine.errors import EngineError
 from engine.naming import uuid_text
 from kctl import exits
-from kctl.compat.java_commands import Command, CommandOption, GivenCommand, Takes
+from kctl.compat.java_commands import Command, CommandOption, GivenCommand, NumberType, Takes
 from kctl.compat.java_failures import TerseFailure, as_java
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_table import java_table
@@ -39,7 +39,9 @@ _COMMANDS: Final = (
         "remove-controller",
         "Take a controller out of the voters.",
         (
-            CommandOption("controller-id", "i", "Its id.", is_required=True, is_number=True),
+            CommandOption(
+                "controller-id", "i", "Its id.", is_required=True, number=NumberType.Integer
+            ),
             CommandOption("controller-directory-id", "d", "Its directory.", is_required=True),
             _DRY_RUN,
         ),

@@ -32,6 +32,7 @@ from kctl.compat.java_commands import (
     Command,
     CommandOption,
     GivenCommand,
+    NumberType,
 )
 from kctl.compat.java_failures import TerseFailure, as_java
 from kctl.compat.java_options import GivenOptions
@@ -46,9 +47,13 @@ _NONE: Final = "None"
 _MAX_TIMEOUT_MINUTES: Final = 15
 _MINUTE_MS: Final = 60_000
 _TOPIC: Final = CommandOption("topic", "", "A topic.", is_required=True)
-_PARTITION: Final = CommandOption("partition", "", "A partition.", is_required=True, is_number=True)
-_BROKER: Final = CommandOption("broker-id", "", "Ask this replica.", is_number=True)
-_DURATION: Final = CommandOption("duration-filter", "", "Only longer ones, in ms.", is_number=True)
+_PARTITION: Final = CommandOption(
+    "partition", "", "A partition.", is_required=True, number=NumberType.Integer
+)
+_BROKER: Final = CommandOption("broker-id", "", "Ask this replica.", number=NumberType.Integer)
+_DURATION: Final = CommandOption(
+    "duration-filter", "", "Only longer ones, in ms.", number=NumberType.Long
+)
 _LIST: Final = {
     Release.V3_9: (_DURATION,),
     Release.V4_3: (
@@ -69,10 +74,12 @@ _SHARED: Final = (
         (
             _TOPIC,
             _PARTITION,
-            CommandOption("start-offset", "", "Its first offset there.", is_number=True),
-            CommandOption("producer-id", "", "Of brokers before 3.0.", is_number=True),
-            CommandOption("producer-epoch", "", "Of brokers before 3.0.", is_number=True),
-            CommandOption("coordinator-epoch", "", "Of brokers before 3.0.", is_number=True),
+            CommandOption("start-offset", "", "Its first offset there.", number=NumberType.Long),
+            CommandOption("producer-id", "", "Of brokers before 3.0.", number=NumberType.Long),
+            CommandOption("producer-epoch", "", "Of brokers before 3.0.", number=NumberType.Short),
+            CommandOption(
+                "coordinator-epoch", "", "Of brokers before 3.0.", number=NumberType.Integer
+            ),
         ),
     ),
     Command(
@@ -81,10 +88,13 @@ _SHARED: Final = (
         (
             _BROKER,
             CommandOption(
-                "max-transaction-timeout", "", "Minutes without a record; 15.", is_number=True
+                "max-transaction-timeout",
+                "",
+                "Minutes without a record; 15.",
+                number=NumberType.Integer,
             ),
             CommandOption("topic", "", "Only in this topic."),
-            CommandOption("partition", "", "Only in this partition.", is_number=True),
+            CommandOption("partition", "", "Only in this partition.", number=NumberType.Integer),
         ),
     ),
 )
@@ -266,10 +276,14 @@ def _offset_text(offset: int) -> str:
 
 
 def _producers(
-    client: KafkaClient, partition: TopicPartition, broker_id: int | None
+    client: KafkaClient, partition: TopicPartition, broker_id: int | None, about: str = ""
 ) -> list[ActiveProducer]:
-    """Return the producers of a partition, by its leader or a replica; raises TerseFailure."""
+    """Return the producers of a partition, by its leader or a replica; raises TerseFailure.
+
+    `about` is in place of the partition and the broker in the failure.
+    """
     where = "leader" if broker_id is None else f"broker {broker_id}"
+    about = about or f"partition {partition} on {where}"
     try:
         if broker_id is None:
             found = active_producers(client, [partition])[partition]
@@ -278,8 +292,7 @@ def _producers(
         if isinstance(found, EngineError):
             raise found
     except EngineError as error:
-        what = f"Failed to describe producers for partition {partition} on {where}"
-        raise _failed(what, error) from error
+        raise _failed(f"Failed to describe producers for {about}", error) from error
     return found
 
 
@@ -360,10 +373,15 @@ def _find_hanging(call: ToolCall, client: KafkaClient, given: GivenOptions) -> N
         raise TerseFailure("The --partition argument requires --topic to be provided")
     broker_id = _broker_id(given)
     idle_for_ms = given.number("max-transaction-timeout", _MAX_TIMEOUT_MINUTES) * _MINUTE_MS
+    # A partition that is named is taken for one that is there.
+    named = given.has("topic") and given.has("partition")
+    partitions = [_partition(given)] if named else _partitions(client, given, broker_id)
+    broker = "Optional.empty" if broker_id is None else f"Optional[{broker_id}]"
+    about = f"{len(partitions)} partitions on broker {broker}"
     producers = [
         producer
-        for partition in _partitions(client, given, broker_id)
-        for producer in open_in(_producers(client, partition, broker_id))
+        for partition in partitions
+        for producer in open_in(_producers(client, partition, broker_id, about))
     ]
     try:
         hanging = find_hanging(client, producers, idle_for_ms=idle_for_ms)
@@ -383,14 +401,11 @@ def _partitions(
         view = client.view(None) if topic is None else client.view_of_existing([topic])
     except EngineError as error:
         raise _failed(f"Failed to describe {1 if topic else 0} topics", error) from error
-    number = given.number("partition", -1)
     return [
         TopicPartition(name, row.partition)
         for name, found in sorted(view.topics.items())
         for row in found.partitions
-        if (topic is None or name == topic)
-        and number in (-1, row.partition)
-        and (broker_id is None or broker_id in row.replicas)
+        if (topic is None or name == topic) and (broker_id is None or broker_id in row.replicas)
     ]
 
 

@@ -18,7 +18,7 @@ from engine.model import TopicPartition
 from engine.wire.json_form import JsonNode
 from kctl import exits
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT
-from kctl.compat.java_commands import Command, CommandOption, Takes
+from kctl.compat.java_commands import Command, CommandOption, NumberType, Takes
 from kctl.compat.java_consumer import GroupSource, consumer_settings
 from kctl.compat.java_failures import ToolFailure, as_java
 from kctl.compat.java_log import log_line
@@ -35,12 +35,12 @@ _OPTIONS: Final = (
     CommandOption("group-remote-assignor", "", "The broker's assignor; of consumer."),
     CommandOption("group-id", "", "The group.", is_required=True),
     CommandOption("group-instance-id", "", "The id of a static member."),
-    CommandOption("max-messages", "", "How many; -1 for no end.", is_number=True),
+    CommandOption("max-messages", "", "How many; -1 for no end.", number=NumberType.Integer),
     CommandOption(
         "session-timeout",
         "",
         "Of classic; 30000.",
-        is_number=True,
+        number=NumberType.Integer,
     ),
     CommandOption("verbose", "", "Tell of each record.", takes=Takes.NOTHING),
     CommandOption("enable-autocommit", "", "Commit from time to time.", takes=Takes.NOTHING),

@@ -12,7 +12,7 @@ from engine.client.producing import OutgoingRecord
 from engine.errors import EngineError
 from engine.wire.json_form import JsonNode, json_text
 from kctl import exits
-from kctl.compat.java_commands import Command, CommandOption, refuse
+from kctl.compat.java_commands import Command, CommandOption, NumberType, refuse
 from kctl.compat.java_failures import ToolFailure, as_java
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_producer import JavaProducer, java_producer_options, producer_times
@@ -24,13 +24,19 @@ from kctl.exits import Terminated
 SUMMARY = "Produces numbers, and tells of each in JSON."
 _OPTIONS: Final = (
     CommandOption("topic", "", "Where the records go.", is_required=True),
-    CommandOption("max-messages", "", "How many; -1 for no end.", is_number=True),
-    CommandOption("throughput", "", "Records a second; -1 for as many as can be.", is_number=True),
-    CommandOption("acks", "", "acks; -1.", is_number=True, choices=("0", "1", "-1")),
+    CommandOption("max-messages", "", "How many; -1 for no end.", number=NumberType.Integer),
+    CommandOption(
+        "throughput", "", "Records a second; -1 for as many as can be.", number=NumberType.Integer
+    ),
+    CommandOption("acks", "", "acks; -1.", number=NumberType.Integer, choices=("0", "1", "-1")),
     CommandOption("producer.config", "", "A file of properties of the producer."),
-    CommandOption("message-create-time", "", "The time of the first record."),
-    CommandOption("value-prefix", "", "A number before each value.", is_number=True),
-    CommandOption("repeating-keys", "", "Keys 0 to N - 1, again and again.", is_number=True),
+    CommandOption(
+        "message-create-time", "", "The time of the first record.", number=NumberType.Long
+    ),
+    CommandOption("value-prefix", "", "A number before each value.", number=NumberType.Integer),
+    CommandOption(
+        "repeating-keys", "", "Keys 0 to N - 1, again and again.", number=NumberType.Integer
+    ),
     CommandOption("bootstrap-server", "", "Brokers to ask first."),
 )
 _THREE: Final = (CommandOption("broker-list", "", "As --bootstrap-server."),)

@@ -40,6 +40,11 @@ class CommandSyntax(NamedTuple):
     valued: str = ""
     #: The least number of words besides the options.
     least: int = 1
+    #: Options of several letters, behind one dash, each with a value.
+    names: tuple[str, ...] = ()
+    #: Flags of which one may be given, and what is printed where one is required and none is.
+    exclusive: str = ""
+    required: str = ""
 
 
 class Words(NamedTuple):
@@ -76,21 +81,43 @@ def read_words(syntax: CommandSyntax, words: Sequence[str]) -> Words:
             rest.append(word)
             continue
         _read_flags(syntax, word, left, flags)
+    if syntax.required and not any(flag in flags for flag in syntax.exclusive):
+        raise ShellRefusal(
+            f"{_OPTION_ERRORS}.MissingOptionException: Missing required option: {syntax.required}"
+        )
     return Words(flags, rest)
 
 
 def _read_flags(syntax: CommandSyntax, word: str, left: list[str], flags: dict[str, str]) -> None:
-    """Read one word of flags, as `-sR`, `-sv 3`, `-v3` or `-v=3`; `left` is what follows it."""
+    """Read one word of flags, as `-sR`, `-sv 3`, `-v3` or `-v=3`; `left` is what follows it.
+
+    Of a flag that comes twice the first value counts.
+    """
+    if word[1:] in syntax.names:
+        flags.setdefault(word[1:], _value_of(word[1:], left))
+        return
     for at, letter in enumerate(word[1:], 2):
+        _check_exclusive(syntax, letter, flags)
         if letter in syntax.valued:
             value = word[at:]
-            flags[letter] = value.removeprefix("=") if value else _value_of(letter, left)
+            value = value.removeprefix("=") if value else _value_of(letter, left)
+            flags.setdefault(letter, value)
             return
         if letter not in syntax.flags:
             raise ShellRefusal(
                 f"{_OPTION_ERRORS}.UnrecognizedOptionException: Unrecognized option: {word}"
             )
         flags[letter] = ""
+
+
+def _check_exclusive(syntax: CommandSyntax, letter: str, flags: dict[str, str]) -> None:
+    """Refuse a second flag of those of which one may be given; raises ShellRefusal."""
+    earlier = [flag for flag in flags if flag in syntax.exclusive and flag != letter]
+    if letter in syntax.exclusive and earlier:
+        raise ShellRefusal(
+            f"{_OPTION_ERRORS}.AlreadySelectedException: The option '{letter}' was specified but "
+            f"an option from this group has already been selected: '{earlier[0]}'"
+        )
 
 
 def _value_of(letter: str, left: list[str]) -> str:

@@ -1,12 +1,10 @@
 """The commands of a ZooKeeper shell that act on nodes.
 
 Source: org.apache.zookeeper.cli of ZooKeeper 3.8.
-Differs: no quotas and no reconfiguration.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -15,7 +13,6 @@ from engine.java_text import java_utf8
 from engine.znode.errors import NoNode
 from engine.znode.model import ANY_VERSION, NodeAclEntry
 from engine.znode.names import ROOT
-from engine.znode.node_acl import ShellStat
 from engine.znode.zookeeper_wire import RequestRefused
 from kctl.compat.java_numbers import LONG_BITS, is_java_number
 from kctl.compat.zookeeper_arguments import (
@@ -29,25 +26,48 @@ from kctl.compat.zookeeper_arguments import (
     read_words,
 )
 from kctl.compat.zookeeper_failures import INVALID_ACL, key_error_text
+from kctl.compat.zookeeper_quotas import QuotaCommands
+from kctl.compat.zookeeper_session import ADD_WATCH_USAGE, RECONFIG_USAGE, SessionCommands
+from kctl.compat.zookeeper_stats import stat_text
 
 if TYPE_CHECKING:
     from engine.znode.kazoo_shell import ZnodeShellSession
 
+_LIMIT_FLAGS: Final = "nbNB"
 SYNTAXES: Final = {
+    "addWatch": CommandSyntax(ADD_WATCH_USAGE, valued="m"),
     "addauth": CommandSyntax("scheme auth"),
+    "config": CommandSyntax("[-c] [-w] [-s]", "cws", least=0),
     "create": CommandSyntax("[-s] [-e] [-c] [-t ttl] path [data] [acl]", "sec", "t"),
     "delete": CommandSyntax("[-v version] path", valued="v"),
     "deleteall": CommandSyntax("path [-b batch size]", valued="b"),
+    "delquota": CommandSyntax("[-n|-b|-N|-B] path", _LIMIT_FLAGS, exclusive=_LIMIT_FLAGS),
     "get": CommandSyntax("[-s] [-w] path", "sw"),
     "getAcl": CommandSyntax("[-s] path", "s"),
     "getAllChildrenNumber": CommandSyntax("path"),
     "getEphemerals": CommandSyntax("path", least=0),
+    "listquota": CommandSyntax("path"),
     "ls": CommandSyntax("[-s] [-w] [-R] path", "swR?"),
+    "reconfig": CommandSyntax(
+        RECONFIG_USAGE,
+        "s",
+        "v",
+        least=0,
+        names=("file", "members", "add", "remove"),
+    ),
+    "removewatches": CommandSyntax("path [-c|-d|-a] [-l]", "cdal"),
     "set": CommandSyntax("[-s] [-v version] path data", "s", "v", least=2),
     "setAcl": CommandSyntax("[-s] [-v version] [-R] path acl", "sR", "v", least=2),
+    "setquota": CommandSyntax(
+        "-n|-b|-N|-B val path",
+        valued=_LIMIT_FLAGS,
+        exclusive=_LIMIT_FLAGS,
+        required="[-n num soft quota, -b bytes soft quota, -N num hard quota, -B bytes hard quota]",
+    ),
     "stat": CommandSyntax("[-w] path", "w"),
     "sync": CommandSyntax("path"),
     "version": CommandSyntax("", least=0),
+    "whoami": CommandSyntax("", least=0),
 }
 _VERSION: Final = (
     "ZooKeeper CLI version: 3.8.4-9316c2a7a97e1666d8f4593f34dd6fc36ecc436c, "
@@ -80,27 +100,38 @@ class NodeCommands:
         self._err = err
         #: Paths of the ephemeral nodes that this session created.
         self.ephemerals: set[str] = set()
+        quotas = QuotaCommands(session, out, err)
+        of_session = SessionCommands(session, out, err)
         self._runs: dict[str, Callable[[Words], None]] = {
+            "addWatch": of_session.add_watch,
             "addauth": self._add_auth,
+            "config": of_session.print_configuration,
             "create": self._create,
             "delete": self._delete,
             "deleteall": self._delete_all,
+            "delquota": quotas.delete_limit,
             "get": self._get,
             "getAcl": self._get_acl,
             "getAllChildrenNumber": self._count_below,
             "getEphemerals": self._get_ephemerals,
+            "listquota": quotas.print_quota,
             "ls": self._ls,
+            "reconfig": of_session.reconfigure,
+            "removewatches": of_session.remove_watches,
             "set": self._set,
             "setAcl": self._set_acl,
+            "setquota": quotas.set_limit,
             "stat": self._stat,
             "sync": self._sync,
             "version": lambda _: self._print(_VERSION),
+            "whoami": of_session.print_identities,
         }
 
     def run(self, words: list[str]) -> None:
         """Run a command. Errors: ShellRefusal, ShellAbort, those of the store."""
         syntax = SYNTAXES[words[0]]
-        read = read_words(syntax, words[1:])
+        # Java's reads no words behind `whoami`.
+        read = read_words(syntax, words[1:] if words[0] != "whoami" else [])
         if read.has("?"):
             self._print(_LS_HELP)
         if words[0] in _WITH_WATCH and len(read.rest) > 1:
@@ -301,26 +332,3 @@ def _check_time_to_live(words: Words) -> None:
 
 def _version(words: Words) -> int:
     return java_int(words.flags["v"]) if words.has("v") else ANY_VERSION
-
-
-def stat_text(stat: ShellStat) -> str:
-    """Return a stat as ZooKeeper's shell prints it."""
-    node = stat.stat
-    rows = (
-        ("cZxid", f"0x{node.czxid:x}"),
-        ("ctime", _date_text(node.ctime_ms)),
-        ("mZxid", f"0x{node.mzxid:x}"),
-        ("mtime", _date_text(node.mtime_ms)),
-        ("pZxid", f"0x{node.pzxid:x}"),
-        ("cversion", node.cversion),
-        ("dataVersion", node.version),
-        ("aclVersion", stat.acl_version),
-        ("ephemeralOwner", f"0x{node.ephemeral_owner:x}"),
-        ("dataLength", node.data_length_bytes),
-        ("numChildren", node.child_count),
-    )
-    return "\n".join(f"{name} = {value}" for name, value in rows)
-
-
-def _date_text(time_ms: int) -> str:
-    return time.strftime("%a %b %d %H:%M:%S %Z %Y", time.localtime(time_ms / 1000))

@@ -24,6 +24,7 @@ from engine.znode.zookeeper_wire import RequestRefused
 INVALID_ACL: Final = -114
 _NO_AUTH: Final = -102
 _QUOTA_EXCEEDED: Final = -125
+_RECONFIG_DISABLED: Final = -123
 #: What the shell prints before the path of a refused operation.
 _FAILURES: Final[dict[type[EngineError], str]] = {
     NoNode: "Node does not exist: ",
@@ -38,6 +39,12 @@ _CODES: Final = {
     INVALID_ACL: "Acl is not valid : ",
     _QUOTA_EXCEEDED: "Quota has exceeded : ",
 }
+#: Errors of a new configuration, which have their words alone.
+_OF_SERVERS: Final = {
+    -13: "No quorum of new config is connected and up-to-date with the leader of last commmitted "
+    "config - try invoking reconfiguration after new servers are connected and synced",
+    -14: "Another reconfiguration is in progress -- concurrent reconfigs not supported (yet)",
+}
 #: KeeperException's names of errors.
 _NAMES: Final[dict[int, str]] = {
     -5: "MarshallingError",
@@ -51,6 +58,8 @@ _NAMES: Final[dict[int, str]] = {
     -115: "AuthFailed",
     -118: "Session moved",
     -119: "Not a read-only call",
+    -121: "No such watcher",
+    _RECONFIG_DISABLED: "Reconfig is disabled",
     _QUOTA_EXCEEDED: "Quota has exceeded",
 }
 
@@ -58,8 +67,10 @@ _NAMES: Final[dict[int, str]] = {
 def shell_error_text(error: EngineError, path: str) -> str:
     """Return how the shell words the end of a command; `path` is for errors that name none."""
     path = getattr(error, "path", path)
+    if isinstance(error, RequestRefused) and error.code in _OF_SERVERS:
+        return _OF_SERVERS[error.code]
     if isinstance(error, RequestRefused) and error.code in _CODES:
-        return f"{_CODES[error.code]}{path}"
+        return f"{_CODES[error.code]}{path or 'null'}"
     words = _FAILURES.get(type(error))
     return key_error_text(error, path) if words is None else f"{words}{path}"
 
@@ -71,4 +82,6 @@ def key_error_text(error: EngineError, path: str) -> str:
     if isinstance(error, SessionExpired):
         return f"KeeperErrorCode = Session expired for {path}"
     name = _NAMES.get(getattr(error, "code", 0))
-    return str(error) if name is None else f"KeeperErrorCode = {name} for {path}"
+    if name is None:
+        return str(error)
+    return f"KeeperErrorCode = {name} for {path}" if path else f"KeeperErrorCode = {name}"

@@ -4,7 +4,10 @@
 |---|---|
 | `ls`, `get`, `stat`, `getAcl`, `getAllChildrenNumber`, `getEphemerals`, `sync` | read |
 | `create`, `set`, `setAcl`, `delete`, `deleteall` | change nodes |
-| `addauth`, `connect`, `close` | of the session |
+| `setquota`, `listquota`, `delquota` | quotas |
+| `config`, `reconfig` | the servers of an ensemble |
+| `addWatch`, `removewatches` | watches that stay |
+| `addauth`, `whoami`, `connect`, `close` | of the session |
 | `history`, `redo`, `printwatches`, `version`, `quit` | of the shell |
 
 With `-w` a watch is set, whose event is printed.
@@ -69,6 +72,9 @@ _EVENTS: Final = {
     EventType.DELETED: "NodeDeleted",
     EventType.DATA_CHANGED: "NodeDataChanged",
     EventType.CHILDREN_CHANGED: "NodeChildrenChanged",
+    EventType.DATA_WATCH_REMOVED: "DataWatchRemoved",
+    EventType.CHILD_WATCH_REMOVED: "ChildWatchRemoved",
+    EventType.PERSISTENT_WATCH_REMOVED: "PersistentWatchRemoved",
 }
 
 

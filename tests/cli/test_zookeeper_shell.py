@@ -317,3 +317,194 @@ def test_without_an_address_the_usage_is_printed(store: Shell) -> None:
     done = store.run("compat", "zookeeper-shell")
     assert 1 == done.returncode
     assert done.stdout.startswith("USAGE: zookeeper-shell zookeeper_host:port[/path]")
+
+
+def _event(name: str, path: str) -> str:
+    return f"\nWATCHER::\n\nWatchedEvent state:SyncConnected type:{name} path:{path}\n"
+
+
+def test_a_quota_is_set_listed_and_deleted(znodes: Znodes) -> None:
+    znodes.create("/q", "data")
+    done = znodes.lines(
+        "setquota -n 5 /q",
+        "setquota -B 3 /q",
+        "create /q/a x",
+        "listquota /q",
+        "get /zookeeper/quota/q/zookeeper_limits",
+        "setquota -n 4 /q/a",
+        "delquota -n /q",
+        "listquota /q",
+        "delquota /q",
+        "ls -R /zookeeper",
+        "delquota /q",
+        "listquota /q",
+    )
+    # Below a chroot quotas are nodes of it, which no server counts: as with Java's shell.
+    limits = "count=5,bytes=-1=;byteHardLimit=3;countHardLimit=-1"
+    statistics = "Output stat for /q count=0,bytes=0\n"
+    assert done.stdout == (
+        f"{_CONNECTED}Output quota for /q {limits}\n{statistics}{limits}\n"
+        f"Output quota for /q count=-1,bytes=-1=;byteHardLimit=3;countHardLimit=-1\n{statistics}"
+        "/zookeeper\n/zookeeper/quota\nQuota does not exist for /q\n"
+    )
+    path = "absolute path is /zookeeper/quota/q/zookeeper_limits\n"
+    parent = "/q/a has a parent /q which has a quota\n"
+    gone = "quota for /q does not exist.\n"
+    assert done.stderr == f"Created /q/a\n{path}{parent}{path}{path}{gone}"
+
+
+def test_a_quota_warns_of_what_is_there_already(store: Shell) -> None:
+    znodes = Znodes(store, store.status()["zookeeper"])
+    done = znodes.lines(
+        "create /full 12345",
+        "create /full/a",
+        "setquota -n 1 /full",
+        "setquota -b 4 /full",
+        "listquota /full",
+        "delquota /full",
+        "setquota -n 1 /full/a",
+        "setquota -n 1 /full",
+        "delquota /full/a",
+        "deleteall /full",
+    )
+    count = "[Warning]: the count quota you create is less than the existing count:2\n"
+    size = "[Warning]: the bytes quota you create is less than the existing bytes:5\n"
+    limits = "count=1,bytes=4=;byteHardLimit=-1;countHardLimit=-1"
+    listed = f"Output quota for /full {limits}\nOutput stat for /full count=2,bytes=5\n"
+    assert f"{_CONNECTED}{count}{count}{size}{listed}" == done.stdout
+    assert "/full has a child /full/a which has a quota\n" in done.stderr
+
+
+_GROUP = "org.apache.commons.cli.AlreadySelectedException: The option"
+_SELECTED = "was specified but an option from this group has already been selected:"
+_REQUIRED = "[-n num soft quota, -b bytes soft quota, -N num hard quota, -B bytes hard quota]"
+_MIXED = "(mixing incremental and non-incremental modes is not allowed)"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (
+            ("setquota", "-n", "x", "/q"),
+            0,
+            "NumberFormatException happens when parsing the option value",
+        ),
+        (
+            ("setquota", "-N", str(1 << 31), "/q"),
+            0,
+            "NumberFormatException happens when parsing the option value",
+        ),
+        (("setquota", "-n", "0", "-n", "5", "/q"), 0, "the num quota must be greater than zero"),
+        (
+            ("setquota", "-b", "-1", "/q"),
+            0,
+            "the bytes quota must be greater than or equal to zero",
+        ),
+        (
+            ("setquota", "-n", "1", "/zookeeper/quota/x"),
+            0,
+            "cannot set a quota under the path: /zookeeper/quota",
+        ),
+        (("setquota", "-n", "1", "q"), 1, "Path must start with / character"),
+        (("setquota", "-n", "1"), 1, "setquota -n|-b|-N|-B val path"),
+        (
+            ("setquota", "/q"),
+            1,
+            f"org.apache.commons.cli.MissingOptionException: Missing required option: {_REQUIRED}",
+        ),
+        (("setquota", "-n", "1", "-B", "2", "/q"), 1, f"{_GROUP} 'B' {_SELECTED} 'n'"),
+        (("delquota", "-bN", "/q"), 1, f"{_GROUP} 'N' {_SELECTED} 'b'"),
+        (
+            ("delquota", "/"),
+            1,
+            'Invalid path string "/zookeeper/quota//zookeeper_limits" caused by '
+            "empty node name specified @17",
+        ),
+        (
+            ("reconfig",),
+            1,
+            "reconfig [-s] [-v version] [[-file path] | [-members "
+            "serverID=host:port1:port2;port3[,...]*]] | [-add "
+            "serverId=host:port1:port2;port3[,...]]* [-remove serverId[,...]*]",
+        ),
+        (
+            ("reconfig", "-add"),
+            1,
+            "org.apache.commons.cli.MissingArgumentException: Missing argument for option: add",
+        ),
+        (("reconfig", "-remove=1"), 1, f"{_UNKNOWN_OPTION}: -remove=1"),
+        (
+            ("reconfig", "-v", "x", "-remove", "1"),
+            1,
+            "-v must be followed by a long (configuration version)",
+        ),
+        (
+            ("reconfig", "-remove", "1", "-members", "x"),
+            1,
+            f"Can't use -file or -members together with -add or -remove {_MIXED}",
+        ),
+        (
+            ("reconfig", "-file", "a", "-members", "x"),
+            1,
+            "Can't use -file and -members together (conflicting non-incremental modes)",
+        ),
+        (
+            ("addWatch", "-m", "NOPE", "/q"),
+            1,
+            "addWatch [-m mode] path # optional mode is one of [PERSISTENT, "
+            "PERSISTENT_RECURSIVE] - default is PERSISTENT_RECURSIVE",
+        ),
+        (("removewatches",), 1, "removewatches path [-c|-d|-a] [-l]"),
+        (("removewatches", "q"), 1, "Path must start with / character"),
+    ],
+)
+def test_a_wrong_call_of_quotas_watches_and_servers(
+    store: Shell, words: tuple[str, ...], code: int, message: str
+) -> None:
+    done = Znodes(store, "127.0.0.1:1").run(*words)
+    assert (code, f"{message}\n") == (done.returncode, done.stderr)
+
+
+def test_persistent_watches_stay_until_they_are_taken_off(znodes: Znodes) -> None:
+    done = znodes.lines(
+        "create /w",
+        "addWatch /w",
+        "set /w 1",
+        "set /w 2",
+        "create /w/a",
+        "addWatch -m persistent /w",
+        "delete /w/a",
+        "removewatches /w",
+        "set /w 3",
+        "get -w /w",
+        "ls -w /w",
+        "removewatches -a /w",
+        "removewatches -d /w",
+    )
+    changed = _event("NodeDataChanged", "/w")
+    assert done.stdout == (
+        f"{_CONNECTED}{changed}{changed}{_event('NodeCreated', '/w/a')}"
+        f"{_event('NodeChildrenChanged', '/w')}{_event('PersistentWatchRemoved', '/w')}3\n[]\n"
+        f"{_event('DataWatchRemoved', '/w')}{_event('ChildWatchRemoved', '/w')}"
+    )
+    assert "Created /w\nCreated /w/a\nKeeperErrorCode = No such watcher for /w\n" == done.stderr
+    assert 1 == done.returncode
+
+
+def test_a_deleted_node_is_reported_once_to_two_watches(znodes: Znodes) -> None:
+    done = znodes.lines("create /w x", "get -w /w", "ls -w /w", "delete /w")
+    assert f"{_CONNECTED}x\n[]\n{_event('NodeDeleted', '/w')}" == done.stdout
+
+
+def test_a_watch_of_no_path_ends_with_javas_trace(store: Shell) -> None:
+    done = Znodes(store, "127.0.0.1:1").run("addWatch", "w")
+    trace = "java.lang.IllegalArgumentException: Path must start with / character"
+    assert (1, f'Exception in thread "main" {trace}\n') == (done.returncode, done.stderr)
+
+
+def test_a_client_sees_what_it_is_and_one_server(znodes: Znodes) -> None:
+    done = znodes.lines(
+        "addauth digest u:p", "whoami x", "config", "config -c", "reconfig -remove 1"
+    )
+    assert f"{_CONNECTED}Auth scheme: User\nip: 127.0.0.1\ndigest: u\n\n \n" == done.stdout
+    assert "KeeperErrorCode = Reconfig is disabled\n" == done.stderr

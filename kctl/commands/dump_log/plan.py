@@ -14,6 +14,7 @@ from engine.errors import EngineError, StorageError
 from engine.host.ports import Buffer, FileMissing, Files
 from engine.host.real import RealFiles
 from kctl import exits
+from kctl.compat.java_split import java_split
 from kctl.console import report_error
 from kctl.numbers import read_whole
 
@@ -140,10 +141,7 @@ class DumpPlan:
         files, paths = self._given["files"], self._given["paths"]
         if files is not None:
             # As in Java, empty names at the end do not count; bare arguments do not either.
-            parts = files.split(",")
-            while len(parts) > 1 and not parts[-1]:
-                parts.pop()
-            return list(parts)
+            return java_split(files, ",")
         if not paths:
             raise WrongUsage('Missing required argument "[files]"')
         return [segment for path in paths for segment in self._segments(path)]

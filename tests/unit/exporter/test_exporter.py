@@ -8,12 +8,13 @@ import pytest
 
 from engine.client.connection import Call
 from engine.client.group_admin import set_offsets
-from engine.client.groups import MemberView
+from engine.client.groups import GroupListing, MemberView
 from engine.client.metadata import ClusterView
 from engine.client.producing import OutgoingRecord, Producer
 from engine.client.settings import Address
 from engine.errors import EngineError
 from engine.exporter.exporter import ExpiryOf, Exporter, ExporterOptions
+from engine.exporter.gathering import group_calls
 from engine.exporter.group_metrics import group_metrics
 from engine.exporter.lag_times import EndHistory
 from engine.exporter.metric_family import MetricFamily
@@ -312,3 +313,19 @@ def test_a_snapshot_has_the_moves_that_the_controller_says(
 def test_free_bytes_of_log_directories_are_shown(stage: Stage) -> None:
     free = [name for name in stage.values(stage.exporter()) if "log_dir_usable_bytes" in name]
     assert ["1", "2", "3"] == sorted(name.split()[1] for name in free)
+
+
+def test_groups_that_share_are_neither_described_nor_asked_for_commits() -> None:
+    """Their state is that of the list: DescribeGroups says Dead of a group of another type."""
+    types = {"a": None, "b": "classic", "c": "consumer", "d": "share", "e": "streams"}
+    listings = [
+        GroupListing(name, "share" if kind == "share" else "consumer", "Stable", kind, 1)
+        for name, kind in types.items()
+    ]
+    calls = {call.api_name: repr(call.message) for _, call in group_calls(listings)}
+    names = {api: [name for name in types if f"'{name}'" in text] for api, text in calls.items()}
+    assert names == {
+        "OffsetFetch": ["a", "b", "c", "e"],
+        "DescribeGroups": ["a", "b"],
+        "ConsumerGroupDescribe": ["c"],
+    }

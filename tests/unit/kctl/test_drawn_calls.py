@@ -222,6 +222,12 @@ def test_a_call_that_makes_no_client_ends_as_kafkas(
             "ResourceType DELEGATION_TOKEN only supports operations ",
         ),
         (
+            tools.ACLS,
+            "--add --bootstrap-server x --topic t --operation describe_configs "
+            "--allow-principal User:a",
+            "ResourceType TOPIC only supports operations ",
+        ),
+        (
             tools.PRODUCER_PERF,
             "--topic t --num-records 1 --throughput 1 --record-size 1 --producer-props acks=",
             "java.lang.IllegalArgumentException: Invalid property: acks=",
@@ -230,6 +236,16 @@ def test_a_call_that_makes_no_client_ends_as_kafkas(
             tools.TRANSACTIONS,
             "--bootstrap-server a:1 describe-producers --topic t --partition x",
             "could not convert 'x' to Integer (For input string: \"x\")",
+        ),
+        (
+            tools.TRANSACTIONS,
+            "--bootstrap-server a abort --topic t --partition 0 --start-offset 9223372036854775808",
+            "argument --start-offset: could not convert '9223372036854775808' to Long",
+        ),
+        (
+            tools.TRANSACTIONS,
+            "--bootstrap-server a:1 abort --topic t --partition 0 --producer-epoch 32768",
+            "argument --producer-epoch: could not convert '32768' to Short",
         ),
     ],
 )
@@ -274,6 +290,40 @@ def test_records_of_a_partition_that_is_not_there_are_deleted_until_the_time_is_
         "Call(callName=deleteRecords(api=METADATA), deadlineMs="
     )
     assert last.endswith(" attempt(s)")
+
+
+def test_transactions_of_a_partition_that_is_not_there_are_not_searched(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cluster = MemoryCluster(is_one_process=True)
+    cluster.create_topic("t", ((1,),))
+    words = "--bootstrap-server here:9092 find-hanging --topic t --partition 9"
+    code = run_tool(
+        tools.TRANSACTIONS,
+        words.split(),
+        connecting=lambda _options: client_of(cluster, MemoryStreams(cluster)),
+    )
+    found = capsys.readouterr()
+    assert (1, "") == (code, found.out)
+    assert "Failed to describe producers for 1 partitions on broker Optional.empty: " in found.err
+
+
+def test_offsets_and_ids_of_transactions_are_long(capsys: pytest.CaptureFixture[str]) -> None:
+    cluster = MemoryCluster(is_one_process=True)
+    cluster.create_topic("t", ((1,),))
+    words = "--bootstrap-server here:9092 abort --topic t --partition 0 --start-offset 2147483648"
+    code = run_tool(
+        tools.TRANSACTIONS,
+        words.split(),
+        connecting=lambda _options: client_of(cluster, MemoryStreams(cluster)),
+    )
+    assert 1 == code
+    assert "could not convert" not in capsys.readouterr().err
+
+
+def test_separators_alone_name_no_file_to_dump(capsys: pytest.CaptureFixture[str]) -> None:
+    assert 0 == run_tool(tools.DUMP_LOG, ["--files", ","])
+    assert "" == capsys.readouterr().out
 
 
 def test_what_follows_a_document_is_not_read() -> None:

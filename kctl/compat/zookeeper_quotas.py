@@ -1,0 +1,220 @@
+"""Quotas of a ZooKeeper's nodes, as its shell keeps them in nodes.
+
+```
+/zookeeper/quota/<path>/zookeeper_limits   count=5,bytes=-1=;byteHardLimit=-1;countHardLimit=-1
+/zookeeper/quota/<path>/zookeeper_stats    count=1,bytes=4        counted by the server
+```
+
+−1 is no limit. A server logs what exceeds a soft limit (`count`, `bytes`), and refuses what exceeds
+a hard one if it is started so.
+
+Source: SetQuotaCommand, ListQuotaCommand, DelQuotaCommand, StatsTrack and Quotas of ZooKeeper 3.8.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TextIO
+
+from engine.znode.errors import NodeExists, NoNode
+from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_numbers import INT_BITS, LONG_BITS, java_number
+from kctl.compat.zookeeper_arguments import ShellRefusal, Words, check_shell_path
+
+if TYPE_CHECKING:
+    from engine.znode.kazoo_shell import ZnodeShellSession
+
+_QUOTAS: Final = "/zookeeper/quota"
+_LIMITS: Final = "zookeeper_limits"
+_STATISTICS: Final = "zookeeper_stats"
+_COUNT: Final = "count"
+_BYTES: Final = "bytes"
+#: The name of each flag's limit.
+_NAMES: Final = {"n": _COUNT, "b": _BYTES, "N": "countHardLimit", "B": "byteHardLimit"}
+_OF_COUNTS: Final = "nN"
+_NO_LIMIT: Final = -1
+_SEPARATORS: Final = re.compile("[,;]+")
+
+
+class QuotaCommands:
+    """Sets, lists and deletes quotas."""
+
+    def __init__(self, session: Callable[[], ZnodeShellSession], out: TextIO, err: TextIO) -> None:
+        self._session = session
+        self._out = out
+        self._err = err
+
+    def set_limit(self, words: Words) -> None:
+        """Set one limit of a node, beside those that it has. Errors: ShellRefusal."""
+        path = words.rest[0]
+        if path.startswith(_QUOTAS):
+            self._err.write(f"cannot set a quota under the path: {_QUOTAS}\n")
+            return
+        limits = _limits_of(words, self._err)
+        if limits is None:
+            return
+        check_shell_path(path)
+        if not self._is_there(path):
+            raise ShellRefusal(f"{path} does not exist.")
+        self._check_below(path)
+        self._check_above(path)
+        self._make_nodes(path)
+        self._keep(path, limits)
+
+    def print_quota(self, words: Words) -> None:
+        """Print the limits of a node, and what there is."""
+        path = words.rest[0]
+        self._err.write(f"absolute path is {_limit_path(path)}\n")
+        check_shell_path(_limit_path(path))
+        try:
+            limits = self._track(_limit_path(path))
+            statistics = self._track(f"{_QUOTAS}{path}/{_STATISTICS}")
+        except NoNode:
+            self._err.write(f"quota for {path} does not exist.\n")
+            return
+        self._out.write(f"Output quota for {path} {_text(limits)}\n")
+        self._out.write(f"Output stat for {path} {_text(statistics)}\n")
+
+    def delete_limit(self, words: Words) -> None:
+        """Remove one limit of a node, or without a flag all of them with their nodes."""
+        path = words.rest[0]
+        check_shell_path(_limit_path(path))
+        if not self._is_there(_limit_path(path)):
+            self._out.write(f"Quota does not exist for {path}\n")
+            return
+        try:
+            self._delete(path, [_NAMES[flag] for flag in words.flags])
+        except NoNode:
+            self._err.write(f"quota for {path} does not exist.\n")
+
+    def _delete(self, path: str, names: list[str]) -> None:
+        limits = self._track(_limit_path(path))
+        if names:
+            limits |= dict.fromkeys(names, _NO_LIMIT)
+            self._session().set_data(_limit_path(path), _text(limits).encode())
+            return
+        node = f"{_QUOTAS}{path}"
+        for name in self._children(node):
+            self._session().delete(f"{node}/{name}")
+        while node != _QUOTAS and not self._children(node):
+            self._session().delete(node)
+            node = node.rpartition("/")[0]
+
+    # -- other quotas
+
+    def _check_below(self, path: str) -> None:
+        """Refuse a quota above another."""
+        top = f"{_QUOTAS}{path}"
+        check_shell_path(top)
+        left = [top]
+        while left:
+            node = left.pop(0)
+            try:
+                names = self._children(node)
+            except NoNode:
+                continue
+            if node != top and _LIMITS in names:
+                below = node.removeprefix(_QUOTAS)
+                raise ShellRefusal(f"{path} has a child {below} which has a quota")
+            left[:0] = [f"{node}/{name}" for name in names]
+
+    def _check_above(self, path: str) -> None:
+        """Refuse a quota below another."""
+        node = _QUOTAS
+        for name in path.split("/")[1:]:
+            node = f"{node}/{name}"
+            try:
+                names = self._children(node)
+            except NoNode:
+                return
+            if node != f"{_QUOTAS}{path}" and _LIMITS in names:
+                above = node.removeprefix(_QUOTAS)
+                raise ShellRefusal(f"{path} has a parent {above} which has a quota")
+
+    # -- nodes
+
+    def _make_nodes(self, path: str) -> None:
+        """Create the nodes above a quota's that are not there."""
+        node = ""
+        for name in f"{_QUOTAS}{path}".split("/")[1:]:
+            node = f"{node}/{name}"
+            if not self._is_there(node):
+                self._create(node, None)
+
+    def _keep(self, path: str, limits: dict[str, int]) -> None:
+        node = _limit_path(path)
+        statistics = f"{_QUOTAS}{path}/{_STATISTICS}"
+        if not self._is_there(node):
+            self._create(node, _text(limits).encode())
+            self._create(statistics, _text({_COUNT: 0, _BYTES: 0}).encode())
+            self._warn(limits, self._track(statistics))
+            return
+        given = {name: limit for name, limit in limits.items() if limit > _NO_LIMIT}
+        merged = self._track(node) | given
+        self._warn(merged, self._track(statistics))
+        self._session().set_data(node, _text(merged).encode())
+
+    def _warn(self, limits: Mapping[str, int], current: Mapping[str, int]) -> None:
+        for name, hard in ((_COUNT, _NAMES["N"]), (_BYTES, _NAMES["B"])):
+            there = current.get(name, _NO_LIMIT)
+            if any(_NO_LIMIT < limits.get(limit, _NO_LIMIT) < there for limit in (name, hard)):
+                self._out.write(
+                    f"[Warning]: the {name} quota you create is less than the existing "
+                    f"{name}:{there}\n"
+                )
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            self._session().node_stat(path, watches=False)
+        except NoNode:
+            return False
+        return True
+
+    def _children(self, path: str) -> list[str]:
+        return self._session().child_names(path, watches=False)[0]
+
+    def _create(self, path: str, data: bytes | None) -> None:
+        with suppress(NodeExists):
+            self._session().create_node(path, data, None, ephemeral=False, sequential=False)
+
+    def _track(self, path: str) -> dict[str, int]:
+        """Return the numbers of a node; raises NoNode, and ShellRefusal if they are none."""
+        data, _ = self._session().node_data(path, watches=False)
+        text = (data or b"").decode(errors="replace")
+        pairs = [pair.split("=") for pair in _SEPARATORS.split(text)] if text else []
+        try:
+            return {pair[0]: java_number(pair[1] or "-1", LONG_BITS) for pair in pairs}
+        except ToolFailure as failure:
+            raise ShellRefusal(str(failure)) from failure
+
+
+def _limit_path(path: str) -> str:
+    return f"{_QUOTAS}{path}/{_LIMITS}"
+
+
+def _limits_of(words: Words, err: TextIO) -> dict[str, int] | None:
+    """Return the limits with the one that is given; None where that is none, which is reported."""
+    limits = dict.fromkeys(_NAMES.values(), _NO_LIMIT)
+    for flag, text in words.flags.items():
+        try:
+            limit = java_number(text, INT_BITS if flag in _OF_COUNTS else LONG_BITS)
+        except ToolFailure:
+            err.write("NumberFormatException happens when parsing the option value\n")
+            return None
+        if flag in _OF_COUNTS and limit <= 0:
+            err.write("the num quota must be greater than zero\n")
+            return None
+        if limit < 0:
+            err.write("the bytes quota must be greater than or equal to zero\n")
+            return None
+        limits[_NAMES[flag]] = limit
+    return limits
+
+
+def _text(track: Mapping[str, int]) -> str:
+    """Return limits or statistics as a node has them: those of servers before 3.7 first."""
+    text = f"count={track.get(_COUNT, _NO_LIMIT)},bytes={track.get(_BYTES, _NO_LIMIT)}"
+    more = sorted(name for name in track if name not in (_COUNT, _BYTES))
+    return text + ("=" if more else "") + "".join(f";{name}={track[name]}" for name in more)

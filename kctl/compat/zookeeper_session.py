@@ -1,0 +1,126 @@
+"""Commands of a ZooKeeper's shell about its session, its watches, and the servers of an ensemble.
+
+Source: WhoAmICommand, AddWatchCommand, RemoveWatchesCommand, GetConfigCommand, ReconfigCommand and
+ConfigUtils of ZooKeeper 3.8.
+Differs: `reconfig -file` is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TextIO
+
+from kctl.compat.java_numbers import LONG_BITS, is_java_number
+from kctl.compat.java_order import names_in_java_order
+from kctl.compat.zookeeper_arguments import ShellAbort, ShellRefusal, Words, check_shell_path
+from kctl.compat.zookeeper_stats import stat_text
+
+if TYPE_CHECKING:
+    from engine.znode.kazoo_shell import ZnodeShellSession
+
+_RECURSIVE: Final = "PERSISTENT_RECURSIVE"
+_MODES: Final = ("PERSISTENT", _RECURSIVE)
+ADD_WATCH_USAGE: Final = (
+    f"[-m mode] path # optional mode is one of [{', '.join(_MODES)}] - default is {_RECURSIVE}"
+)
+RECONFIG_USAGE: Final = (
+    "[-s] [-v version] [[-file path] | [-members serverID=host:port1:port2;port3[,...]*]] | "
+    "[-add serverId=host:port1:port2;port3[,...]]* [-remove serverId[,...]*]"
+)
+_ANY_HOST: Final = "0.0.0.0"
+_INCREMENTAL: Final = ("add", "remove")
+_WHOLE: Final = ("file", "members")
+
+
+class SessionCommands:
+    """Runs them on a session, which is opened when a command needs it."""
+
+    def __init__(self, session: Callable[[], ZnodeShellSession], out: TextIO, err: TextIO) -> None:
+        self._session = session
+        self._out = out
+        self._err = err
+
+    def print_identities(self, _: Words) -> None:
+        """Print what the server takes this client for."""
+        identities = self._session().identities()
+        self._print("Auth scheme: User")
+        for scheme, user in identities:
+            self._print(f"{scheme}: {user}")
+
+    # -- watches
+
+    def add_watch(self, words: Words) -> None:
+        """Set a watch that stays. Errors: ShellRefusal, ShellAbort for a path that is none."""
+        mode = words.flags.get("m", _RECURSIVE).upper()
+        if len(words.rest) != 1 or mode not in _MODES:
+            raise ShellRefusal(f"addWatch {ADD_WATCH_USAGE}")
+        try:
+            check_shell_path(words.rest[0])
+        except ShellRefusal as error:
+            raise ShellAbort(f"java.lang.IllegalArgumentException: {error}") from error
+        self._session().add_watch(words.rest[0], is_recursive=mode == _RECURSIVE)
+
+    def remove_watches(self, words: Words) -> None:
+        """Take off the watches of a node, whose ends are reported as events."""
+        from engine.znode.kazoo_shell import ALL_WATCHES, CHILDREN_WATCHES, DATA_WATCHES
+
+        check_shell_path(words.rest[0])
+        kind = CHILDREN_WATCHES if words.has("c") else DATA_WATCHES if words.has("d") else 0
+        self._session().remove_watches(words.rest[0], kind or ALL_WATCHES, is_local=words.has("l"))
+
+    # -- servers
+
+    def print_configuration(self, words: Words) -> None:
+        """Print the servers of the ensemble, or the addresses that they have for clients."""
+        data, stat = self._session().configuration(watches=words.has("w"))
+        text = "null" if data is None else data.decode(errors="replace")
+        self._print(_client_addresses(text) if words.has("c") else text)
+        if words.has("s"):
+            self._print(stat_text(stat))
+
+    def reconfigure(self, words: Words) -> None:
+        """Change the servers of the ensemble. Errors: ShellRefusal, those of the server."""
+        version = _checked_version(words)
+        joining, leaving, members = (
+            words.flags[name].lower() if words.has(name) else None
+            for name in ("add", "remove", "members")
+        )
+        data, stat = self._session().reconfigure(joining, leaving, members, version)
+        self._print(f"Committed new configuration:\n{(data or b'').decode(errors='replace')}")
+        if words.has("s"):
+            self._print(stat_text(stat))
+
+    def _print(self, text: str) -> None:
+        self._out.write(f"{text}\n")
+
+
+def _checked_version(words: Words) -> int:
+    """Return the version that a configuration must have; refuses options that clash."""
+    if not any(map(words.has, (*_INCREMENTAL, *_WHOLE))):
+        raise ShellRefusal(f"reconfig {RECONFIG_USAGE}")
+    version = words.flags.get("v", "-1")
+    if not is_java_number(version, LONG_BITS):
+        raise ShellRefusal("-v must be followed by a long (configuration version)")
+    if any(map(words.has, _WHOLE)) and any(map(words.has, _INCREMENTAL)):
+        raise ShellRefusal(
+            "Can't use -file or -members together with -add or -remove (mixing incremental and "
+            "non-incremental modes is not allowed)"
+        )
+    if all(map(words.has, _WHOLE)):
+        raise ShellRefusal(
+            "Can't use -file and -members together (conflicting non-incremental modes)"
+        )
+    if words.has("file"):
+        raise ShellRefusal("-file is not served here: name the servers by -members")
+    return int(version)
+
+
+def _client_addresses(text: str) -> str:
+    """Return the version of a configuration, and the addresses for clients of its servers."""
+    pairs = dict(line.strip().split("=", 1) for line in text.splitlines() if "=" in line)
+    addresses = []
+    for name in names_in_java_order(pairs):
+        _, separator, client = pairs[name].strip().partition(";")
+        if name.startswith("server.") and separator:
+            addresses.append(client if ":" in client else f"{_ANY_HOST}:{client}")
+    return f"{pairs.get('version', '').strip()} {','.join(addresses)}"
