@@ -159,8 +159,10 @@ def test_both_engines_decode_values_the_same(spark: Any, tmp_path: Path) -> None
     splits = plan_splits(RealFiles(), [str(write_log(tmp_path))], Selection())
     here = run_local_query(IDS_QUERY, splits, control=False, max_rows=0)
     assert _rows(run_query(spark, IDS_QUERY, splits, control=False, max_rows=0)) == _rows(here)
-    decoding = by_schemas(SchemaTable(), *ids_in(here.rows))
+    ids = ids_in(here.rows)
+    decoding = by_schemas(SchemaTable(), *ids, shapes_keys=True)
     for query in (
+        "select offset, decoded_key.id, decoded_key from records where decoded_key.id = 1",
         "select offset, decoded_key, decoded_value, decoding_problem from records",
         "select sum(decoded_value.id) s, max(decoded_value.user.age) a from records",
         "select r.offset, t from records r lateral view explode(r.decoded_value.tags) x as t",
