@@ -17,6 +17,10 @@ VALUES_HELP = (
     "raw, utf8, json or schema: adds decoded_key, decoded_value and decoding_problem to records;"
     " schema by default with --schema-registry or --schemas."
 )
+KEYS_HELP = (
+    "text or schema: with schema decoded_key is a struct by the schemas that keys name, as"
+    " decoded_value is; text by default: JSON of a key with a schema, the text of others."
+)
 REGISTRY_HELP = (
     "Decode Avro, Protobuf and JSON Schema by this registry; with --values schema"
     " $KCTL_SCHEMA_REGISTRY by default."
@@ -35,10 +39,11 @@ class WantedValues(NamedTuple):
     way: str
     registry: str | None
     schemas: str | None
+    shapes_keys: bool = False
 
 
 def wanted_values(
-    values: str | None, registry: str | None, schemas: str | None
+    values: str | None, registry: str | None, schemas: str | None, keys: str | None = None
 ) -> WantedValues | None:
     """Return how values are read, None for raw ones; raises UnknownWay, UnreadableArgument."""
     from engine.analysis.value_decoding import WAYS, UnknownWay
@@ -46,7 +51,8 @@ def wanted_values(
 
     if registry and schemas:
         raise UnreadableArgument("options that go together", "--schema-registry --schemas", "one")
-    way = values or ("schema" if registry or schemas else "raw")
+    by_schema = registry or schemas or keys == "schema"
+    way = values or ("schema" if by_schema else "raw")
     if way not in WAYS:
         raise UnknownWay(way, f"expected one of {', '.join(WAYS)}")
     if way != "schema" and (registry or schemas):
@@ -55,7 +61,25 @@ def wanted_values(
         registry = registry or os.environ.get("KCTL_SCHEMA_REGISTRY")
         if not registry:
             raise UnknownWay(way, "--schema-registry or --schemas says where schemas are")
-    return None if way == "raw" else WantedValues(way, registry, schemas)
+    shapes_keys = _shapes_keys(keys, way, schemas)
+    return None if way == "raw" else WantedValues(way, registry, schemas, shapes_keys)
+
+
+def _shapes_keys(keys: str | None, way: str, schemas: str | None) -> bool:
+    """Return whether keys become structs; raises UnknownWay."""
+    from engine.analysis.value_decoding import UnknownWay
+
+    if keys not in (None, "text", "schema"):
+        raise UnknownWay(str(keys), "expected one of text, schema", "--keys")
+    if keys != "schema":
+        return False
+    if way != "schema":
+        raise UnknownWay(keys, f"it goes with --values schema, not with {way}", "--keys")
+    if schemas is not None and not os.path.isdir(schemas):
+        raise UnknownWay(
+            keys, f"{schemas} is for values; a folder or a registry has both", "--keys"
+        )
+    return True
 
 
 def decoding_of(
@@ -76,7 +100,8 @@ def decoding_of(
         from engine.schemas.folder import schema_in_file
 
         return by_one(schema_in_file(RealFiles(), wanted.schemas))
-    return by_schemas(_source(wanted), *ids_in(ask(IDS_QUERY).rows))
+    ids = ids_in(ask(IDS_QUERY).rows)
+    return by_schemas(_source(wanted), *ids, shapes_keys=wanted.shapes_keys)
 
 
 def _source(wanted: WantedValues) -> SchemaSource:

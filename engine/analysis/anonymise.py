@@ -4,7 +4,7 @@
 |---|---|---|
 | hash | SHA-256 in hex, or HMAC-SHA-256 with a key: the same for the same | refused |
 | mask | `***` | refused |
-| drop | the column is left out; a field of `decoded_value` is null | the same |
+| drop | the column is left out; a field of `decoded_key`, `decoded_value` is null | the same |
 
 `decoded_value.user.name` is a field, of each element where there is a list on the way. The value
 itself says as much, so it has to be anonymised with its fields. Null stays null, and the columns

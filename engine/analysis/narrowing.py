@@ -10,14 +10,15 @@
 | offsets from X on | from the last entry of `.index` at or below X |
 | offsets up to Y | up to the entry behind the first one at or above Y |
 | times from T on | from the batch behind the last entry of `.timeindex` below T, as offsets |
-| times up to U | all: a later batch may have earlier times |
+| times up to U | all: a later segment, batch or record may have an earlier time |
 
 An index is a hint. A cut is made where a whole batch starts that fits between the offsets of its
 entry and the one before; an entry of a time index counts if the batch with its offset has that
 time as its largest. Otherwise nothing is left out. So what an index says wrongly costs reading and
 no rows; a truncated one leaves more to read.
 
-A batch that is read is decoded only if its header lets it have such records (`can_have`).
+A batch that is read is decoded only if its header lets it have such records (`can_have`), and only
+such records of it become rows.
 
 Source: Kafka's LogSegment.translateOffset and findOffsetByTimestamp. Differs: the log is held to
 the entries. As there, the largest time of a batch is believed, whose CRC is right; and where a log
@@ -54,7 +55,8 @@ from engine.records.view import RecordBatch
 def can_have(batch: RecordBatch, wanted: RecordRange) -> bool:
     """Return whether a batch with the right CRC can have such records, by its header.
 
-    The largest time is in it, the least is not; with LogAppendTime all records have one time.
+    The largest time is in it, the least is not: what the times of a batch count from is that of its
+    first record. One record, or LogAppendTime, is one time for all.
     """
     if batch.last_offset < wanted.first_offset:
         return False
@@ -63,7 +65,8 @@ def can_have(batch: RecordBatch, wanted: RecordRange) -> bool:
         return True
     if batch.base_offset > wanted.last_offset or batch.max_timestamp_ms < wanted.first_ms:
         return False
-    has_one_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    is_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    has_one_time = is_append_time or batch.record_count == 1
     return not (has_one_time and batch.max_timestamp_ms > wanted.last_ms)
 
 

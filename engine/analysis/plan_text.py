@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from engine.analysis.plan_conditions import CONSTANT_FOLDING, conditions_above
 from engine.analysis.view_column import ViewColumn
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 #: Plans are asked for with so many fields a line, so that none is left out.
 FIELDS_SETTING, FIELDS_MAX = "spark.sql.debug.maxToStringFields", "10000"
+_RULES_SETTING = "spark.sql.optimizer.excludedRules"
 _ATTRIBUTE = re.compile(r"(\w+)#(\d+)L?")
 _OPERATOR = re.compile(r"^[\s:+|-]*'?(\w+)")
 _SOURCE = re.compile(r"\bMapInArrow \w+\(.*?\)#\d+, \[(.*?)\]")
@@ -43,6 +45,19 @@ class PlanText(NamedTuple):
 def explained(session: SparkSession, query: str) -> str:
     """Return the plans of a query as text; a statement that does something is not run."""
     return str(session.sql(f"explain extended {query}").collect()[0][0])
+
+
+def explained_unfolded(session: SparkSession, query: str) -> str:
+    """Return the plans of a query as text, in which nothing is computed beforehand."""
+    before = session.conf.get(_RULES_SETTING, None)
+    session.conf.set(_RULES_SETTING, ",".join(filter(None, (before, CONSTANT_FOLDING))))
+    try:
+        return explained(session, query)
+    finally:
+        if before is None:
+            session.conf.unset(_RULES_SETTING)
+        else:
+            session.conf.set(_RULES_SETTING, before)
 
 
 def plan_text(explained: str) -> PlanText | None:
@@ -91,6 +106,23 @@ def used_columns(
         found = used.setdefault(view, set())
         found |= {name for name, number in source if number in referred or name in of_result}
     return used
+
+
+def conditions_of_all(
+    plan: PlanText, views: Mapping[str, tuple[ViewColumn, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """Return what all rows of each view have to meet, in Spark's SQL, by `plan_conditions.py`."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for number, line in enumerate(plan.optimized):
+        if (source := _SOURCE.search(line)) is None:
+            continue
+        attributes = _ATTRIBUTE.findall(source[1])
+        names = [name for name, _ in attributes]
+        view = next((v for v, columns in views.items() if names == [c.name for c in columns]), "")
+        columns = {attribute: name for name, attribute in attributes}
+        found.setdefault(view, []).append(conditions_above(plan.optimized, number, columns))
+    # One that is scanned several times is read whole.
+    return {view: texts[0] for view, texts in found.items() if len(texts) == 1}
 
 
 def _operators(lines: list[str]) -> Iterator[tuple[str, str | None]]:

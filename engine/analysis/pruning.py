@@ -42,6 +42,18 @@ class RecordRange(NamedTuple):
     first_ms: int = _INT64_MIN
     last_ms: int = _INT64_MAX
 
+    @property
+    def has_times(self) -> bool:
+        """Return whether not all times are among those."""
+        return self.first_ms > _INT64_MIN or self.last_ms < _INT64_MAX
+
+    def has(self, offset: int, time_ms: int) -> bool:
+        """Return whether a record with this offset and time is among those."""
+        return (
+            self.first_offset <= offset <= self.last_offset
+            and self.first_ms <= time_ms <= self.last_ms
+        )
+
 
 #: Of all records.
 ALL_RECORDS = RecordRange()

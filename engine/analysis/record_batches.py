@@ -47,7 +47,7 @@ class SplitRecords:
         decoding: ValueDecoding | None = None,
         wanted: RecordRange = ALL_RECORDS,
     ) -> None:
-        """Batches that can have none of the `wanted` records are left out; the others are whole."""
+        """Of `wanted` records alone, if those are not all; batches without one are not decoded."""
         self._files = files
         self._wanted = wanted
         self._wants_some = wanted != ALL_RECORDS
@@ -72,7 +72,7 @@ class SplitRecords:
         with closing(self._files.open(split.path)) as file:
             reader = SplitReader(file, split)
             hidden = HiddenRecords(split)
-            columns = RecordColumns(self._columns, self._schema, split)
+            columns = RecordColumns(self._columns, self._schema, split, self._wanted)
             for position, batch, _ in reader.batches():
                 if batch.last_offset < split.log_start_offset:
                     continue

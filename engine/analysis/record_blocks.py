@@ -9,6 +9,7 @@ batch → its records without compression → where their fields lie (`native/re
 2. Keys and values are taken from the blocks: fields of one kind lie in order, so that a block is an
    Arrow array of fields and of what stands between them, and every other element is wanted.
 3. What is one for a batch is repeated for its records.
+4. Records that are not wanted are left out of the numbers, and no byte of them is taken.
 
 Blocks off the kernel's fast path, and headers if they are wanted, are for `record_columns.py`.
 
@@ -21,6 +22,7 @@ from array import array
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from engine.analysis.pruning import RecordRange
 from engine.analysis.splits import Split
 from engine.analysis.table_values import timestamps_of
 from engine.native.record_fields import FIELDS, HEADERS, FieldTier
@@ -61,9 +63,13 @@ class _Block(NamedTuple):
 class RecordBlocks:
     """Collects blocks of one split until they make an Arrow batch."""
 
-    def __init__(self, names: set[str], schema: pa.Schema, split: Split) -> None:
+    def __init__(
+        self, names: set[str], schema: pa.Schema, split: Split, wanted: RecordRange
+    ) -> None:
         self._schema = schema
         self._split = split
+        self._wanted = wanted
+        self._wants_times = wanted.has_times
         self._has_headers = "headers" in names
         self._has_bytes = bool(names & _OF_BYTES)
         self._blocks: list[_Block] = []
@@ -85,6 +91,8 @@ class RecordBlocks:
         append_ms = None
         if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
             append_ms = batch.max_timestamp_ms
+        if self._wants_times and append_ms is None and self._is_outside(fields.numbers, base_ms):
+            return True
         self._blocks.append(
             _Block(
                 fields.numbers, count, len(opened), base_offset, base_ms, append_ms, position, batch
@@ -96,17 +104,26 @@ class RecordBlocks:
         self.size_bytes += len(opened)
         return True
 
+    def _is_outside(self, numbers: array[int], base_ms: int) -> bool:
+        """Return whether all times of a block are too early, or all too late."""
+        import numpy as np
+
+        times: Numbers = np.frombuffer(numbers, np.int64)[_TIME::FIELDS]
+        least, most = int(times.min()) + base_ms, int(times.max()) + base_ms
+        return least > self._wanted.last_ms or most < self._wanted.first_ms
+
     def take(self) -> pa.RecordBatch:
         """Return the collected rows as a pyarrow record batch, and start again."""
         import pyarrow as pa
 
         columns = _Columns(self._blocks, b"".join(self._contents), self._split)
+        columns.keep(self._wanted)
         self._blocks, self._contents = [], []
         self.row_count = self.size_bytes = 0
+        if not len(columns.offsets):
+            return pa.RecordBatch.from_pylist([], schema=self._schema)
         arrays = [columns.array(field) for field in self._schema]
-        rows = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-        is_served = columns.offsets >= self._split.log_start_offset
-        return rows if is_served.all() else rows.filter(pa.array(is_served))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
 class _Columns:
@@ -125,6 +142,22 @@ class _Columns:
         self._starts: Numbers = np.repeat(ends - [block.size for block in blocks], self._counts)
         self.offsets = self._of_blocks([block.base_offset for block in blocks])
         self.offsets += self._numbers[:, _OFFSET]
+
+    def keep(self, wanted: RecordRange) -> None:
+        """Leave out the records that are not wanted."""
+        import numpy as np
+
+        is_wanted: Numbers = self.offsets >= wanted.first_offset
+        is_wanted &= self.offsets <= wanted.last_offset
+        if wanted.has_times:
+            times = self._times_ms()
+            is_wanted &= (times >= wanted.first_ms) & (times <= wanted.last_ms)
+        if is_wanted.all():
+            return
+        firsts = np.cumsum(self._counts) - self._counts
+        self._counts = np.add.reduceat(is_wanted, firsts, dtype=np.int64)
+        self._numbers, self._starts = self._numbers[is_wanted], self._starts[is_wanted]
+        self.offsets = self.offsets[is_wanted]
 
     def _of_blocks(self, values: list[int]) -> Numbers:
         """Return a number of each block for each of its records."""

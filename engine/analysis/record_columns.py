@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from engine.analysis.pruning import ALL_RECORDS, RecordRange
 from engine.analysis.record_blocks import RecordBlocks
 from engine.analysis.splits import Split
 from engine.analysis.table_values import Row, timestamps_of
@@ -65,7 +66,17 @@ class RecordColumns:
     Batches on the fast path of compiled code are collected as blocks (`record_blocks.py`).
     """
 
-    def __init__(self, columns: tuple[ViewColumn, ...], schema: pa.Schema, split: Split) -> None:
+    def __init__(
+        self,
+        columns: tuple[ViewColumn, ...],
+        schema: pa.Schema,
+        split: Split,
+        wanted: RecordRange = ALL_RECORDS,
+    ) -> None:
+        # A consumer is given no record below the log's start.
+        start = max(split.log_start_offset, wanted.first_offset)
+        self._wanted = wanted._replace(first_offset=start)
+        self._wants_some = wanted != ALL_RECORDS
         self._schema = schema
         self._split = split
         self._names = {column.name for column in columns}
@@ -75,7 +86,7 @@ class RecordColumns:
         self._lists: dict[str, list[Any]] = {name: [] for name in sorted(needed)}
         self._list_count = 0
         self._size_bytes = 0
-        self._blocks = RecordBlocks(self._names, schema, split)
+        self._blocks = RecordBlocks(self._names, schema, split, self._wanted)
         #: What was collected before the other way took over; all earlier than what is collected.
         self._parts: list[pa.RecordBatch] = []
 
@@ -94,7 +105,7 @@ class RecordColumns:
         return size_bytes >= ARROW_BATCH_BYTES or self.row_count >= ARROW_BATCH_RECORDS_MAX
 
     def add(self, position: int, batch: RecordBatch) -> int:
-        """Take the records of a batch that a consumer is given; returns how many.
+        """Take the wanted records of a batch; returns how many, those that go later among them.
 
         Raises CorruptRecord, with nothing taken, when they do not hold.
         """
@@ -109,9 +120,9 @@ class RecordColumns:
             records = batch.read_records()
         if self._blocks.row_count:
             self._parts.append(self._blocks.take())
-        start = self._split.log_start_offset
-        if records and records[0].offset < start:
-            records = [record for record in records if record.offset >= start]
+        if records and (self._wants_some or records[0].offset < self._wanted.first_offset):
+            has = self._wanted.has
+            records = [r for r in records if has(r.offset, r.timestamp_ms)]
         if not records:
             return 0
         offsets, times, kinds, keys, values, headers, sequences, _, _ = zip(*records, strict=True)
@@ -156,7 +167,8 @@ class RecordColumns:
         parts, self._parts = self._parts, []
         yield from parts
         if self._blocks.row_count:
-            yield self._blocks.take()
+            rows = self._blocks.take()
+            yield from (rows,) if rows.num_rows else ()
         if self._list_count:
             yield self._batch_of_lists()
 

@@ -53,8 +53,10 @@ def run_query(
     try:
         if not is_about_views:
             _check_parsed(session, query)
-        define = definitions.define
-        used = whole(views) if is_about_views else views_used(session, query, views, define)
+        if is_about_views:
+            used = whole(views)
+        else:
+            used = views_used(session, query, views, definitions.define, definitions.queries)
         register_views(session, used, splits, control=control, decoding=decoding)
         definitions.define()
         frame = session.sql(query)
@@ -79,7 +81,8 @@ class SavedOnSpark:
 
     def __init__(self, session: SparkSession, query: str, saved: SavedViews) -> None:
         self._session = session
-        self._queries = {name: saved[name] for name in views_for(query, saved)}
+        #: Their queries, each after those that it uses itself.
+        self.queries = {name: saved[name] for name in views_for(query, saved)}
         self._names = list(saved)
         self._defined: list[str] = []
         #: The columns of the views that were defined.
@@ -90,7 +93,7 @@ class SavedOnSpark:
     def define(self) -> None:
         """Define the views over those of the logs that the session has now."""
         self.remove()
-        for name, query in self._queries.items():
+        for name, query in self.queries.items():
             try:
                 _check_parsed(self._session, query)
                 frame = self._session.sql(query)

@@ -6,7 +6,7 @@ A view has all its columns and reads those alone that a query uses, by Spark's o
 2. What no operator above a stand-in refers to is not used: the result is the same for any value.
 3. The views take their names back. A column that is not used is a constant of its type.
 4. A view that is scanned once is read where the filter right above it can hold (`pruning.py`). A
-   Connect server does not say the filter in SQL: there everything is read.
+   Connect server gives the text of its plan alone, which `plan_conditions.py` reads.
 """
 
 from __future__ import annotations
@@ -18,9 +18,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from engine.analysis.column_types import spark_type
 from engine.analysis.columns import CHEAPEST, VIEWS, spark_schema
 from engine.analysis.local_plan import Views
-from engine.analysis.plan_text import explained, plan_text, used_columns
+from engine.analysis.plan_conditions import are_readable, has_views_alone
+from engine.analysis.plan_text import (
+    conditions_of_all,
+    explained_unfolded,
+    plan_text,
+    used_columns,
+)
 from engine.analysis.pruning import Bounds, RecordRange, bounds_of, within
 from engine.analysis.record_batches import ViewReader
+from engine.analysis.saved_views import NO_VIEWS
 from engine.analysis.spark_tasks import frame_of_tasks, is_remote, parallelism
 from engine.analysis.splits import Split, decode_splits, encode_splits, pack_splits
 from engine.analysis.value_decoding import ValueDecoding, views_of
@@ -65,10 +72,11 @@ def views_used(
     query: str,
     views: Views = VIEWS,
     define_more: Callable[[], None] | None = None,
+    saved: Mapping[str, str] = NO_VIEWS,
 ) -> UsedViews:
     """Return which columns of which views a query uses, and where.
 
-    `define_more` defines further views over the stand-ins. Spark's errors for a query that it
+    `define_more` defines the `saved` views over the stand-ins. Spark's errors for a query that it
     refuses are raised. The views stand for nothing afterwards.
     """
     for name, columns in views.items():
@@ -77,7 +85,7 @@ def views_used(
     if define_more is not None:
         define_more()
     if is_remote(session):
-        return _used_by_text(session, query, views)
+        return used_by_text(session, query, views, saved)
     frame = session.sql(query)
     try:
         return _used_in(frame, views)
@@ -116,15 +124,22 @@ def _number_of(source: list[JavaObject]) -> int:
     return int(source[0].exprId().id())
 
 
-def _used_by_text(session: SparkSession, query: str, views: Views) -> UsedViews:
+def used_by_text(
+    session: SparkSession, query: str, views: Views, saved: Mapping[str, str] = NO_VIEWS
+) -> UsedViews:
     """Return what a query uses by the text of its plan, which a Connect server gives."""
-    plan = plan_text(explained(session, query))
+    plan = plan_text(explained_unfolded(session, query))
     if plan is None:
         # Of a query that Spark refuses there is no optimized plan, and this raises why.
         session.sql(query).schema  # noqa: B018
         return whole(views)
     used = used_columns(plan, views)
-    return whole(views) if used is None else _chosen(used, views, {})
+    if used is None:
+        return whole(views)
+    is_readable = are_readable((query, *saved.values()))
+    if not is_readable or not has_views_alone(plan.analyzed, (*views, *saved)):
+        return _chosen(used, views, {})
+    return _chosen(used, views, conditions_of_all(plan, views))
 
 
 def _chosen(

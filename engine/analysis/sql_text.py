@@ -13,6 +13,7 @@ Source: Spark's SqlBaseLexer.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _QUOTED = {
     "'": re.compile(r"'(?:[^'\\]|\\.)*(?:'|\Z)", re.S),
@@ -31,6 +32,15 @@ def without_texts(query: str) -> str:
 def without_comments(query: str) -> str:
     """Return a query with a blank for each comment."""
     return _blanked(query, keeps_quoted=True)
+
+
+def quoted_texts(query: str) -> Iterator[str]:
+    """Yield each quoted text and quoted name outside of comments, with its quotes."""
+    position = 0
+    while start := _START.search(query, position):
+        position = _end_of(query, start)
+        if start[0] in _QUOTED:
+            yield query[start.start() : position]
 
 
 def text_start(text: str) -> int:

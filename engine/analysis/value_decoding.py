@@ -6,8 +6,10 @@
 | utf8 | the text | bytes that are no UTF-8 |
 | json | the text of the JSON, in the form that all have | bytes that are no JSON |
 | schema | a key's JSON or text; columns by name of a value | no schema, or another one |
+| schema, of keys too | columns by name of both | the same; a key without a schema |
 
-The columns of values have the shape of all schemas that values name (`engine/schemas/shape.py`).
+The columns of values have the shape of all schemas that values name (`engine/schemas/shape.py`),
+those of keys that of all that keys name.
 Which these are is asked of the logs before a query, and schemas are fetched once, there: tasks take
 their texts along, and ask no registry. What is not decoded is null, with its problem beside it.
 
@@ -48,31 +50,33 @@ IDS_QUERY = """
 class ValueDecoding(NamedTuple):
     """How keys and values are read; travels to tasks pickled.
 
-    `schemas` are those by id, `one` the one for all values without an envelope.
+    `schemas` are those by id, `one` the one for all values without an envelope. `key_shape` is that
+    of keys by their schemas; without it these are texts.
     """
 
     way: str
     schemas: Mapping[int, Schema] = {}
     one: Schema | None = None
     shape: Shape = TEXT
+    key_shape: Shape | None = None
 
     @property
     def columns(self) -> tuple[ViewColumn, ...]:
         """Return the columns that the view `records` has more."""
         return (
-            ViewColumn(KEY, "string", True, f"the key as {self.way}"),
+            ViewColumn(KEY, self.key_shape or "string", True, f"the key as {self.way}"),
             ViewColumn(VALUE, self.shape, True, f"the value as {self.way}"),
             ViewColumn(PROBLEM, "string", True, "why the key or the value is not decoded"),
         )
 
 
 class UnknownWay(EngineError):
-    """Values were to be read in a way that does not exist."""
+    """Keys or values were to be read in a way that does not exist."""
 
     exit_code = 2
 
-    def __init__(self, text: str, rule: str) -> None:
-        super().__init__(f"--values {text}: {rule}")
+    def __init__(self, text: str, rule: str, option: str = "--values") -> None:
+        super().__init__(f"{option} {text}: {rule}")
         self.text = text
 
 
@@ -94,22 +98,26 @@ def ids_in(rows: Iterable[Mapping[str, object]]) -> tuple[set[int], set[int]]:
     return of_values, of_keys
 
 
-def by_schemas(source: SchemaSource, of_values: set[int], of_keys: set[int]) -> ValueDecoding:
-    """Return a decoding by the schemas of these ids.
+def by_schemas(
+    source: SchemaSource, of_values: set[int], of_keys: set[int], *, shapes_keys: bool = False
+) -> ValueDecoding:
+    """Return a decoding by the schemas of these ids, with `shapes_keys` of keys into columns too.
 
     One that is not there or cannot be used is a problem of its records; other errors are raised.
     """
     schemas: dict[int, Schema] = {}
-    shapes = []
+    of_ids: dict[int, Shape] = {}
     for schema_id in sorted(of_values | of_keys):
         try:
             schemas[schema_id] = source.schema(schema_id)
-            if schema_id in of_values:
+            if schema_id in of_values or shapes_keys:
                 what = f"schema {schema_id}"
-                shapes.append(shape_of(schemas[schema_id], what, is_enveloped=True))
+                of_ids[schema_id] = shape_of(schemas[schema_id], what, is_enveloped=True)
         except (NoSuchSchema, UnusableSchema):
             continue
-    return ValueDecoding("schema", schemas, None, merged(shapes))
+    shape = merged(of for schema_id, of in of_ids.items() if schema_id in of_values)
+    key_shape = merged(of for schema_id, of in of_ids.items() if schema_id in of_keys)
+    return ValueDecoding("schema", schemas, None, shape, key_shape if shapes_keys else None)
 
 
 def by_one(schema: Schema) -> ValueDecoding:
@@ -138,7 +146,10 @@ class ValueDecoder:
         self._of_key, self._of_value = _texts(decoding.way), _texts(decoding.way)
         if decoding.way == "schema":
             keys = SchemaDecoder(_Known(decoding.schemas), with_defaults=True)
-            self._of_key = _text_or(_by_schema(keys, JSON))
+            if decoding.key_shape is None:
+                self._of_key = _text_or(_by_schema(keys, JSON))
+            else:
+                self._of_key = _by_schema(keys, decoding.key_shape)
             values = SchemaDecoder(_Known(decoding.schemas), decoding.one, with_defaults=True)
             self._of_value = _by_schema(values, decoding.shape)
 

@@ -105,6 +105,11 @@ def test_values_are_read_by_a_folder_of_schemas(
     schemas = ("--schemas", str(tmp_path / "schemas"))
     code, out, _ = _run(capsys, "spark-sql", query, logs, *schemas, "-o", "json")
     assert (0, [{"n": "Ann"}]) == (code, json.loads(out))
+    query = "select decoded_key.id i, decoded_key.user u from records where offset = 0"
+    code, out, _ = _run(
+        capsys, "spark-sql", query, logs, *schemas, "--keys", "schema", "-o", "json"
+    )
+    assert (0, [{"i": 1, "u": None}]) == (code, json.loads(out))
 
 
 @pytest.mark.parametrize(
@@ -113,6 +118,10 @@ def test_values_are_read_by_a_folder_of_schemas(
         (("--values", "xml"), "expected one of raw, utf8, json, schema"),
         (("--values", "json", "--schemas", "x"), "are for --values schema"),
         (("--values", "schema"), "says where schemas are"),
+        (("--keys", "schema"), "says where schemas are"),
+        (("--keys", "xml"), "--keys xml: expected one of text, schema"),
+        (("--keys", "schema", "--values", "json"), "it goes with --values schema"),
+        (("--keys", "schema", "--schemas", "x.avsc"), "x.avsc is for values"),
     ],
 )
 def test_a_wrong_way_to_read_values_is_refused(

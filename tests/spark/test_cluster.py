@@ -10,10 +10,17 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from engine.analysis.spark_query import run_query
+from engine.analysis.spark_session import start_session
+from engine.analysis.spark_target import SparkTarget
+from engine.analysis.splits import Selection, plan_splits
+from engine.analysis.statements import QueryFailed
+from engine.host.real import RealFiles
 from tests.spark.clusters import Cluster, Daemon, Run, awaited, spark_cluster
 from tests.unit.log.logs import batch, name_of
 
@@ -175,3 +182,24 @@ def test_a_connect_server_answers_and_exports(connect: str, logs: Path, tmp_path
     Run("spark-export", logs, "--out", out, "--format", "json", "--where", "offset >= 0",
         "--columns", "partition,offset,key", "--remote", connect).result()  # fmt: skip
     _check(out)
+
+
+def test_a_connect_server_reads_only_what_conditions_let_through(
+    connect: str, tmp_path: Path
+) -> None:
+    for name in ("t-0", "t-1", "u-1"):
+        (tmp_path / name).mkdir()
+        for base in (0, 5, 10):
+            (tmp_path / name / name_of(base)).write_bytes(batch(base, 5))
+    splits = plan_splits(RealFiles(), [str(tmp_path)], Selection())
+    for path in tmp_path.glob("*/*.log"):
+        if path.parent.name != "t-1" or path.name != name_of(5):
+            path.unlink()
+    session = start_session(SparkTarget(remote=connect))
+    query = "select offset from records where topic = 't' and partition in (1) and offset {}"
+    ask = partial(run_query, session, splits=splits, control=False, max_rows=0)
+    rows = ask(query.format("between 6 and 8")).rows
+    assert [6, 7, 8] == sorted(row["offset"] for row in rows)
+    with pytest.raises(QueryFailed):
+        ask(query.format("between 3 and 8"))
+    session.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from engine.analysis.splits import Selection, Split, plan_reading, plan_splits
 from engine.analysis.statements import QueryFailed
 from engine.analysis.value_decoding import IDS_QUERY, by_schemas, ids_in
 from engine.host.real import RealFiles
+from engine.records.builder import BatchBuilder, BatchSettings
 from tests.golden_cases import case_dir, data_dir
 from tests.unit.analysis.schema_logs import SchemaTable, write_log
+from tests.unit.log.logs import DIR, get, log_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -156,8 +159,10 @@ def test_both_engines_decode_values_the_same(spark: Any, tmp_path: Path) -> None
     splits = plan_splits(RealFiles(), [str(write_log(tmp_path))], Selection())
     here = run_local_query(IDS_QUERY, splits, control=False, max_rows=0)
     assert _rows(run_query(spark, IDS_QUERY, splits, control=False, max_rows=0)) == _rows(here)
-    decoding = by_schemas(SchemaTable(), *ids_in(here.rows))
+    ids = ids_in(here.rows)
+    decoding = by_schemas(SchemaTable(), *ids, shapes_keys=True)
     for query in (
+        "select offset, decoded_key.id, decoded_key from records where decoded_key.id = 1",
         "select offset, decoded_key, decoded_value, decoding_problem from records",
         "select sum(decoded_value.id) s, max(decoded_value.user.age) a from records",
         "select r.offset, t from records r lateral view explode(r.decoded_value.tags) x as t",
@@ -165,6 +170,32 @@ def test_both_engines_decode_values_the_same(spark: Any, tmp_path: Path) -> None
         on_spark = run_query(spark, query, splits, control=False, max_rows=0, decoding=decoding)
         local = run_local_query(query, splits, control=False, max_rows=0, decoding=decoding)
         assert _rows(on_spark) == _rows(local), query
+
+
+def test_both_engines_find_early_records_behind_late_ones(spark: Any, tmp_path: Path) -> None:
+    # The last segment's first and largest times are too late, and so is all that its index has.
+    files = log_of({0: _at(0, [2000, 2001]), 2: _at(2, [2002, 3001, 10, 3000])})
+    for name in files.list_dir(DIR):
+        path = tmp_path / "t-0" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(get(files, name))
+    splits = plan_splits(RealFiles(), [str(tmp_path)], Selection())
+    for condition, offsets in (
+        ("timestamp < timestamp '1970-01-01 00:00:01'", [4]),
+        ("timestamp between '1970-01-01 00:00:02' and '1970-01-01 00:00:02.002'", [0, 1, 2]),
+        ("timestampMs <= 2000", [0, 4]),
+    ):
+        query = f"select offset from records where {condition} order by offset"
+        for run in (run_local_query, partial(run_query, spark)):
+            result = run(query, splits, control=False, max_rows=0)
+            assert offsets == [row["offset"] for row in result.rows], condition
+
+
+def _at(offset: int, times: list[int]) -> bytes:
+    builder = BatchBuilder(BatchSettings(base_offset=offset, leader_epoch=0))
+    for time_ms in times:
+        builder.append(time_ms, b"k", b"v")
+    return bytes(builder.build())
 
 
 def test_both_engines_know_saved_views(spark: Any) -> None:

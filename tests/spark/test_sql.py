@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from engine.analysis.columns import RECORDS, VIEWS, arrow_schema
-from engine.analysis.pruning import ALL_RECORDS, bounds_of
-from engine.analysis.spark_query import run_query
-from engine.analysis.spark_views import views_used
+from engine.analysis.pruning import ALL_RECORDS, Bounds, bounds_of
+from engine.analysis.spark_query import SavedOnSpark, run_query
+from engine.analysis.spark_views import used_by_text, views_used
 from engine.analysis.splits import Selection, plan_splits
 from engine.analysis.statements import QueryFailed, StatementRefused, check_statement
 from engine.host.real import RealFiles
@@ -174,6 +174,54 @@ def test_the_filter_of_a_view_says_what_can_be_left_out(spark: Any) -> None:
     )
     twice = "select offset from records where offset = 1 union all select offset from records"
     assert () == views_used(spark, twice)["records"].conditions
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select key from records where topic = 'clicks' and partition in (0, 2) and offset >= 7",
+        "select key from records where timestamp between '2026-01-01T02:00:05.5+02:00' and"
+        " timestamp '2026-01-01 00:10:00' and timestampMs < 1767225605501",
+        "with r as (select * from records where topic in ('a', 'b') or topic = 'c')"
+        " select count(*) from r where offset between 3 and 9 and length(value) > 3",
+        "select topic from records where partition in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)",
+        "select r.key from records r join batches b using (topic) where b.topic = 't'"
+        " and r.offset > 4",
+        "select * from few where partition = 1",
+        "select key from records where topic = 'a' or offset = 3",
+        "select offset from records where offset = 1 union all select offset from records",
+    ],
+)
+def test_the_text_of_a_plan_says_what_its_objects_say(spark: Any, query: str) -> None:
+    saved = {"few": "select topic, partition from records where topic = 'x' and offset < 5"}
+    definitions = SavedOnSpark(spark, query, saved)
+    used = views_used(spark, query, VIEWS, definitions.define)
+    by_text = used_by_text(spark, query, VIEWS, definitions.queries)
+    definitions.remove()
+    assert used.keys() == by_text.keys()
+    for view, (columns, conditions) in used.items():
+        assert columns == by_text[view].columns
+        found = bounds_of(by_text[view].conditions, "spark")
+        expected = bounds_of(conditions, "spark")
+        assert expected[::2] == found[::2]
+        assert [_has_partition(expected, n) for n in range(20)] == [
+            _has_partition(found, n) for n in range(20)
+        ]
+
+
+def _has_partition(bounds: Bounds, number: int) -> bool:
+    return bounds.partitions is None or bounds.partitions(number)
+
+
+def test_a_text_with_a_parenthesis_narrows_nothing(spark: Any) -> None:
+    query = "select key from records where topic = 'a' and cast(key as string) = 'x) AND (y'"
+    views_used(spark, query)
+    assert () == used_by_text(spark, query, VIEWS)["records"].conditions
+    plain = query.replace("x) AND (y", "x AND y")
+    assert ("topic = 'a'",) == used_by_text(spark, plain, VIEWS)["records"].conditions
+    assert spark.conf.get("spark.sql.optimizer.excludedRules", None) is None
+    saved = {"v": query}
+    assert () == used_by_text(spark, plain, VIEWS, saved)["records"].conditions
 
 
 @pytest.mark.parametrize("query", ["TABLE records", "FROM records", "select * from records"])

@@ -14,6 +14,7 @@ from kctl.options.spark import (
     ConfOption,
     ControlOption,
     IsolationOption,
+    KeysOption,
     MasterOption,
     PartitionsOption,
     RegistryOption,
@@ -40,6 +41,7 @@ def spark_shell(
     include_control: ControlOption = False,
     isolation: IsolationOption = "read_uncommitted",
     values: ValuesOption = None,
+    keys: KeysOption = None,
     schema_registry: RegistryOption = None,
     schemas: SchemasOption = None,
     views: ViewsOption = None,
@@ -68,7 +70,7 @@ def spark_shell(
     check_isolation(isolation)
     target = target_of(master, remote, conf)
     engine = "local" if target is None else "spark"
-    decoded = wanted_values(values, schema_registry, schemas)
+    decoded = wanted_values(values, schema_registry, schemas, keys)
     plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
     store = ViewStore(RealFiles(), views_path(os.environ, views))
     is_committed = isolation == "read_committed"

@@ -16,6 +16,7 @@ from kctl.options.spark import (
     ControlOption,
     EngineOption,
     IsolationOption,
+    KeysOption,
     MasterOption,
     PartitionsOption,
     RegistryOption,
@@ -60,6 +61,7 @@ def spark_sql(
     include_control: ControlOption = False,
     isolation: IsolationOption = "read_uncommitted",
     values: ValuesOption = None,
+    keys: KeysOption = None,
     schema_registry: RegistryOption = None,
     schemas: SchemasOption = None,
     save: Annotated[
@@ -98,7 +100,7 @@ def spark_sql(
     check_isolation(isolation)
     target = target_of(master, remote, conf)
     check_engine(engine, target)
-    decoded = wanted_values(values, schema_registry, schemas)
+    decoded = wanted_values(values, schema_registry, schemas, keys)
     query, logdirs = query_and_dirs(words, file)
     store = ViewStore(RealFiles(), views_path(os.environ, views))
     change = wanted_change(query, save)

@@ -14,10 +14,12 @@ from engine.analysis.record_batches import SplitRecords
 from engine.analysis.splits import Selection, plan_splits
 from engine.host.memory import MemoryFiles
 from engine.naming import FileKind
+from engine.native.record_fields import FieldTier
 from engine.records.batch import BatchView
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
 from engine.records.record import TimestampType
+from tests.compiled_walk import compiled_fields_here
 from tests.unit.log.logs import DIR, get, log_of, name_of, put
 
 COLUMNS = chosen(RECORDS, ["offset", "timestampMs", "key", "value"])
@@ -35,7 +37,7 @@ def _batch(offset: int, times: list[int], *, step: int = 1, **more: Any) -> byte
 def _rows(
     files: MemoryFiles, wanted: RecordRange, read: RecordRange, split_bytes: int
 ) -> list[Row]:
-    """Return the wanted rows of what is read of a log."""
+    """Return the wanted rows of what is read of a log; nothing else is made of it."""
     splits = within(plan_splits(files, [DIR], Selection(), split_bytes), Bounds(records=read))
     records = SplitRecords(files, COLUMNS, include_control=False, wanted=read)
     narrowing = Narrowing(files, read, segment_bytes_min=0)
@@ -46,12 +48,14 @@ def _rows(
         for part in records.batches_of(split)
         for row in part.to_pylist()
     ]
-    return [
+    rows = [
         row
         for row in found
         if wanted.first_offset <= row[0] <= wanted.last_offset
         and wanted.first_ms <= row[1] <= wanted.last_ms
     ]
+    assert read != wanted or rows == found
+    return rows
 
 
 class Logs:
@@ -132,7 +136,12 @@ class Logs:
 
 @pytest.mark.parametrize("damages", [0, 1, 3])
 @pytest.mark.parametrize("group", range(2))
-def test_the_rows_are_those_of_reading_everything(group: int, damages: int) -> None:
+@pytest.mark.parametrize("tier", ["python", "compiled"])
+def test_the_rows_are_those_of_reading_everything(
+    tier: str, group: int, damages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = compiled_fields_here() if tier == "compiled" else None
+    monkeypatch.setattr(FieldTier, "read", None if reader is None else staticmethod(reader))
     for seed in range(group * 15, group * 15 + 15):
         logs = Logs(seed)
         files = logs.log()
@@ -223,5 +232,35 @@ def test_a_batch_is_decoded_for_what_its_header_says() -> None:
     assert not can(created, first_ms=501)
     # A record of it may have an earlier time.
     assert can(created, last_ms=10)
+    assert not can(_batch(10, [500]), last_ms=499)
+    assert can(_batch(10, [500]), last_ms=500)
     kind = TimestampType.LOG_APPEND_TIME
-    assert not can(_batch(10, [0], timestamp_type=kind, append_time_ms=400), last_ms=399)
+    assert not can(_batch(10, [0, 1], timestamp_type=kind, append_time_ms=400), last_ms=399)
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        # A later segment, a later batch, and a later record in a batch whose first and largest
+        # times are both too late.
+        {0: [[2000, 2001]], 2: [[3000, 3001]], 4: [[4000, 10]]},
+        {0: [[2000, 2001], [3000, 3001], [4000, 10]]},
+        {0: [[2000, 3001, 10, 3000]]},
+    ],
+)
+def test_no_header_and_no_index_says_that_records_are_too_late(
+    late: dict[int, list[list[int]]],
+) -> None:
+    segments = {}
+    for base, batches in late.items():
+        content, offset = b"", base
+        for times in batches:
+            content += _batch(offset, times)
+            offset += len(times)
+        segments[base] = content
+    files = log_of(segments, interval_bytes=1)
+    early = ALL_RECORDS._replace(last_ms=100)
+    splits = within(plan_splits(files, [DIR], Selection()), Bounds(records=early))
+    narrowing = Narrowing(files, early, segment_bytes_min=0)
+    assert splits == [narrowing.narrowed(split) for split in splits]
+    assert [10] == [time_ms for _, time_ms, _ in _rows(files, early, early, 10**6)]

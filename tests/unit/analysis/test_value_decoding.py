@@ -107,6 +107,24 @@ def test_describe_has_the_columns_of_values(splits: list[Split], decoding: Value
     assert "struct<`id`:bigint," in types["decoded_value"]
 
 
+def test_keys_are_structs_if_wanted(splits: list[Split], tmp_path: Path) -> None:
+    decoding = by_schemas(SchemaTable(), {1, 2, 3, 9}, {1, 9}, shapes_keys=True)
+    query = (
+        "select offset, decoded_key.id i, decoded_key.user.age a, decoding_problem p,"
+        " decoded_value.id v from records where offset in (0, 7) order by offset"
+    )
+    first, last = _ask(query, splits, decoding)
+    assert (1, None, None, 7) == (first["i"], first["a"], first["p"], first["v"])
+    # A key without a schema is no struct.
+    assert (None, "key: no schema; value: no schema") == (last["i"], last["p"])
+    columns = views_of(decoding)["records"]
+    with pytest.raises(WrongAnonymising, match="anonymise key as well"):
+        anonymised_columns(["decoded_key.name=hash"], columns)
+    entries = anonymised_columns(["decoded_key.id=drop", "key=drop"], columns)
+    rows = _export(tmp_path / "out", splits, ExportShape(anonymised=entries, decoding=decoding))
+    assert [None, []] == [rows[0]["decoded_key"][name] for name in ("id", "tags")]
+
+
 def _export(out: Path, splits: list[Split], shape: ExportShape) -> list[dict[str, Any]]:
     names = tuple(column.name for column in shape.records)
     plan = ExportPlan(splits, str(out), names, shape=shape)

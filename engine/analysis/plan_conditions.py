@@ -1,0 +1,130 @@
+"""Which conditions Spark's optimized plan puts to the rows of a view, read from its text.
+
+```
+Filter ((topic#4 = orders) AND (offset#6L >= cast(100 as bigint)))
++- MapInArrow _refuse_to_read(id#0L)#1, [key#2, value#3, topic#4, …], false
+```
+
+Texts stand there without quotes, so that one such as `x) AND (topic#4 = y` would read as a part of
+the condition. What is read here is right if no text of the query contains a parenthesis:
+
+1. Only views that are known are in the plan, and no text that is quoted in the query, or in the
+   saved views that it uses, contains one, or a `#`, a backslash or the end of a line.
+2. No text is computed in the plan: it is made without the rule CONSTANT_FOLDING.
+3. Each operator of two sides is in parentheses of its own. One within these, at whose depth there
+   is `AND` and no `OR`, has what meets all conditions.
+
+A condition of any other form than those below narrows nothing.
+
+| form | columns |
+|---|---|
+| `(column#1 = constant)`, `<=>`, `<`, `<=`, `>`, `>=` | all of these; `topic` with the first two |
+| `column#1 IN (constant,…)`, `column#1 INSET constant, …` | topic, partition, offset, timestampMs |
+| `(one OR other)` of these | the same |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from engine.analysis.sql_text import quoted_texts
+
+#: A rule of Spark's optimizer that computes texts.
+CONSTANT_FOLDING = "org.apache.spark.sql.catalyst.optimizer.ConstantFolding"
+_TOPIC = r"[\w.-]+"
+_NUMBER = r"-?\d+|cast\(-?\d+ as (?:big)?int\)"
+_TIME = r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)?)?"
+_CONSTANTS = {
+    "topic": _TOPIC,
+    "partition": _NUMBER,
+    "offset": _NUMBER,
+    "timestampMs": _NUMBER,
+    "timestamp": rf"{_TIME}|cast\({_TIME} as timestamp\)",
+}
+_COMPARISON = re.compile(r"\((\w+)#(\d+)L? (=|<=>|<|<=|>|>=) (.+)\)")
+_LIST = re.compile(r"(\w+)#(\d+)L? (?:IN \((.+)\)|INSET (.+))")
+_CAST = re.compile(r"cast\((.+) as \w+\)")
+_VIEW = re.compile(r"^[\s:+|-]*View \(`([^`]*)`", re.M)
+_MISLEADING = re.compile(r"[()#\\\r\n]")
+
+
+def are_readable(texts: Iterable[str]) -> bool:
+    """Return whether conditions of these queries can be told from the texts in them."""
+    return not any(_MISLEADING.search(text[1:-1]) for of in texts for text in quoted_texts(of))
+
+
+def has_views_alone(analyzed: Iterable[str], known: Collection[str]) -> bool:
+    """Return whether an analyzed plan, as lines, has no view but the known ones."""
+    return {name.lower() for name in _VIEW.findall("\n".join(analyzed))} <= {
+        name.lower() for name in known
+    }
+
+
+def conditions_above(lines: list[str], number: int, columns: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what the filter right above a line's operator puts to all rows, in Spark's SQL.
+
+    `columns` are those of the view by the numbers of its attributes.
+    """
+    above, line = lines[number - 1] if number else "", lines[number]
+    indent, is_filter, condition = above.partition("Filter ")
+    # A plan of a subquery in the filter is at the same place, after a colon.
+    if not is_filter or indent.strip(" :+-") or line[len(indent) :][:3] != "+- ":
+        return ()
+    read = (_sql_of(part, columns) for part in _conjuncts(condition.strip()))
+    return tuple(text for text in read if text is not None)
+
+
+def _conjuncts(text: str) -> Iterator[str]:
+    """Yield the conditions that `AND` joins."""
+    parts = _parts(text, " AND ")
+    if len(parts) == 1 or len(_parts(text, " OR ")) > 1:
+        yield text
+        return
+    for part in parts:
+        yield from _conjuncts(part)
+
+
+def _parts(text: str, word: str) -> list[str]:
+    """Return what a word joins right within the parentheses around a text; the text without it."""
+    inner = text[1:-1] if text.startswith("(") and text.endswith(")") else text
+    parts, depth, start = [], 0, 0
+    for place, sign in enumerate(inner):
+        depth += (sign == "(") - (sign == ")")
+        if depth < 0:
+            return [text]
+        if not depth and inner.startswith(word, place):
+            parts.append(inner[start:place])
+            start = place + len(word)
+    return [*parts, inner[start:]] if parts and not depth else [text]
+
+
+def _sql_of(text: str, columns: Mapping[str, str]) -> str | None:
+    """Return one condition in SQL, None for one of another form."""
+    if len(either := _parts(text, " OR ")) > 1:
+        read = [_sql_of(part, columns) for part in either]
+        return None if None in read else f"({' OR '.join(filter(None, read))})"
+    if compared := _COMPARISON.fullmatch(text):
+        name, number, operator, constant = compared.groups()
+        value = _constant(name, constant) if columns.get(number) == name else None
+        if value is None or (name == "topic" and operator not in ("=", "<=>")):
+            return None
+        return f"{name} {'=' if operator == '<=>' else operator} {value}"
+    if listed := _LIST.fullmatch(text):
+        name, number, *lists = listed.groups()
+        constants = (lists[0] or lists[1]).split(",")
+        values = [_constant(name, constant.strip()) for constant in constants]
+        if columns.get(number) == name and name != "timestamp" and None not in values:
+            return f"{name} IN ({', '.join(filter(None, values))})"
+    return None
+
+
+def _constant(name: str, text: str) -> str | None:
+    """Return a constant of a column in SQL, None for what its column is not compared with."""
+    if name not in _CONSTANTS or not re.fullmatch(_CONSTANTS[name], text, re.A):
+        return None
+    cast = _CAST.fullmatch(text)
+    plain = cast[1] if cast else text
+    if name == "topic":
+        return f"'{plain}'"
+    return f"TIMESTAMP '{plain}'" if name == "timestamp" else plain
