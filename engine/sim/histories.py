@@ -35,7 +35,8 @@ class Fork(NamedTuple):
     """Offsets [first, end) at which replicas may hold different records of one epoch.
 
     A leader that lost writes has gone on in its epoch: nothing tells its new records from those
-    that others have there. What lies behind is the same in all of them.
+    that others have there. Or one leads that still has what an earlier leader lost, and members
+    have truncated. What lies behind is the same in all of them.
     """
 
     first: int

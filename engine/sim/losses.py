@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from engine.model import TopicPartition
+from engine.records.batch import BatchView
 from engine.replication.partition import Partition
 from engine.sim.histories import Fork, History, Loss, LossyReplica
 from engine.sim.logs import content_batches, file_end
@@ -255,6 +256,7 @@ class LossRules:
         end = history.committed_end if is_rewriting else end
         first = history.first_missing(batches, log_end, end, now_ms)
         if is_current:
+            self._note_returned(history, batches, log_end)
             history.awaited = None
             if awaited is not None and awaited.is_unclean:
                 history.lost_epoch = max(history.lost_epoch, partition.leader_epoch)
@@ -282,6 +284,16 @@ class LossRules:
         history.begin_after(partition.log.log_start_offset)
         self.on_loss(partition.topic_partition, loss)
         return ""
+
+    def _note_returned(self, history: History, batches: list[BatchView], log_end: int) -> None:
+        """Take note of lost records that a leader still has, which members may have truncated.
+
+        It was in sync and away while an earlier leader went on without them; now they count again,
+        and its watermark may cover them.
+        """
+        returned_from = history.own_end(batches[-1].leader_epoch) if batches else None
+        if returned_from is not None and returned_from < log_end:
+            history.forks.append(Fork(returned_from, log_end))
 
     def _is_current(self, history: History, partition: Partition) -> tuple[bool, bool]:
         """Return whether a replica leads as it is stored, and whether it writes again before that.

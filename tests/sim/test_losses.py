@@ -13,6 +13,7 @@ from engine.errors import StorageError
 from engine.host.memory import MemoryFiles
 from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
+from engine.records.batch_header import LEADER_EPOCH_AT, set_leader_epoch
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.sim import losses as losses_module
 from engine.sim.clients import ProducerKind, SentBatch
@@ -91,6 +92,13 @@ class Cluster:
         end = offsets[-1] + 1 if offsets else 0
         log = SimpleNamespace(log_start_offset=min(offsets, default=0), log_end_offset=end)
         return _Replica(broker_id=1, topic_partition=T0, leader_epoch=EPOCH, log=log)
+
+    def set_last_epoch(self, epoch: int) -> None:
+        """Have the last batch of the log written in an epoch."""
+        content = bytearray(self._content)
+        *_, last = batches(self._content)
+        set_leader_epoch(content, last.position + LEADER_EPOCH_AT, epoch)
+        self._content = bytes(content)
 
     def lead(self, *offsets: int) -> str:
         """Return what is wrong with a leader that has these offsets."""
@@ -425,3 +433,18 @@ def test_offsets_of_a_fork_may_be_missing_where_a_log_was_cut_in_a_batch_of_it(
     )
     Ledger(cast(Any, invariants), cast(Any, SimpleNamespace())).read("c", T0, 2, log_of(3, 4))
     assert broken == told
+
+
+@pytest.mark.parametrize(
+    ("log_epoch", "end", "forks"),
+    [(1, COUNT, [Fork(7, COUNT)]), (-1, 7, []), (2, COUNT, [])],
+)
+def test_where_a_leader_still_has_what_was_lost_members_may_lack_it(
+    cluster: Cluster, log_epoch: int, end: int, forks: list[Fork]
+) -> None:
+    # It was in sync and away while a leader went on in epoch 2 that had lost records from 7 on.
+    cluster.history.lose(Loss(7, COUNT, "a reason", 0), 2)
+    replica = cluster.replica(*range(end))
+    cluster.set_last_epoch(log_epoch)
+    assert "" == cluster.rules.leader_began(cluster.history, replica, 0)
+    assert forks == cluster.history.forks
