@@ -187,6 +187,16 @@ class Invariants:
         history = self.histories.get(partition)
         return history is not None and history.excuse is not None
 
+    def is_led_in_an_epoch_before_loss(self, partition: TopicPartition) -> bool:
+        """Return whether a broker leads a partition that lost records, and does not know of it."""
+        lost_epoch = self.history(partition).lost_epoch
+        brokers = [node.broker for node in self._nodes.values() if node.broker is not None]
+        replicas = [broker.storage.replica_manager.partitions.get(partition) for broker in brokers]
+        return any(
+            replica is not None and replica.is_leader and replica.leader_epoch < lost_epoch
+            for replica in replicas
+        )
+
     def is_unseen(self, partition: TopicPartition) -> bool:
         """Return whether nobody looks at a partition's leader: it is not up, or is said to be none.
 

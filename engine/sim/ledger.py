@@ -250,6 +250,11 @@ class Ledger:
             if base_offset < 0
             else history.is_lost(base_offset, end_offset, batch.loss_count)
             or history.is_forked(base_offset, end_offset)
+            # A leader of an epoch before the loss repeats the response to a batch that it has.
+            or (
+                history.is_lost(base_offset, end_offset)
+                and self._invariants.is_led_in_an_epoch_before_loss(batch.partition)
+            )
         )
         if is_lost:
             # The response was under way as a leader without the batch began.

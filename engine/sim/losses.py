@@ -131,14 +131,19 @@ class LossRules:
                 self._lost(broker_id, key)
 
     def process_ended(self, node: SimulatedBroker) -> None:
-        """Take note of an end after which a log may be truncated before a damaged batch."""
+        """Take note of an end after which a log may be truncated before a damaged batch.
+
+        One that was closed in order is read from its last index entry on: it is recovered if no
+        batch is where one should be.
+        """
         rot = self._rots.of(node.broker_id)
         if rot is None or rot.partition not in self._histories:
             return
-        if node.needs_recovery(str(rot.partition)):
-            self._lost(node.broker_id, rot.partition)
+        is_recovered = node.needs_recovery(str(rot.partition))
+        if is_recovered or rot.is_misplacing:
+            self._lost(node.broker_id, rot.partition, is_recovered=is_recovered)
 
-    def _lost(self, broker_id: int, key: TopicPartition) -> None:
+    def _lost(self, broker_id: int, key: TopicPartition, *, is_recovered: bool = True) -> None:
         """Note that a broker may have lost its unsynced records of a partition.
 
         Records from the lowest offset on that was synced, or that is damaged, may be gone.
@@ -150,7 +155,8 @@ class LossRules:
         if end is not None:
             rot, synced_end = self._rots.of(broker_id), end.synced_end
             if rot is not None and rot.partition == key:
-                self._recovered_from[broker_id, key] = end.recovered_from
+                if is_recovered:
+                    self._recovered_from[broker_id, key] = end.recovered_from
                 synced_end = min(synced_end, rot.base_offset)
             # A life in which nobody looked at the replica may have truncated it before that.
             before = self._synced_ends.get((broker_id, key), synced_end)

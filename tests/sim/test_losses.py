@@ -21,7 +21,7 @@ from engine.sim.histories import Awaited, Fork, History, Loss
 from engine.sim.ledger import Ledger
 from engine.sim.losses import LossRules, ReplicaEnd, Rules
 from engine.sim.records import batches
-from engine.sim.rot import RotRules
+from engine.sim.rot import Rot, RotRules
 from engine.sim.topics import Topics
 from engine.znode.values import PartitionStateNode
 from tests.sim.test_deletions import COUNT, log_of
@@ -71,12 +71,13 @@ class Cluster:
         self._content = b""
         patch.setattr(losses_module, "content_batches", lambda *_: list(batches(self._content)))
         self._nodes = {broker_id: cast(Any, SimpleNamespace(broker=None)) for broker_id in (1, 2)}
+        self.rots = RotRules({}, {})
         self.rules = LossRules(
             Rules(2, False, False),
             {T0: self.history},
             cast(Topics, SimpleNamespace(replicas=lambda _: (1, 2))),
             self._nodes,
-            RotRules({}, {}),
+            self.rots,
             broke=lambda rule, *_: self.broken.append(rule),
             end_of=lambda broker_id, _: ReplicaEnd(self.ends[broker_id], 3),
         )
@@ -448,3 +449,41 @@ def test_where_a_leader_still_has_what_was_lost_members_may_lack_it(
     cluster.set_last_epoch(log_epoch)
     assert "" == cluster.rules.leader_began(cluster.history, replica, 0)
     assert forks == cluster.history.forks
+
+
+@pytest.mark.parametrize("stale_epoch", [None, EPOCH - 1])
+def test_a_leader_of_before_a_loss_may_repeat_a_response(stale_epoch: int | None) -> None:
+    # The batch is sent again after the loss was seen, and answered from that leader's log.
+    history, broken = History("t-0"), list[str]()
+    for batch in batches(log_of(*range(COUNT))):
+        history.commit(batch, 0)
+    history.lose(Loss(7, COUNT, "a reason", 0), EPOCH)
+    invariants = SimpleNamespace(
+        history=lambda _: history,
+        histories={T0: history},
+        is_unseen=lambda _: False,
+        is_led_in_an_epoch_before_loss=lambda _: stale_epoch is not None,
+        losses=SimpleNamespace(),
+        broke=lambda rule, *_: broken.append(rule),
+    )
+    ledger = Ledger(cast(Any, invariants), cast(Any, SimpleNamespace()))
+    producer = SimpleNamespace(name="p", kind=ProducerKind(-1, True, 1, 100))
+    sent = SentBatch(T0, 7, 2)
+    sent.loss_count = 1
+    ledger.acknowledged(cast(Any, producer), sent, 7)
+    assert broken == (["R8"] if stale_epoch is None else [])
+
+
+@pytest.mark.parametrize(
+    ("needs_recovery", "is_misplacing", "is_lossy"),
+    [(True, False, True), (False, True, True), (False, False, False)],
+)
+def test_a_process_that_ends_may_lose_what_is_damaged(
+    cluster: Cluster, needs_recovery: bool, is_misplacing: bool, is_lossy: bool
+) -> None:
+    # A log that was closed in order is recovered where a damaged length hides the next batch.
+    rot = Rot(1, T0, 7, is_misplacing=is_misplacing)
+    cluster.rots.of = lambda _: rot  # type: ignore[method-assign]
+    node = SimpleNamespace(broker_id=1, needs_recovery=lambda _: needs_recovery)
+    cluster.rules.process_ended(cast(Any, node))
+    assert is_lossy == (1 in cluster.history.lossy)
