@@ -134,13 +134,13 @@ class LossRules:
         """Take note of an end after which a log may be truncated before a damaged batch.
 
         One that was closed in order is read from its last index entry on: it is recovered if no
-        batch is where one should be.
+        batch is where one should be, and may be deleted whole for a damaged last offset.
         """
         rot = self._rots.of(node.broker_id)
         if rot is None or rot.partition not in self._histories:
             return
         is_recovered = node.needs_recovery(str(rot.partition))
-        if is_recovered or rot.is_misplacing:
+        if is_recovered or rot.is_misplacing or rot.is_hiding:
             self._lost(node.broker_id, rot.partition, is_recovered=is_recovered)
 
     def _lost(self, broker_id: int, key: TopicPartition, *, is_recovered: bool = True) -> None:
@@ -157,7 +157,8 @@ class LossRules:
             if rot is not None and rot.partition == key:
                 if is_recovered:
                     self._recovered_from[broker_id, key] = end.recovered_from
-                synced_end = min(synced_end, rot.base_offset)
+                is_kept_before = is_recovered or not rot.is_hiding
+                synced_end = min(synced_end, rot.base_offset) if is_kept_before else 0
             # A life in which nobody looked at the replica may have truncated it before that.
             before = self._synced_ends.get((broker_id, key), synced_end)
             self._synced_ends[broker_id, key] = min(before, synced_end)

@@ -475,14 +475,20 @@ def test_a_leader_of_before_a_loss_may_repeat_a_response(stale_epoch: int | None
 
 
 @pytest.mark.parametrize(
-    ("needs_recovery", "is_misplacing", "is_lossy"),
-    [(True, False, True), (False, True, True), (False, False, False)],
+    ("needs_recovery", "damage", "is_lossy"),
+    [
+        (True, {}, True),
+        (False, {"is_misplacing": True}, True),
+        (False, {"is_hiding": True}, True),
+        (False, {}, False),
+    ],
 )
 def test_a_process_that_ends_may_lose_what_is_damaged(
-    cluster: Cluster, needs_recovery: bool, is_misplacing: bool, is_lossy: bool
+    cluster: Cluster, needs_recovery: bool, damage: dict[str, bool], is_lossy: bool
 ) -> None:
-    # A log that was closed in order is recovered where a damaged length hides the next batch.
-    rot = Rot(1, T0, 7, is_misplacing=is_misplacing)
+    # A log that was closed in order is recovered where a damaged length hides the next batch, and
+    # deleted where the last offset comes to be below its start.
+    rot = Rot(1, T0, 7, **damage)
     cluster.rots.of = lambda _: rot  # type: ignore[method-assign]
     node = SimpleNamespace(broker_id=1, needs_recovery=lambda _: needs_recovery)
     cluster.rules.process_ended(cast(Any, node))
