@@ -158,7 +158,7 @@ class Fetcher:
         self._truncations.forget(partition)
 
     def _give_up(self, partition: TopicPartition) -> None:
-        """Fetch a partition no more, unless `try_again` takes it up."""
+        """Fetch a partition no more until `seek` or `try_again` gives it a position."""
         self._positions.pop(partition, None)
         self._troubles.pop(partition, None)
         self._read_replicas.forget(partition)

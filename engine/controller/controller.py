@@ -299,7 +299,7 @@ class Controller:
             self._put_active("TopicDeletionStopReplicaResponseReceived", work)
 
     async def _on_failed(self, name: str, error: EngineError) -> None:
-        """Report; a fenced write is how a deposed controller learns that it was."""
+        """Report a failed event; after ControllerMoved (a fenced write), read who is controller."""
         self._ports.reporter.event_failed(name, error)
         if isinstance(error, ControllerMoved):
             try:
