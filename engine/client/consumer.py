@@ -193,7 +193,7 @@ class Consumer:
             group.commit_before_leaving()
         finally:
             try:
-                self._revoke(tuple(self._assigned))
+                self._revoke_by_group(tuple(self._assigned))
             finally:
                 group.session.leave()
 
@@ -241,16 +241,18 @@ class Consumer:
             commits=self._settings.enable_auto_commit,
         )
         self._group.on_assigned = self._assign_by_group
-        self._group.on_revoked = self._revoke
+        self._group.on_revoked = self._revoke_by_group
 
     def _assign_by_group(self, partitions: Sequence[TopicPartition]) -> None:
+        """Take over the group's assignment, and call the listener for the added partitions."""
         before, self._assigned = self._assigned, frozenset(partitions)
         self._drop(before - self._assigned)
         added = [key for key in partitions if key not in before]
         if partitions:
             self._listener.assigned(added)
 
-    def _revoke(self, partitions: Sequence[TopicPartition]) -> None:
+    def _revoke_by_group(self, partitions: Sequence[TopicPartition]) -> None:
+        """Call the listener; then drop the partitions, even if it raises."""
         try:
             self._listener.revoked(partitions)
         finally:

@@ -244,6 +244,7 @@ class Fetcher:
         return leader
 
     def _fresh_view(self) -> ClusterView:
+        """Return the metadata; if it was dropped, request it, backing off after a failure."""
         if self._view is None:
             if self._attempt:
                 self._client.back_off(self._attempt - 1)

@@ -151,7 +151,7 @@ def _leadership(view: ClusterView, partition: TopicPartition) -> _Leadership:
 
 
 def leader_epoch_of(view: ClusterView, partition: TopicPartition) -> int:
-    """Return the leader epoch of a partition in metadata, −1 where that does not have it."""
+    """Return a partition's leader epoch in metadata, −1 if metadata has none."""
     known = view.partition(partition)
     return NO_EPOCH if known is None else known.leader_epoch
 

@@ -100,6 +100,7 @@ class LoadedGroups:
         return keys
 
     def _apply(self, record: Record, open_producer_id: int) -> None:
+        """Apply one record; offsets of an open transaction are added to `pending`."""
         decoded = decode_group_record(GroupRecord(record.key or b"", record.value))
         log_offset = record.offset
         key, value = decoded.key, decoded.value
