@@ -112,7 +112,7 @@ class ExportPlan(NamedTuple):
 
     @property
     def form(self) -> dict[str, Any]:
-        """Return what an export to add to has to have in common with this one."""
+        """Return the options in which this export and an earlier one have to agree to append."""
         return {
             "format": self.shape.file_format,
             "columns": [column.name for column in self.written_columns],
@@ -134,10 +134,10 @@ def _hash_name(key: bytes | None) -> str:
     return f"hmac-sha-256 {check}"
 
 
-def appending(files: Files, plan: ExportPlan) -> ExportPlan:
-    """Return a plan for what the export in its folder lacks, the plan itself without any there.
+def plan_to_append(files: Files, plan: ExportPlan) -> ExportPlan:
+    """Return a plan of what the export in its folder lacks; the same plan if there is none.
 
-    Raises AppendMismatch.
+    Raises AppendMismatch for an export of another form.
     """
     earlier = earlier_export(files, os.path.realpath(plan.out), plan.form)
     if earlier is None:

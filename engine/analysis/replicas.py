@@ -145,7 +145,7 @@ def _end_of_segment(
 
 def _differences(files: Files, best: ReplicaLog, other: ReplicaLog) -> Iterator[Problem]:
     """Yield where a replica differs from the one that is read: diverged, too short, other start."""
-    kept = _common_end(_epochs(files, best), best, _epochs(files, other), other)
+    kept = _common_end(_leader_epochs(files, best), best, _leader_epochs(files, other), other)
     if kept < other.log_end_offset:
         message = (
             f"offsets {kept} to {other.log_end_offset - 1} of leader epoch {other.leader_epoch}"
@@ -160,7 +160,8 @@ def _differences(files: Files, best: ReplicaLog, other: ReplicaLog) -> Iterator[
         yield _problem(other, "replica", f"{starts} at {best.log_start_offset}")
 
 
-def _epochs(files: Files, replica: ReplicaLog) -> tuple[EpochStart, ...]:
+def _leader_epochs(files: Files, replica: ReplicaLog) -> tuple[EpochStart, ...]:
+    """Return a replica's leader epoch checkpoint, empty if it is missing or unreadable."""
     path = replica.folder.files.file_path(leader_epoch_checkpoint.FILE_NAME)
     try:
         return read_leader_epochs(files, path)

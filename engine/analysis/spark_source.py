@@ -179,7 +179,7 @@ class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
         self._reading = _Reading(options, columns)
 
     def partitions(self) -> list[LogPartition]:
-        """Return what tasks read."""
+        """Return the partitions of the scan, one for each task."""
         return self._reading.packed(self._options.splits())
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
@@ -191,7 +191,7 @@ class PushingLogReader(KafkaLogReader):
     """Reads only what filters of topic, partition, offset and time can let through."""
 
     def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802
-        """Take what filters say of columns; Spark puts all of them to the rows again."""
+        """Keep the ranges that filters imply; yield all filters, so that Spark applies them too."""
         for pushed in filters:
             if (found := range_of_filter(pushed)) is not None:
                 self._reading.ranges.append(found)

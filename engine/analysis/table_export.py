@@ -118,7 +118,7 @@ def export_into_table(
             raise ExportChanged(plan.out)
         job = ExportJob(folder.staging, plan.columns, plan.include_control, plan.shape)
         reports = run(job._replace(prefix=f"run{number}-{job_id}-"))
-        moves, summary = _collect(files, plan, folder.staging, reports, number, table)
+        moves, summary = _finish_staging(files, plan, folder.staging, reports, number, table)
         ends = _ends(plan, reports)
         if state is None:
             make_durable_dir(files, plan.out)
@@ -143,17 +143,18 @@ class _Move(NamedTuple):
     added: TableFile | None
 
 
-def _collect(
+def _finish_staging(
     files: Files,
     plan: ExportPlan,
     staging: str,
     reports: list[TaskReport],
-    number: int,
+    run_number: int,
     table: Table,
 ) -> tuple[list[_Move], ExportSummary]:
-    """Return the moves of a run and its summary; removes what no report names.
+    """Finish the staging folder; return the files to move into the table, and the summary.
 
-    Raises DamagedData for a strict export.
+    Files that no report names are removed, and a file of new problems is added. Raises DamagedData
+    if the export is strict and records are damaged.
     """
     known = _known_problems(files, plan.out)
     problems = [problem for problem in found_problems(plan, reports) if problem not in known]
@@ -161,7 +162,7 @@ def _collect(
     keep_listed(files, staging, {entry.name for entry in written})
     moves = [_move_of(entry, table.data_folder) for entry in written]
     if problems:
-        name = f"_problems/run{number}-{posixpath.basename(staging).rpartition('-')[2]}.parquet"
+        name = f"_problems/run{run_number}-{posixpath.basename(staging).rpartition('-')[2]}.parquet"
         files.make_dir(f"{staging}/_problems")
         write_table(files, f"{staging}/{name}", problems_table(problems))
         moves.append(_Move(name, name, None))
@@ -178,7 +179,7 @@ def _collect(
 
 
 def _known_problems(files: Files, out: str) -> set[Problem]:
-    """Return what earlier runs listed."""
+    """Return the problems that earlier runs have listed."""
     folder = f"{out}/_problems"
     names = files.list_dir(folder) if files.exists(folder) else []
     return {problem for name in names for problem in earlier_problems(files, f"{folder}/{name}")}

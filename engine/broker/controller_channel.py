@@ -93,11 +93,13 @@ class _Queue:
         self._requests.clear()
 
     def _next_soon(self) -> None:
+        """Send the first request in a later turn, unless one is under way."""
         if self._requests and not self._is_busy and not self._is_closed:
             self._is_busy = True
-            self._timers.call_soon(self._send)
+            self._timers.call_soon(self._send_first)
 
-    def _send(self) -> None:
+    def _send_first(self) -> None:
+        """Send the first request of the queue."""
         self._cancel = None
         if self._is_closed:
             return
@@ -110,7 +112,7 @@ class _Queue:
             return
         error = response.error
         if error is not None and not isinstance(error, ApiError):
-            self._again(error)
+            self._resend_later(error)
             return
         request = self._requests.popleft()
         self._is_busy = self._is_silent = False
@@ -122,7 +124,8 @@ class _Queue:
         else:
             request.promise.keep(response.result())
 
-    def _again(self, error: EngineError) -> None:
+    def _resend_later(self, error: EngineError) -> None:
+        """Send the first request again after a pause, over a new link if one can be had."""
         if not self._is_silent:
             _log.warning("broker %d does not answer, trying again: %s", self._broker_id, error)
         self._is_silent = True
@@ -131,7 +134,7 @@ class _Queue:
             self._link.close()
             self._link = following
         due_ms = self._clock.monotonic_ms() + CONTROLLER_CHANNEL_RETRY_MS
-        self._cancel = self._timers.call_at(due_ms, self._send)
+        self._cancel = self._timers.call_at(due_ms, self._send_first)
 
 
 class ControllerChannel:

@@ -97,9 +97,10 @@ class ControllerLink:
     def _next(self) -> None:
         if self._requests and not self._is_busy and not self._is_stopped:
             self._is_busy = True
-            self._send()
+            self._send_first()
 
-    def _send(self) -> None:
+    def _send_first(self) -> None:
+        """Send the first request to the controller; try again later if none is known."""
         self._cancel = None
         link = self._link_to_controller()
         if link is None:
@@ -146,7 +147,7 @@ class ControllerLink:
 
     def _again(self) -> None:
         due_ms = self._clock.monotonic_ms() + CONTROLLER_LINK_RETRY_MS
-        self._cancel = self._timers.call_at(due_ms, self._send)
+        self._cancel = self._timers.call_at(due_ms, self._send_first)
 
 
 def _is_of_another(response: ControllerResponse) -> bool:

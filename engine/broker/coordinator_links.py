@@ -87,7 +87,7 @@ class CoordinatorLinks:
                 owed.keep(response.result())
                 return
             if not isinstance(error, ApiError | NoCommonVersion):
-                self._forget(broker_id, linked)
+                self._close_link(broker_id, linked)
             owed.fail(error)
 
         response.watch(settled)
@@ -96,7 +96,7 @@ class CoordinatorLinks:
     def close(self) -> None:
         """End all links, and make none any more."""
         self._is_closed = True
-        do_each(tuple(self._links.items()), lambda item: self._forget(*item))
+        do_each(tuple(self._links.items()), lambda item: self._close_link(*item))
 
     def _linked(self, broker_id: int) -> _Linked | None:
         """Return the link to a broker, a new one if its address changed; None if unreachable."""
@@ -107,14 +107,15 @@ class CoordinatorLinks:
         if linked is not None and linked.node == node:
             return linked
         if linked is not None:
-            self._forget(broker_id, linked)
+            self._close_link(broker_id, linked)
         link = self._peers.link(node)
         if link is None:
             return None
         made = self._links[broker_id] = _Linked(node, link, {})
         return made
 
-    def _forget(self, broker_id: int, linked: _Linked) -> None:
+    def _close_link(self, broker_id: int, linked: _Linked) -> None:
+        """Close a link that is still the broker's; all its calls fail with ConnectionLost."""
         if self._links.get(broker_id) is not linked:
             return
         del self._links[broker_id]

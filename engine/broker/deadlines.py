@@ -55,9 +55,10 @@ class Deadlines:
             if self._cancel is not None:
                 self._cancel()
             self._due_ms = deadline_ms
-            self._cancel = self._timers.call_at(deadline_ms, self._run)
+            self._cancel = self._timers.call_at(deadline_ms, self._advance_owners)
 
-    def _run(self) -> None:
+    def _advance_owners(self) -> None:
+        """Advance all owners, and set the timer to their next deadline."""
         self._due_ms = self._cancel = None
         try:
             do_each(self._owners, lambda owner: owner.advance())

@@ -115,7 +115,7 @@ class LiveTls:
             try:
                 new = _load(settings, listener)
                 self._check_certificate(listener, settings, new)
-                self._use(listener, new)
+                self._replace_tls(listener, new)
             except ConfigError as error:
                 cause = _java_text(error, ListenerSettings(settings, listener.name))
                 name = f"ConfigResource(type=BROKER, name='{config.broker_id}')"
@@ -124,19 +124,19 @@ class LiveTls:
                 ) from error
 
     def follow_settings(self) -> None:
-        """Apply the present settings."""
+        """Reload the listeners whose TLS settings have changed; one that fails is logged."""
         settings = self._live.settings
         for listener in self._live.config.bound_listeners:
             loaded = self._loaded.get(listener.name)
             if loaded is None or loaded.stores == _stores(settings, listener):
                 continue
             try:
-                self._use(listener, _load(settings, listener))
+                self._replace_tls(listener, _load(settings, listener))
             except ConfigError as error:
                 _log.error("The TLS of listener %s stays as it is: %s", listener.name, error)
 
-    def _use(self, listener: ListenerAddress, new: _Loaded) -> None:
-        """Use the loaded files; raise ConfigError, and keep the old ones for both directions."""
+    def _replace_tls(self, listener: ListenerAddress, new: _Loaded) -> None:
+        """Serve and connect with newly loaded files; a ConfigError leaves both as they are."""
         between = self._live.config.between_brokers
         if self._peer is not None and listener.name == between.name:
             self._peer = peer_layer(self._live.settings, between)
@@ -146,7 +146,7 @@ class LiveTls:
     def _check_certificate(
         self, listener: ListenerAddress, settings: BrokerSettings, new: _Loaded
     ) -> None:
-        """Raise ConfigError for a certificate of another, or for fewer hosts."""
+        """Raise ConfigError if a new certificate has another DN, or lacks a host of the old one."""
         loaded = self._loaded.get(listener.name)
         if loaded is None:
             return

@@ -45,7 +45,7 @@ class LocalServer:
         try:
             handled, _ = serve(row, request_for(row, version, request), exchange)
             if isinstance(handled, Promise):
-                return self._owed(row, version, handled)
+                return self._response_promise(row, version, handled)
             return Promise.of(response_of(row, version, handled))
         except AssertionError as error:
             self._server.events.on_broken(row, error)
@@ -61,7 +61,10 @@ class LocalServer:
         assert row is not None, name
         return row
 
-    def _owed(self, row: ApiRow, version: int, handled: Promise[Message]) -> Promise[Message]:
+    def _response_promise(
+        self, row: ApiRow, version: int, handled: Promise[Message]
+    ) -> Promise[Message]:
+        """Return the promise of a later response, which `LocalRequests.end` fails."""
         if row.is_inter_broker:
             handled.watch(lambda: self._report_fault(row, handled.error))
         return self._requests.add(handled).then(
@@ -69,5 +72,6 @@ class LocalServer:
         )
 
     def _report_fault(self, row: ApiRow, error: EngineError | None) -> None:
+        """Report the fault of a handler that failed after its call."""
         if isinstance(error, HandlerFailed):
             self._server.events.on_fault(row, error.fault)

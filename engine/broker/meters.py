@@ -134,7 +134,7 @@ class BrokerMeters:
             return
         replicas.led.discard(key.partition)
         if not replicas.led:
-            self._begin_again(key.topic, _OF_LEADERS)
+            self._reset(key.topic, _OF_LEADERS)
 
     def note_stopped(self, key: TopicPartition) -> None:
         """Note that a partition has no replica here any more; the last one ends all counts."""
@@ -150,12 +150,12 @@ class BrokerMeters:
 
     def _forget(self, topic: str) -> None:
         """Remove the counts and meters of a topic."""
-        self._begin_again(topic, _ALL)
+        self._reset(topic, _ALL)
         self._counts.by_topic.pop(topic, None)
         self._topics.pop(topic, None)
 
-    def _begin_again(self, topic: str, indexes: Collection[int]) -> None:
-        """Begin some counts of a topic again; what was counted stays in the totals."""
+    def _reset(self, topic: str, indexes: Collection[int]) -> None:
+        """Set some counts of a topic to 0 and end their meters; totals keep what was counted."""
         counts = self._counts.by_topic.get(topic)
         if counts is None:
             return
@@ -167,7 +167,7 @@ class BrokerMeters:
             before[index] = 0
             known.meters.pop(index, None)
         known.values = tuple(before)
-        self._counts.retire(topic, [COUNT_NAMES[index] for index in indexes])
+        self._counts.reset(topic, [COUNT_NAMES[index] for index in indexes])
 
     # Ticks
 

@@ -64,12 +64,12 @@ class Refusals:
 
     def note(self, peer: str, reason: str) -> None:
         """Count a connection that is closed."""
-        self._count(reason)
+        self._count_reason(reason)
         self._cut.log("connection of %s closed: %s", peer, reason)
 
     def keep_out(self, peer: str, reason: str) -> None:
         """Count an arrival that is turned away or has to wait."""
-        self._count(reason)
+        self._count_reason(reason)
         kind = reason.partition(" ")[0]
         lines = self._kept_out.get(kind)
         if lines is None:
@@ -77,7 +77,8 @@ class Refusals:
             lines = self._kept_out[kind] = _Lines(self._clock, _acceptor_log.info, left_out)
         lines.log("connection of %s: %s", peer, reason)
 
-    def _count(self, reason: str) -> None:
+    def _count_reason(self, reason: str) -> None:
+        """Count a reason; those beyond REFUSAL_KINDS_MAX are counted together."""
         if reason in self.counts or len(self.counts) < REFUSAL_KINDS_MAX:
             self.counts[reason] += 1
         else:

@@ -55,14 +55,15 @@ class SessionKeeper:
 
     def start(self) -> None:
         """Supervise the session that has begun."""
-        self._znodes.on_session = self._noted
+        self._znodes.on_session = self._on_event
 
     def stop(self) -> None:
         """Begin no more sessions."""
         self._is_stopped = True
         self._cancel()
 
-    def _noted(self, event: SessionEvent) -> None:
+    def _on_event(self, event: SessionEvent) -> None:
+        """Log an event of the session; after EXPIRED call `on_expired`, and begin another one."""
         if self._is_stopped:
             return
         _log.info("session with the metadata store: %s", event.value)
@@ -72,6 +73,7 @@ class SessionKeeper:
             self._again_in(0)
 
     def _again_in(self, delay_ms: int) -> None:
+        """Set the timer of the next try, in place of the one set before."""
         self._cancel()
         self._cancel = self._timers.call_at(self._clock.monotonic_ms() + delay_ms, self._try)
 
@@ -79,13 +81,14 @@ class SessionKeeper:
         if self._is_stopped or self._work is not None:
             return
         work = self._work = drive(self._begin_again())
-        work.watch(lambda: self._tried(work))
+        work.watch(lambda: self._on_tried(work))
 
     async def _begin_again(self) -> None:
         await self._znodes.connect()
         await self._begin()
 
-    def _tried(self, work: Promise[None]) -> None:
+    def _on_tried(self, work: Promise[None]) -> None:
+        """Try again after a pause if the session has not begun; other faults are raised."""
         self._work = None
         try:
             work.result()

@@ -52,7 +52,7 @@ class LoopTasks:
 
         def run() -> None:
             del self._cancels[number]
-            self._run(name, action)
+            self._run_reporting(name, action)
 
         if not self._is_stopped:
             due_ms = self._clock.monotonic_ms() + delay_ms
@@ -65,7 +65,7 @@ class LoopTasks:
 
         def run() -> None:
             try:
-                self._run(name, action)
+                self._run_reporting(name, action)
             finally:
                 # A fault of our code is seen on the loop, and ends no periodic task.
                 self.once(name, period_ms, run)
@@ -87,9 +87,9 @@ class LoopTasks:
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
         """Run steps in shares of the loop's turns, then run `done`, also after an error."""
-        drive(self._taken(name, steps, done))
+        drive(self._take_steps(name, steps, done))
 
-    async def _taken(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
+    async def _take_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
         """Run the steps of one task in turns of the loop; report an error, then call `done`."""
         share = self._turns.begin()
         try:
@@ -104,7 +104,8 @@ class LoopTasks:
             if not self._is_stopped:
                 done()
 
-    def _run(self, name: str, action: Callable[[], object]) -> None:
+    def _run_reporting(self, name: str, action: Callable[[], object]) -> None:
+        """Call `action`; report an EngineError instead of raising it."""
         try:
             action()
         except EngineError as error:
@@ -120,7 +121,7 @@ class LoopTasks:
 
         def run() -> None:
             self._ended.append(_done_with(work, done))
-            self._timers.call_from_thread(self._finish)
+            self._timers.call_from_thread(self._call_done)
 
         self._workers.submit(name, run)
 
@@ -131,10 +132,10 @@ class LoopTasks:
             cancel()
         self._cancels.clear()
         self._workers.stop()
-        self._finish()
+        self._call_done()
 
-    def _finish(self) -> None:
-        """Run the functions that ended works have left for the loop."""
+    def _call_done(self) -> None:
+        """Call `done` on the loop for each work that has ended on a thread."""
         while self._ended:
             self._ended.popleft()()
 

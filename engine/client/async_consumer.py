@@ -205,6 +205,7 @@ class AsyncConsumer:
             self._consumer.put_back(polled.result())
 
     def _poll(self, timeout_ms: int) -> list[ConsumerRecord]:
+        """Poll the consumer; raises the failure of a heartbeat first, and ConsumerClosed."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure

@@ -208,13 +208,14 @@ class ProduceSender:
             queue.waiting.append(batch)
 
     def _may_continue(self, queue: _Queue) -> bool:
+        """Return whether a failed partition takes batches again: a higher epoch must be left."""
         identity = self._options.identity
         return self._options.goes_on and (
             identity is None or identity[1] + queue.epochs_above < INT16_MAX
         )
 
     def poll(self, wait_ms: int, *, may_be_interrupted: bool = True) -> list[BatchResult]:
-        """Send what may be sent and return what is done, waiting for so long at most.
+        """Send the batches that may be sent, wait up to `wait_ms`, and return the results.
 
         A partition with an error waits before it is sent again, and holds up no other.
         """
@@ -235,7 +236,7 @@ class ProduceSender:
         return results
 
     def _retry_in_ms(self, otherwise_ms: int) -> int:
-        """Return when the first partition with an error is sent again."""
+        """Return the ms until a failed batch is sent again, `otherwise_ms` if there is none."""
         now_ms = self._client.clock.monotonic_ms()
         times = [q.retry_ms for q in self._queues.values() if q.waiting and q.retry_ms > now_ms]
         return min(times) - now_ms if times else otherwise_ms
@@ -245,8 +246,8 @@ class ProduceSender:
     def _send_waiting(self) -> None:
         """Send the first batches of all partitions that may send, one request per leader.
 
-        Repeats until nothing can be sent. A partition without a leader gets an error that is
-        retried later, or fails it.
+        Repeats until nothing can be sent. Batches of a partition that has no leader
+        are sent again later, or fail.
         """
         while ready := [p for p, q in self._queues.items() if q.waiting and self._may_send(q)]:
             view = self._current_view(ready)

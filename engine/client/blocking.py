@@ -396,7 +396,7 @@ class KafkaClient:
         return view
 
     def _learn_cluster(self) -> None:
-        """Have `on_cluster` called before any request but Metadata leaves."""
+        """Request the metadata, so that `on_cluster` is called before any other request is sent."""
         self.view([])
 
     def view_of_existing(self, topics: Iterable[str]) -> ClusterView:

@@ -135,7 +135,7 @@ class Links:
             self._apply_events(0)
             link = self._links.get(place)
         if link is None:
-            link = self._open(place, now_ms)
+            link = self._connect(place, now_ms)
         waiting = _Waiting(call, now_ms + timeout_ms, timeout_ms)
         link.queued[token] = waiting
         if link.is_ready:
@@ -224,7 +224,7 @@ class Links:
         self._is_interrupted = False
 
     def pause(self, duration_ms: int, *, may_be_interrupted: bool = False) -> None:
-        """Let time pass; what arrives meanwhile is kept."""
+        """Wait `duration_ms`; responses that arrive are kept for the next wait."""
         until_ms = self._clock.monotonic_ms() + duration_ms
         while (left_ms := until_ms - self._clock.monotonic_ms()) > 0:
             if may_be_interrupted and self._is_interrupted:
@@ -239,7 +239,8 @@ class Links:
 
     # -- inside
 
-    def _open(self, place: _Place, now_ms: int) -> _Link:
+    def _connect(self, place: _Place, now_ms: int) -> _Link:
+        """Begin to connect to an address, and keep the link."""
         address, _ = place
         stream = self._streams.connect(address.host, address.port, self._settings.tls)
         deadline_ms = now_ms + self._settings.connect_timeout_ms
@@ -248,7 +249,7 @@ class Links:
         return link
 
     def _apply_events(self, wait_ms: int) -> None:
-        """Apply the events of all streams, waiting so long for the first."""
+        """Apply the events of all streams; wait up to `wait_ms` for the first."""
         for event in self._streams.wait(wait_ms):
             self._handle_event(event)
 

@@ -134,7 +134,7 @@ class Consumer:
         if isinstance(topics, re.Pattern):
             self._listener.listener = listener
             self._pattern, self._next_match_ms = topics, 0
-            self._subscribe_to(self._matching(topics))
+            self._subscribe_to(self._matching_topics(topics))
             return
         if isinstance(topics, SubscriptionPattern):
             self._listener.listener, self._pattern = listener, None
@@ -193,7 +193,7 @@ class Consumer:
             group.commit_before_leaving()
         finally:
             try:
-                self._revoke(tuple(self._assigned))
+                self._revoke_by_group(tuple(self._assigned))
             finally:
                 group.session.leave()
 
@@ -207,7 +207,11 @@ class Consumer:
         """Return the partitions that are read now."""
         return self._assigned
 
-    def _matching(self, pattern: re.Pattern[str]) -> tuple[str, ...]:
+    def _matching_topics(self, pattern: re.Pattern[str]) -> tuple[str, ...]:
+        """Return the topics that match a pattern now, without internal ones.
+
+        Sets the time of the next check.
+        """
         topics = self._client.view(None).topics
         self._next_match_ms = self._now_ms() + self._settings.metadata_max_age_ms
         names = (name for name, topic in topics.items() if not topic.is_internal)
@@ -237,16 +241,18 @@ class Consumer:
             commits=self._settings.enable_auto_commit,
         )
         self._group.on_assigned = self._assign_by_group
-        self._group.on_revoked = self._revoke
+        self._group.on_revoked = self._revoke_by_group
 
     def _assign_by_group(self, partitions: Sequence[TopicPartition]) -> None:
+        """Take over the group's assignment, and call the listener for the added partitions."""
         before, self._assigned = self._assigned, frozenset(partitions)
         self._drop(before - self._assigned)
         added = [key for key in partitions if key not in before]
         if partitions:
             self._listener.assigned(added)
 
-    def _revoke(self, partitions: Sequence[TopicPartition]) -> None:
+    def _revoke_by_group(self, partitions: Sequence[TopicPartition]) -> None:
+        """Call the listener; then drop the partitions, even if it raises."""
         try:
             self._listener.revoked(partitions)
         finally:
@@ -297,7 +303,7 @@ class Consumer:
     def _receive(self, timeout_ms: int) -> None:
         """Stay in the group, and append the records that have come. Errors: as `poll`."""
         if self._pattern is not None and self._now_ms() >= self._next_match_ms:
-            names = self._matching(self._pattern)
+            names = self._matching_topics(self._pattern)
             if names != self._topics or self._group is None:
                 self._subscribe_to(names)
         if self._group is not None and self._records.has_other_than(self.paused):

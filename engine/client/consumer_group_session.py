@@ -141,12 +141,12 @@ class ConsumerGroupSession:
         if self._fatal is not None:
             raise self._fatal
         if self.states.current is MemberState.UNSUBSCRIBED:
-            self._begin()
+            self._start_joining()
         if not self.has_lost_all and self.time_left_ms() == 0:
             self._heartbeat()
         if self.has_lost_all:
             return False
-        self._compare()
+        self._compare_target()
         return self.states.current is not MemberState.RECONCILING
 
     def review_topics(self) -> None:
@@ -161,26 +161,28 @@ class ConsumerGroupSession:
         return self.time_left_ms()
 
     def time_left_ms(self) -> int:
-        """Return how long `poll` has nothing to do."""
+        """Return the ms until the next heartbeat is due: 0 while joining or acknowledging."""
         if self.states.current in (MemberState.JOINING, MemberState.ACKNOWLEDGING):
             return 0
         return max(self._next_heartbeat_ms - self._client.clock.monotonic_ms(), 0)
 
     @property
     def has_lost_all(self) -> bool:
-        """Return whether the group has gone on without this member."""
+        """Return whether the member is FENCED or STALE: its partitions may be others' by now."""
         return self.states.current in (MemberState.FENCED, MemberState.STALE)
 
     def rejoin(self) -> None:
-        """Begin again after the partitions were given up."""
-        self._begin()
+        """Join with nothing owned, after the caller has given up the partitions."""
+        self._start_joining()
 
-    def _begin(self) -> None:
+    def _start_joining(self) -> None:
+        """Enter JOINING with nothing owned; the next heartbeat joins."""
         self.states.enter(MemberState.JOINING)
         self._own_nothing()
         self._heartbeats.forget()
 
     def _own_nothing(self) -> None:
+        """Forget the epoch, and the owned and target partitions, as a member that has to join."""
         self.member_epoch = JOIN_EPOCH
         self.partitions, self.kept_partitions = (), frozenset()
         self._owned, self._target, self._taken = {}, {}, None
@@ -245,7 +247,10 @@ class ConsumerGroupSession:
             self.states.enter(MemberState.STABLE)
 
     def _on_error(self, error: ApiError) -> None:
-        """Lose the partitions, or raise what joining again does not help."""
+        """Enter FENCED if the group has removed the member; raise every other error.
+
+        One that is neither retriable nor TOPIC_AUTHORIZATION_FAILED ends the session.
+        """
         self._next_heartbeat_ms = self._client.clock.monotonic_ms() + self._interval_ms
         if error.code in _FENCING:
             self.states.enter(MemberState.FENCED)
@@ -256,12 +261,13 @@ class ConsumerGroupSession:
         raise error
 
     def _end_with(self, error: ApiError | NoConsumerProtocol) -> None:
+        """End the session for good: each later `poll` raises the error."""
         self._fatal = error
         self.states.enter(MemberState.FATAL)
 
     # Reconciling
 
-    def _compare(self) -> None:
+    def _compare_target(self) -> None:
         """Have a target that is as good as owned acknowledged, or left while it has no names."""
         if self.states.current is MemberState.RECONCILING and self._resolved() == self._owned:
             # Nothing to do now: it sends heartbeats, and requests the names again.

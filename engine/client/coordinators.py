@@ -51,9 +51,9 @@ class Coordinators:
         response = self._ask(
             "FindCoordinator",
             lambda version: _request(version, key, key_type),
-            retriable_code=lambda message: _row(message).error_code,
+            retriable_code=lambda message: _coordinator_in(message).error_code,
         )
-        coordinator = _row(response.message)
+        coordinator = _coordinator_in(response.message)
         if coordinator.error_code != NONE:
             raise api_error(coordinator.error_code, coordinator.error_message)
         return Address(coordinator.host, coordinator.port)
@@ -67,7 +67,8 @@ def _request(version: int, key: str, key_type: int) -> messages.FindCoordinatorR
     return messages.FindCoordinatorRequest(key=key)
 
 
-def _row(
+def _coordinator_in(
     message: messages.FindCoordinatorResponse,
 ) -> messages.FindCoordinatorResponse | messages.FindCoordinatorResponse.Coordinator:
+    """Return a response's coordinator: before version 4 the response itself has its fields."""
     return message.coordinators[0] if message.coordinators else message

@@ -279,7 +279,7 @@ class _Gathering:
             id_: answer if isinstance(answer, EngineError) else log_dirs_of(answer.message)
             for id_, answer in answers.items()
         }
-        # A copy that one look does not see would have come, or gone, between them.
+        # A copy that only one of two responses has would count as copied between them.
         seen = {
             id_ for id_ in copying if all(isinstance(x.get(id_), list) for x in (before, after))
         }
@@ -308,7 +308,7 @@ def _refusal(what: str, answer: Response) -> EngineError | None:
         moves = listing_of(answer.message)
         return moves if isinstance(moves, EngineError) else None
     errors = [e for e in configs_of(answer.message).values() if isinstance(e, ApiError)]
-    # A topic may be deleted between two questions.
+    # A topic may be deleted between two requests.
     return next((e for e in errors if e.code != UNKNOWN_TOPIC_OR_PARTITION), None)
 
 

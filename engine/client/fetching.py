@@ -158,7 +158,7 @@ class Fetcher:
         self._truncations.forget(partition)
 
     def _give_up(self, partition: TopicPartition) -> None:
-        """Fetch a partition no more, unless `try_again` takes it up."""
+        """Fetch a partition no more until `seek` or `try_again` gives it a position."""
         self._positions.pop(partition, None)
         self._troubles.pop(partition, None)
         self._read_replicas.forget(partition)
@@ -244,6 +244,7 @@ class Fetcher:
         return leader
 
     def _fresh_view(self) -> ClusterView:
+        """Return the metadata; if it was dropped, request it, backing off after a failure."""
         if self._view is None:
             if self._attempt:
                 self._client.back_off(self._attempt - 1)

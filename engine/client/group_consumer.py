@@ -137,10 +137,12 @@ class GroupConsumer:
             self._next_start_ms = now_ms + self._client.settings.retry_backoff_ms_max
 
     def _stay_in_group(self) -> None:
+        """Poll the group's session; join again if the member has to."""
         if not self._classic.poll():
             self._join_again()
 
     def _new_session(self, topics: Sequence[str] | SubscriptionPattern) -> MemberSession:
+        """Return a session that has not joined yet; `_stay_in_group` polls it."""
         assert not isinstance(topics, SubscriptionPattern)
         self._classic = GroupSession(self._client, self._settings, topics)
         return self._classic
@@ -148,7 +150,7 @@ class GroupConsumer:
     def find_starts(self) -> None:
         """Find out where partitions begin that have no position yet (3).
 
-        Errors: the first of a partition, behind all others; those of asking.
+        Errors: the first of a partition, after the others were found; those of the request.
         """
         self._start_trouble, self._next_start_ms = None, 0
         if not self._unstarted:
@@ -182,8 +184,8 @@ class GroupConsumer:
     ) -> None:
         """Take note that of the last poll only records below an offset were processed.
 
-        `leader_epoch` is that of the last of them. Without it none goes with the offset, as after
-        a seek of Java's consumer.
+        `leader_epoch` is that of the last of them; with NO_EPOCH the offset is committed with none,
+        as by Java's consumer after a seek.
         """
         self._processed[partition] = next_offset
         if leader_epoch == NO_EPOCH:

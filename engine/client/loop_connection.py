@@ -118,12 +118,13 @@ class LoopConnection:
             *self._address, receive_buffer_bytes=self._receive_buffer_bytes, layer=self._layer
         )
         self._connection = self._make_connection()
-        wire.on_frame = lambda frame: self._take(wire, frame)
+        wire.on_frame = lambda frame: self._take_frame(wire, frame)
         wire.on_close = lambda reason: self._lost(wire, reason)
         self._connection.opened()
         self._flush()
 
     def _flush(self) -> None:
+        """Hand the frames that the connection has encoded to the socket."""
         assert self._connection is not None
         assert self._wire is not None
         for frame in self._connection.take_frames():
@@ -154,7 +155,7 @@ class LoopConnection:
         for promise, refusal in failed:
             promise.fail(refusal)
 
-    def _take(self, wire: ports.Connection, frame: memoryview) -> None:
+    def _take_frame(self, wire: ports.Connection, frame: memoryview) -> None:
         """Handle one frame: complete the promise of a call, or continue the handshake.
 
         Wrong bytes close the connection and fail all its calls.
@@ -217,7 +218,7 @@ class LoopConnection:
         return True
 
     def _broken(self, error: EngineError) -> None:
-        """End a connection whose peer is not what it should be: all calls get that error."""
+        """Close a connection whose peer sent wrong bytes; all calls fail with the error."""
         wire = self._wire
         self._forget_connection()
         assert wire is not None
@@ -225,6 +226,7 @@ class LoopConnection:
         self._fail_all(lambda _owed: error)
 
     def _lost(self, wire: ports.Connection | None, reason: str) -> None:
+        """Fail all calls if the connection that has closed is the current one."""
         if wire is None or wire is not self._wire:
             return
         self._forget_connection()
@@ -236,6 +238,7 @@ class LoopConnection:
         self._wire = self._connection = None
 
     def _fail_all(self, error_of: Callable[[_Owed], EngineError]) -> None:
+        """Fail all calls without a response, those not sent included."""
         owed, self._owed = self._owed, {}
         self._unsent = []
         self._cancel_timer_if_idle()
@@ -243,6 +246,7 @@ class LoopConnection:
             call.promise.fail(error_of(call))
 
     def _cancel_timer_if_idle(self) -> None:
+        """Cancel the deadline timer if no call waits for a response."""
         if not self._owed and self._cancel is not None:
             self._cancel()
             self._cancel = None

@@ -226,7 +226,7 @@ class Producer:
     # -- sending
 
     def poll(self, wait_ms: int = 0) -> list[BatchResult]:
-        """Send what is due and return what is done, waiting for so long at most."""
+        """Send the batches that are due, wait up to `wait_ms`, and return the results."""
         due_ms = self._client.clock.monotonic_ms() - self._options.linger_ms
         for partition, batch in list(self._open.items()):
             if batch.opened_ms <= due_ms:

@@ -104,8 +104,8 @@ def _health(
     # A replica whose log nobody knows has the offset -1.
     if end_offset is not None and replica.log_end_offset >= 0:
         lag = max(end_offset - replica.log_end_offset, 0)
-    behind_ms = _since(replica.last_caught_up_ms, now_ms)
-    fetched_ms = _since(replica.last_fetch_ms, now_ms)
+    behind_ms = _ms_since(replica.last_caught_up_ms, now_ms)
+    fetched_ms = _ms_since(replica.last_fetch_ms, now_ms)
     if fetched_ms is None or fetched_ms > behind_for_ms:
         state = SILENT
     elif behind_ms is None or behind_ms > behind_for_ms:
@@ -115,7 +115,8 @@ def _health(
     return ReplicaHealth(replica, True, state, lag, behind_ms)
 
 
-def _since(time_ms: int | None, now_ms: int) -> int | None:
+def _ms_since(time_ms: int | None, now_ms: int) -> int | None:
+    """Return the ms since a time, None if the time is unknown."""
     return None if time_ms is None else max(now_ms - time_ms, 0)
 
 

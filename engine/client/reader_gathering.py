@@ -144,7 +144,7 @@ class _Gathering:
         return grouped
 
     def _exchange(self, calls: dict[int, tuple[Address, Call]]) -> dict[int, Response]:
-        """Return the responses; a request without one is left out."""
+        """Return the responses; requests that failed are left out."""
         if not calls or self._client.clock.monotonic_ms() >= self._deadline_ms:
             return {}
         results = self._client.exchange(calls, self._deadline_ms)

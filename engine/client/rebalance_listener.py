@@ -34,19 +34,20 @@ class ListenerCalls:
     def revoked(self, partitions: Sequence[TopicPartition]) -> None:
         """Call `on_revoked` if there is a listener and a partition. Errors: the listener's."""
         if self.listener is not None and partitions:
-            self._call(self.listener.on_revoked, partitions)
+            self._call_listener(self.listener.on_revoked, partitions)
 
     def assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        """Call `on_assigned` if there is a listener, also without a partition that was added.
+        """Call `on_assigned` if there is a listener, even if no partition was added.
 
         Errors: the listener's.
         """
         if self.listener is not None:
-            self._call(self.listener.on_assigned, partitions)
+            self._call_listener(self.listener.on_assigned, partitions)
 
-    def _call(
+    def _call_listener(
         self, call: Callable[[Sequence[TopicPartition]], None], partitions: Sequence[TopicPartition]
     ) -> None:
+        """Call a method of the listener; keep an EngineError in `failure`, and raise it."""
         try:
             with self._client.repeating_until(None):
                 call(partitions)

@@ -21,7 +21,7 @@ from engine.client.consumer_group_session import ConsumerGroupSession
 from engine.client.consumer_heartbeat import SubscriptionPattern
 from engine.client.group_consumer import GroupConsumer
 
-#: A target that changes with every heartbeat is followed so often within a poll.
+#: How many targets a poll follows at most, if each heartbeat brings another one.
 _TARGETS_MAX = 10
 
 
@@ -34,6 +34,7 @@ class ReconcilingConsumer(GroupConsumer):
         return ConsumerGroupSession(self._client, self._settings, topics)
 
     def _stay_in_group(self) -> None:
+        """Poll the session until nothing is left to reconcile; rejoin if it has lost all."""
         for _ in range(_TARGETS_MAX):
             if self.session.poll():
                 return
@@ -41,7 +42,8 @@ class ReconcilingConsumer(GroupConsumer):
                 self._give_up_all()
                 self.session.rejoin()
             else:
-                # What is given up without it is read again: it has more time than a poll.
+                # Partitions given up before a commit are read again by their next owners: the
+                # commit is repeated for its own time, though the poll's may end before.
                 with self._client.repeating_until(None):
                     commit_automatically(self._commit_changed, self._group_id, self._processed)
                 # The commit may have sent a heartbeat: the target may be gone, the member fenced.
@@ -49,7 +51,7 @@ class ReconcilingConsumer(GroupConsumer):
                     self._reconcile()
 
     def _reconcile(self) -> None:
-        """Give up and begin (2, 3). Errors: those of callbacks, after the target was taken."""
+        """Give up and begin partitions (2, 3); acknowledge the target even if a callback raises."""
         partitions = self.session.take_target()
         try:
             self._take_over(partitions)

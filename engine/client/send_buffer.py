@@ -107,21 +107,22 @@ class SendBuffer:
         if waiter not in self._waiting:
             return False
         self._waiting.remove(waiter)
-        self._admit()
+        self._admit_waiting()
         return True
 
     def release(self, size_bytes: int) -> None:
         """Give back the room of a record that has its result."""
         self._held_bytes -= size_bytes
-        self._admit()
+        self._admit_waiting()
 
     def fail_waiting(self, error: EngineError) -> None:
-        """Give up all that wait."""
+        """Fail all records that wait for room, and forget them."""
         waiting, self._waiting = self._waiting, deque()
         for waiter in waiting:
             waiter.begun.set_exception(error)
 
-    def _admit(self) -> None:
+    def _admit_waiting(self) -> None:
+        """Admit records that wait, in order, as far as there is room."""
         if self._is_admitting:
             # What begins may give its room back at once: the loop below goes on with that.
             return

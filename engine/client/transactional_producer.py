@@ -292,7 +292,7 @@ class TransactionalProducer:
         self._current().add_fast(records, places)
 
     def poll(self, wait_ms: int = 0) -> list[BatchResult]:
-        """Send what is due and return what is done, waiting for so long at most."""
+        """Send the batches that are due, wait up to `wait_ms`, and return the results."""
         if self._producer is None:
             return []
         self._store_results(self._producer.poll(wait_ms))

@@ -59,7 +59,7 @@ class _Leadership(NamedTuple):
     epoch: int
 
     def is_other_than(self, checked: _Leadership) -> bool:
-        """Return whether a position that was checked in one is to be checked in this one.
+        """Return whether a position checked under `checked` has to be checked again under this one.
 
         A lower epoch of the same topic is that of metadata which is out of date.
         """
@@ -91,7 +91,7 @@ class TruncationChecks:
         self._checked[partition] = _leadership(view, partition)
 
     def forget(self, partition: TopicPartition) -> None:
-        """Take note that the position does not follow on what was read."""
+        """Check a partition no more until it is read again, as after a seek."""
         self._epochs.pop(partition, None)
         self._checked.pop(partition, None)
 
@@ -106,7 +106,7 @@ class TruncationChecks:
             and _leadership(view, partition).is_other_than(self._checked[partition])
         ]
         failures: dict[TopicPartition, EngineError] = {}
-        for partition, end in self._ends(due).items() if due else ():
+        for partition, end in self._epoch_ends(due).items() if due else ():
             position = positions[partition]
             if isinstance(end, EngineError) and not isinstance(end, NoCommonVersion):
                 failures[partition] = end
@@ -117,8 +117,10 @@ class TruncationChecks:
                 self._checked[partition] = _leadership(view, partition)
         return failures
 
-    def _ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int | EngineError]:
-        """Return where the epochs of the last batches end, −1 where that is not known (2)."""
+    def _epoch_ends(
+        self, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, int | EngineError]:
+        """Return the end offset of each partition's last epoch read, −1 if it is not known (2)."""
 
         def make_call(led: list[TopicPartition], view: ClusterView) -> Call:
             request = messages.OffsetForLeaderEpochRequest
@@ -149,7 +151,7 @@ def _leadership(view: ClusterView, partition: TopicPartition) -> _Leadership:
 
 
 def leader_epoch_of(view: ClusterView, partition: TopicPartition) -> int:
-    """Return the leader epoch of a partition in metadata, −1 where that does not have it."""
+    """Return a partition's leader epoch in metadata, −1 if metadata has none."""
     known = view.partition(partition)
     return NO_EPOCH if known is None else known.leader_epoch
 

@@ -239,7 +239,7 @@ class DataDirectory:
         return f"{self.path}/security"
 
     def own_files(self) -> list[str]:
-        """Return the files next to the brokers' directories, the plan last."""
+        """Return paths of the cluster's own files, there or not, in the order to remove them."""
         replaced = [self._znode_port_path, self._running_path]
         replaced += [self.request_path, self.response_path]
         replaced += [self.network_path, self.network_done_path]

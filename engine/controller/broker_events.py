@@ -68,7 +68,7 @@ class BrokerEvents:
         await self._watch_notes()
         for folder in (LOG_DIR_EVENT_NOTIFICATION, ISR_CHANGE_NOTIFICATION):
             await self._remove_notes(folder, await self._client.children(folder))
-        brokers = await self._watched_brokers()
+        brokers = await self._watch_brokers()
         self._context.live_brokers.update(brokers)
         await read_many(self._watch_broker, brokers, self._machines.parts.znodes.turns)
         for broker in brokers.values():
@@ -81,7 +81,7 @@ class BrokerEvents:
 
     async def on_brokers(self) -> None:
         """Process the brokers that started, died or restarted with another epoch."""
-        brokers = await self._watched_brokers()
+        brokers = await self._watch_brokers()
         before = self._context.live_brokers
         new = sorted(broker_id for broker_id in brokers if broker_id not in before)
         dead = sorted(broker_id for broker_id in before if broker_id not in brokers)
@@ -98,10 +98,10 @@ class BrokerEvents:
             await self._start(new, brokers)
         if bounced:
             # Records that it may have lost keep it out of in-sync sets until it catches up (R12).
-            await self._fail(bounced)
+            await self._fail_brokers(bounced)
             await self._start(bounced, brokers)
         if dead:
-            await self._fail(dead)
+            await self._fail_brokers(dead)
 
     async def on_broker_modified(self, broker_id: int) -> None:
         """Note the changed endpoints of a broker."""
@@ -161,7 +161,7 @@ class BrokerEvents:
         self._context.offline_replicas[broker_id] = offline
         lost = sorted(offline - before)
         if lost:
-            await self._lose([Replica(partition, broker_id) for partition in lost])
+            await self._take_offline([Replica(partition, broker_id) for partition in lost])
 
     async def on_stop_replica_response(
         self,
@@ -211,16 +211,17 @@ class BrokerEvents:
         for broker_id in broker_ids:
             await self._watch_broker(broker_id)
 
-    async def _fail(self, broker_ids: list[int]) -> None:
+    async def _fail_brokers(self, broker_ids: list[int]) -> None:
+        """Remove dead or restarted brokers from the context, and take their replicas offline."""
         context = self._context
         for broker_id in broker_ids:
             context.live_brokers.pop(broker_id)
             context.offline_replicas.pop(broker_id, None)
             context.shutting_down.discard(broker_id)
             self._machines.watches.disarm(broker_path(broker_id))
-        await self._lose(context.replicas_on(broker_ids))
+        await self._take_offline(context.replicas_on(broker_ids))
 
-    async def _lose(self, replicas: list[Replica]) -> None:
+    async def _take_offline(self, replicas: list[Replica]) -> None:
         """Elect other leaders for lost replicas, then remove these from ISRs."""
         context, machines = self._context, self._machines
         going = context.going()
@@ -236,13 +237,16 @@ class BrokerEvents:
 
     # -- watches and notes ---------------------------------------------------------------------
 
-    async def _watched_brokers(self) -> dict[int, LiveBroker]:
+    async def _watch_brokers(self) -> dict[int, LiveBroker]:
+        """Watch the brokers' nodes, and return the brokers that are registered."""
         await self._machines.watches.arm_children(
             BROKER_IDS, partial(self._machines.put, "BrokerChange", self.on_brokers)
         )
         return await read_brokers(self._client)
 
     async def _watch_broker(self, broker_id: int) -> None:
+        """Watch a broker's node; a change of its data queues `on_broker_modified`."""
+
         def on_event(event: EventType) -> None:
             if event is EventType.DATA_CHANGED:
                 work = partial(self.on_broker_modified, broker_id)

@@ -178,7 +178,7 @@ class Controller:
     def stop(self) -> None:
         """Do nothing more and forget everything; the session of the store ends with the broker."""
         self._controller_watch.clear()
-        self._queue.close(self._forget)
+        self._queue.close(self._forget_controller)
 
     def session_expired(self) -> None:
         """Resign: `/controller` and all watches went with the session. Overtakes queued events."""
@@ -299,7 +299,7 @@ class Controller:
             self._put_active("TopicDeletionStopReplicaResponseReceived", work)
 
     async def _on_failed(self, name: str, error: EngineError) -> None:
-        """Report; a fenced write is how a deposed controller learns that it was."""
+        """Report a failed event; after ControllerMoved (a fenced write), read who is controller."""
         self._ports.reporter.event_failed(name, error)
         if isinstance(error, ControllerMoved):
             try:
@@ -316,9 +316,10 @@ class Controller:
         await self._elect()
 
     async def _on_expire(self) -> None:
-        self._forget()
+        self._forget_controller()
 
-    def _forget(self) -> None:
+    def _forget_controller(self) -> None:
+        """Resign, and forget the controller and its watch, which ended with the session."""
         self._controller_watch.clear()
         self._resign()
         self._controller_id = _NOBODY
@@ -335,6 +336,7 @@ class Controller:
         await self._controller_watch.arm_node(CONTROLLER, on_event)
 
     def _stand_again(self) -> None:
+        """Queue an election; after a failed step only when a pause is over."""
         if self._gave_up:
             # A step that failed a moment ago would fail again at once.
             self._gave_up, self._is_pausing = False, True
@@ -350,17 +352,20 @@ class Controller:
     async def _follow_controller(self) -> None:
         """Read the controller's node after a change; elect if there is none.
 
-        A controller may resign before its node is read. The watch has fired for its creation, and
-        the next one would fire for the next controller alone. While a node is there that
-        cannot be read no broker can create it: its deletion is waited for, as in Kafka.
+        The watch on the node fires for its creation; by the time the node is read, that controller
+        may have resigned. The watch set then fires only for the next creation, so an election is
+        started here. A node that exists but cannot be read blocks every election: as in Kafka, its
+        deletion is waited for.
 
-        Differs: Kafka only resigns, and would wait for ever if this befell all brokers at once.
+        Differs: Kafka starts no election here; if all brokers missed the deletion, none would
+        elect.
         """
         await self._read_controller()
         if self._controller_id == _NOBODY and await self._client.exists(CONTROLLER) is None:
             self._stand_again()
 
     async def _read_controller(self) -> None:
+        """Watch and read the controller's node; resign if it names another broker, or none."""
         # Source: ZN:resign.
         await self._watch_controller()
         controller_id = await self._read_controller_id()

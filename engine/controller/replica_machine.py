@@ -34,12 +34,12 @@ class ReplicaMachine:
         self._context = parts.context
         self._writer = StateWriter(parts.context, parts.znodes)
         self._steps: dict[ReplicaPhase, Callable[[Replica, RequestBatch], None]] = {
-            ReplicaPhase.NEW: self._start,
+            ReplicaPhase.NEW: self._make_new,
             ReplicaPhase.ONLINE: self._bring_online,
             ReplicaPhase.DELETION_STARTED: self._start_deletion,
             ReplicaPhase.DELETION_SUCCESSFUL: self._note_success,
             ReplicaPhase.DELETION_INELIGIBLE: self._note_ineligible,
-            ReplicaPhase.NON_EXISTENT: self._forget,
+            ReplicaPhase.NON_EXISTENT: self._remove_replica,
         }
 
     async def startup(self) -> None:
@@ -96,7 +96,8 @@ class ReplicaMachine:
     def _refused(self, replica: Replica, target: ReplicaPhase, reason: str) -> None:
         self._parts.reporter.change_refused(str(replica), target.value, reason)
 
-    def _start(self, replica: Replica, batch: RequestBatch) -> None:
+    def _make_new(self, replica: Replica, batch: RequestBatch) -> None:
+        """Make a replica NEW, and send it LeaderAndIsr if its partition has a leader."""
         leadership = self._context.leaderships.get(replica.partition)
         if leadership is not None:
             if leadership.state.leader == replica.broker_id:
@@ -106,6 +107,7 @@ class ReplicaMachine:
         self._context.replica_phases[replica] = ReplicaPhase.NEW
 
     def _bring_online(self, replica: Replica, batch: RequestBatch) -> None:
+        """Make a replica ONLINE; one that was not NEW is sent LeaderAndIsr."""
         leadership = self._context.leaderships.get(replica.partition)
         is_new = self._context.replica_phases[replica] is ReplicaPhase.NEW
         if leadership is not None and not is_new:
@@ -122,7 +124,8 @@ class ReplicaMachine:
     def _note_ineligible(self, replica: Replica, batch: RequestBatch) -> None:
         self._context.replica_phases[replica] = ReplicaPhase.DELETION_INELIGIBLE
 
-    def _forget(self, replica: Replica, batch: RequestBatch) -> None:
+    def _remove_replica(self, replica: Replica, batch: RequestBatch) -> None:
+        """Remove a replica from its partition's assignment and from the context."""
         partition, broker_id = replica
         assignment = self._context.assignment(partition)
         rest = (tuple(b for b in brokers if b != broker_id) for brokers in assignment)

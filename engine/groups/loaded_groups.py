@@ -75,7 +75,9 @@ class LoadedGroups:
             if key is None or committed is None:
                 yield record
                 continue
-            keys = keys_by_start.get(key[:-INDEX_BYTES]) or self._keys_fast(key[:-INDEX_BYTES])
+            keys = keys_by_start.get(key[:-INDEX_BYTES]) or self._new_offset_keys(
+                key[:-INDEX_BYTES]
+            )
             if keys is None:
                 yield record
                 continue
@@ -86,8 +88,8 @@ class LoadedGroups:
                 partition = partitions[index] = TopicPartition(topic, index)
             put(partition, (*committed, None, record.offset))
 
-    def _keys_fast(self, start: bytes) -> _OffsetKeys | None:
-        """Return the keys that begin so, None for those of other records."""
+    def _new_offset_keys(self, start: bytes) -> _OffsetKeys | None:
+        """Keep and return the offset keys with these first bytes; None for other records."""
         names = offset_key_names(start)
         if names is None:
             return None
@@ -98,6 +100,7 @@ class LoadedGroups:
         return keys
 
     def _apply(self, record: Record, open_producer_id: int) -> None:
+        """Apply one record; offsets of an open transaction are added to `pending`."""
         decoded = decode_group_record(GroupRecord(record.key or b"", record.value))
         log_offset = record.offset
         key, value = decoded.key, decoded.value

@@ -92,10 +92,11 @@ class Rebalances:
             _member_key(group, member_id),
             session_timeout_ms,
             lambda: member_id in group.members,
-            partial(self._pending_over, group, member_id),
+            partial(self._expire_pending, group, member_id),
         )
 
-    def _pending_over(self, group: Group, member_id: str, is_expired: bool) -> None:
+    def _expire_pending(self, group: Group, member_id: str, is_expired: bool) -> None:
+        """Remove a pending member id with which no client has joined in time."""
         if is_expired and not group.is_in(GroupState.DEAD) and member_id in group.pending_members:
             self.remove_pending(group, member_id)
 

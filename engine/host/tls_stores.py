@@ -95,7 +95,7 @@ def stored_certificates(path: str, content: bytes, password: str | None) -> byte
 
 
 def load_key(context: ssl.SSLContext, key: PrivateKey) -> None:
-    """Let a context have a key; raises BadTlsFile."""
+    """Load a private key and its certificate chain into a TLS context; raises BadTlsFile."""
     import ssl
 
     if b"PRIVATE KEY-----" not in key.pem:
@@ -107,6 +107,7 @@ def load_key(context: ssl.SSLContext, key: PrivateKey) -> None:
 
 
 def _wrong_with(key: PrivateKey, error: ssl.SSLError) -> str:
+    """Return the message for a key that OpenSSL refused."""
     if error.reason == "KEY_VALUES_MISMATCH":
         return "its key is not that of its first certificate"
     if b"ENCRYPTED" in key.pem:
@@ -115,7 +116,7 @@ def _wrong_with(key: PrivateKey, error: ssl.SSLError) -> str:
 
 
 def _load_chain(context: ssl.SSLContext, key: PrivateKey) -> None:
-    """Load a key and its chain, which OpenSSL takes from files only, through an unnamed file."""
+    """Load a key and its chain through a temporary file: OpenSSL takes them from files only."""
     # Without a password OpenSSL would ask for it on the terminal.
     password = key.password or ""
     if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):

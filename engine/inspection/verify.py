@@ -233,13 +233,13 @@ class _PartitionScan:
         """Read the three indexes; a missing or unreadable one is a finding of its own."""
         self._index = self._time_index = None
         path = self._layout.segment_path(segment, FileKind.INDEX)
-        if self._is_there(segment, FileKind.INDEX):
+        if self._has_index(segment, FileKind.INDEX):
             index = read_offset_index(self._files, path, segment.base_offset)
             is_closed = not self._is_last or not index.padding_bytes
             self._check_form(path, "index", index, is_closed=is_closed)
             self._index = OffsetIndexCheck(self._findings, path, index, is_closed=is_closed)
         path = self._layout.segment_path(segment, FileKind.TIMEINDEX)
-        if self._is_there(segment, FileKind.TIMEINDEX):
+        if self._has_index(segment, FileKind.TIMEINDEX):
             times = read_time_index(self._files, path, segment.base_offset)
             is_closed = not self._is_last or not times.padding_bytes
             self._check_form(path, "timeindex", times, is_closed=is_closed)
@@ -253,7 +253,7 @@ class _PartitionScan:
         )
 
     def _transaction_index(self, segment: SegmentFiles) -> TransactionIndex | None:
-        """Read a segment's transaction index; None without one, empty if corrupt."""
+        """Read a segment's transaction index; None if it has none. A corrupt one is a finding."""
         if FileKind.TXNINDEX not in segment.sizes:
             return None
         path = self._layout.segment_path(segment, FileKind.TXNINDEX)
@@ -269,7 +269,8 @@ class _PartitionScan:
             self._findings.add(Severity.WARNING, "txnindex-corrupt", path, problem)
         return index
 
-    def _is_there(self, segment: SegmentFiles, kind: FileKind) -> bool:
+    def _has_index(self, segment: SegmentFiles, kind: FileKind) -> bool:
+        """Return whether a segment has an index; a finding is added where one is missing."""
         if kind in segment.sizes:
             return True
         # A broker makes the indexes of a new segment when it first needs them.

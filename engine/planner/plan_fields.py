@@ -25,10 +25,10 @@ class BadPlanFile(EngineError):
         super().__init__(f"{place}: {reason}" if place else reason)
 
 
-def parse_document(text: str) -> PlanFields:
-    """Return the object that a text is; raises BadPlanFile with line and column."""
+def parse_plan_json(text: str) -> PlanFields:
+    """Parse a plan file's text; raises BadPlanFile unless it is one JSON object."""
     try:
-        value = json.loads(text, object_pairs_hook=_single, parse_constant=_no_number)
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise BadPlanFile(place, "is not JSON from here on") from error
@@ -40,7 +40,8 @@ def parse_document(text: str) -> PlanFields:
     return PlanFields("", value)
 
 
-def _single(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return the object of these pairs; raises BadPlanFile for a name that occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -49,7 +50,8 @@ def _single(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _no_number(word: str) -> None:
+def _refuse_constant(word: str) -> None:
+    """Raise BadPlanFile for NaN or an infinity, which Python's parser would take."""
     raise BadPlanFile("", f"has {word}, which is no number")
 
 

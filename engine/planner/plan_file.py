@@ -30,7 +30,7 @@ from engine.planner.plan import (
     ReassignmentPlan,
     UnmetGoal,
 )
-from engine.planner.plan_fields import BadPlanFile, PlanFields, parse_document
+from engine.planner.plan_fields import BadPlanFile, PlanFields, parse_plan_json
 from engine.planner.sampled_rates import SampledRates, rates_from_fields, rates_to_fields
 
 _KAFKA_VERSION = 1
@@ -115,7 +115,7 @@ def targets_to_json(targets: Mapping[TopicPartition, Sequence[int]]) -> str:
 
 def plan_from_json(text: str) -> PlanFile:
     """Read a file of ours or of Kafka's tool; raises BadPlanFile, with the place in the file."""
-    document = parse_document(text)
+    document = parse_plan_json(text)
     if document.has("version"):
         version = document.whole("version")
         if version != _KAFKA_VERSION:

@@ -43,7 +43,7 @@ class RateState(PlacementState):
         self.stored_bytes = list(self._state.held_bytes)
 
     def bytes_at(self, partition: int, broker: int) -> int:
-        """Return the bytes of a replica there, or of one that would be made."""
+        """Return the bytes of a partition's replica on a broker, or of a new one if it has none."""
         return self._state.size_at(self._numbers[partition], broker)
 
     def copied_bytes(self, partition: int) -> int:
@@ -56,7 +56,7 @@ class RateState(PlacementState):
         return stored <= self.capacity[broker]
 
     def hand_back(self) -> None:
-        """Have the search place its replicas as they are here."""
+        """Place the search's replicas as they are here."""
         for number, of_search in enumerate(self._numbers):
             put(self._state, of_search, self.replicas[number])
 
@@ -70,7 +70,7 @@ class RateState(PlacementState):
 
 
 def put(state: PlacementState, partition: int, replicas: Sequence[int]) -> None:
-    """Have a partition's replicas stand on these brokers, in this order."""
+    """Place a partition's replicas on these brokers, in this order, and remove all others."""
     held = state.replicas[partition]
     if held == replicas:
         return
@@ -113,9 +113,9 @@ class RateBalancing(ByteBalancing):
 
 
 def moves_for_rates(rates: RateState, targets: Mapping[int, int] | None) -> int:
-    """Return the fewest moves by which bytes in become level, given where counts should end.
+    """Return a lower bound of the replica moves by which brokers' bytes in become level.
 
-    Without `targets` counts may end anywhere.
+    `targets` are the replica counts that brokers should end with; None: counts may be uneven.
     """
     if not sum(rates.held_bytes):
         return 0

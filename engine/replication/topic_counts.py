@@ -160,7 +160,7 @@ class BrokerTopicCounts:
 
     def __init__(self) -> None:
         self.by_topic: dict[str, TopicCounts] = {}
-        #: The counts that topics no longer have.
+        #: What topics had counted before their counts were set to 0 or removed.
         self.former = TopicCounts()
 
     def of(self, topic: str) -> TopicCounts:
@@ -170,8 +170,8 @@ class BrokerTopicCounts:
             counts = self.by_topic[topic] = TopicCounts()
         return counts
 
-    def retire(self, topic: str, names: Iterable[str]) -> None:
-        """Begin some counts of a topic at 0 again; those of all topics go on."""
+    def reset(self, topic: str, names: Iterable[str]) -> None:
+        """Set some counts of a topic to 0; the totals of all topics keep what was counted."""
         counts, former = self.of(topic), self.former
         counts.fold()
         for name in names:

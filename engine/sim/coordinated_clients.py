@@ -125,7 +125,7 @@ class CoordinatedClients:
     def check_all(self) -> None:
         """Check what the coordinators know."""
         if self.transactors or self.members or self.copiers:
-            with self._invariants.undisturbed():
+            with self._invariants.without_disk_faults():
                 self.coordinators.check()
 
     def finish(self) -> None:

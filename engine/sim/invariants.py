@@ -220,15 +220,15 @@ class Invariants:
         return broker.storage.replica_manager.partitions.get(partition)
 
     def check_all(self) -> None:
-        """Check what is looked at now and then: followers that lag, replicas that were cleaned."""
+        """Check what changes without a request: followers that lag, replicas that were cleaned."""
         self.watermarks.check()
         if self.rules.tombstones_stay_ms is not None:
-            with self.undisturbed():
+            with self.without_disk_faults():
                 self._cleanings.check(self.now_ms)
 
     @contextmanager
-    def undisturbed(self) -> Iterator[None]:
-        """Let no disk fail meanwhile: it is the simulation that reads."""
+    def without_disk_faults(self) -> Iterator[None]:
+        """Suspend disk faults of all brokers inside the block, in which the checks read logs."""
         with ExitStack() as stack:
             for node in self._nodes.values():
                 stack.enter_context(node.disk.files.works_meanwhile())
@@ -505,7 +505,7 @@ class Invariants:
         for name, config in topics.configs.items():
             self._configured(name, config)
         changed = self.topics.set_back(topics)
-        with self.undisturbed():
+        with self.without_disk_faults():
             for key in sorted({*topics.partitions(), *topics_now.partitions()}):
                 self._set_back_partition(key, topics, topics_now)
         self.losses.set_back(topics.controller_epoch, topics.broker_ids)

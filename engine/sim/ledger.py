@@ -212,7 +212,7 @@ class Ledger:
         log = self._invariants.leading_log(batch.partition)
         if log is None or before not in accepted:
             return False
-        with self._invariants.undisturbed():
+        with self._invariants.without_disk_faults():
             kept = {
                 number
                 for content in _all(log)
@@ -231,7 +231,7 @@ class Ledger:
             self._invariants.history(partition).keys,
         )
         found = [] if keys is None else [(r.offset, r.producer, r.number) for r in keys.records()]
-        with self._invariants.undisturbed():
+        with self._invariants.without_disk_faults():
             for content in () if log is None else _all(log):
                 found += numbers(content)
         return {number: offset for offset, name, number in found if name == producer.name}

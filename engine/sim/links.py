@@ -52,7 +52,7 @@ class Wires:
         return key in self._blocked
 
     def hold(self, key: tuple[str, str], send: Callable[[], None]) -> None:
-        """Send when the link is healed."""
+        """Keep a frame of a blocked link; `heal` calls `send`."""
         self._held.setdefault(key, []).append(send)
 
     def block(self, source: str, target: str) -> None:
@@ -61,7 +61,7 @@ class Wires:
         self._blocked[key] = self._blocked.get(key, 0) + 1
 
     def heal(self, source: str, target: str) -> None:
-        """Take back one `block`; what waited goes on with the last of them."""
+        """Take back one `block`; after the last one, send the frames that were held."""
         key = source, target
         left = self._blocked.get(key, 0) - 1
         if left > 0:
@@ -72,7 +72,7 @@ class Wires:
             send()
 
     def slow_down(self, source: str, target: str, delay_ms_max: int) -> None:
-        """Add up to so much to each delay in this direction; 0 adds nothing any more."""
+        """Lengthen each delay in this direction by less than `delay_ms_max`; 0 ends it."""
         if delay_ms_max:
             self._slow_ms[source, target] = delay_ms_max
         else:
@@ -89,12 +89,12 @@ class Channel:
         self._last_ms = 0
 
     def carry_orders(self) -> None:
-        """Be a channel of a controller's orders from now on."""
+        """Make this a channel of a controller's orders: blocking orders blocks it too."""
         source, target = self._key
         self._orders = source, orders_to(target)
 
     def send(self, arrive: Callable[[], None]) -> None:
-        """Run at the other end, some time."""
+        """Call `arrive` at the other end after a delay, in order; hold it while blocked."""
         links, key = self._links, self._key
         if links.is_blocked(key):
             links.hold(key, lambda: self.send(arrive))

@@ -175,7 +175,7 @@ class TransactionMarkers:
                 by_leader.setdefault(leader_id, []).append(partition)
         for leader_id, led in by_leader.items():
             if leader_id == _NO_LEADER:
-                self._wait(ending, led)
+                self._retry_later(ending, led)
             else:
                 self._queues.setdefault(leader_id, deque()).extend(
                     _Entry(ending, ending.marker(led[start : start + MARKERS_PER_REQUEST_MAX]))
@@ -218,7 +218,7 @@ class TransactionMarkers:
             _log.info("markers for broker %d are sent again: %s", broker_id, answered.error)
             self._leave_alone(broker_id)
             for ending, marker in (*entries, *self._queues.pop(broker_id, ())):
-                self._wait(ending, marker.partitions)
+                self._retry_later(ending, marker.partitions)
         else:
             self._unreached.pop(broker_id, None)
             for (ending, marker), codes in zip(entries, answered.result(), strict=True):
@@ -247,11 +247,11 @@ class TransactionMarkers:
                 failed.append(partition)
                 continue
             ending.transaction.partitions.pop(partition, None)
-        self._wait(ending, failed)
+        self._retry_later(ending, failed)
         self._complete_if_done(ending)
 
     def _leave_alone(self, broker_id: int) -> None:
-        """Send a broker nothing for a while, each time in a row for twice as long."""
+        """Send a broker nothing during a pause, which doubles with each failure in a row."""
         before = self._unreached.get(broker_id)
         pause_ms = MARKER_RETRY_MS if before is None else _longer(before.pause_ms)
         until_ms = self._clock.monotonic_ms() + pause_ms
@@ -265,13 +265,14 @@ class TransactionMarkers:
             return _NO_LEADER
         return leader_id
 
-    def _wait(self, ending: _Ending, partitions: Iterable[TopicPartition]) -> None:
-        """Send markers again after a pause."""
+    def _retry_later(self, ending: _Ending, partitions: Iterable[TopicPartition]) -> None:
+        """Keep partitions whose markers failed, to send them again after a pause."""
         for partition in partitions:
             self._waiting.setdefault(partition, []).append(ending)
-        self._wait_on()
+        self._arm_retry()
 
-    def _wait_on(self) -> None:
+    def _arm_retry(self) -> None:
+        """Schedule `_retry` if partitions wait and none is scheduled."""
         if self._waiting and not self._is_retry_due:
             self._is_retry_due = True
             self._later(self._retry, MARKER_RETRY_MS)
@@ -289,7 +290,7 @@ class TransactionMarkers:
             for ending in current:
                 transactional_id = ending.transaction.transactional_id
                 ready.setdefault(transactional_id, (ending, []))[1].append(partition)
-        self._wait_on()
+        self._arm_retry()
         for ending, partitions in ready.values():
             self._enqueue(ending, partitions)
             self._complete_if_done(ending)
@@ -307,6 +308,7 @@ class TransactionMarkers:
 
     # 4
     def _complete_if_done(self, ending: _Ending) -> None:
+        """Write the completed state once all partitions have their markers."""
         if self._is_current(ending) and not ending.transaction.partitions:
             del self._endings[ending.transaction.transactional_id]
             drive(self._complete(ending))

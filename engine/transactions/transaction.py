@@ -95,7 +95,7 @@ class Transaction:
         )
 
     def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
-        """Return whether the id was not used for so long that it is forgotten."""
+        """Return whether the id is at rest, and was not updated for `expiration_ms`."""
         return (
             self.pending_state is None
             and self.state in AT_REST
@@ -119,7 +119,7 @@ class Transaction:
         else:
             return None
         assert epoch < _EPOCH_MAX, self.transactional_id
-        return self._prepare(
+        return self._set_pending(
             self._like(TransactionState.EMPTY, now_ms)._replace(
                 producer_epoch=epoch,
                 last_producer_epoch=last_epoch,
@@ -134,7 +134,7 @@ class Transaction:
     ) -> Transition:
         """Prepare another producer id with epoch 0: the epochs of the old one are used up."""
         last_epoch = self.producer_epoch if keeps_last_epoch else NO_EPOCH
-        return self._prepare(
+        return self._set_pending(
             Transition(
                 TransactionState.EMPTY, producer_id, 0, last_epoch, timeout_ms, (), NO_TIME, now_ms
             )
@@ -143,7 +143,7 @@ class Transaction:
     def add_partitions(self, partitions: Iterable[TopicPartition], now_ms: int) -> Transition:
         """Prepare a transaction with more partitions; the first ones begin it."""
         begins = self.state in AT_REST
-        return self._prepare(
+        return self._set_pending(
             self._like(TransactionState.ONGOING, now_ms)._replace(
                 partitions=tuple(dict.fromkeys((*self.partitions, *partitions))),
                 start_ms=now_ms if begins else self.start_ms,
@@ -153,7 +153,7 @@ class Transaction:
     def end(self, *, is_commit: bool, now_ms: int) -> Transition:
         """Prepare the decision how the transaction ends."""
         state = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
-        return self._prepare(self._like(state, now_ms))
+        return self._set_pending(self._like(state, now_ms))
 
     def fence(self) -> Transition:
         """Prepare an epoch that no producer has, for an abort that no producer requested.
@@ -161,7 +161,7 @@ class Transaction:
         Differs: the last epoch of all fences again, for no client ever gets it; Kafka fails then,
         and the transaction stays open.
         """
-        return self._prepare(
+        return self._set_pending(
             self._like(TransactionState.PREPARE_EPOCH_FENCE, self.last_update_ms)._replace(
                 producer_epoch=min(self._raised_epoch(), _EPOCH_MAX), last_producer_epoch=NO_EPOCH
             )
@@ -178,12 +178,12 @@ class Transaction:
         is_commit = self.state is TransactionState.PREPARE_COMMIT
         state = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
         self.has_failed_epoch_fence = False
-        return self._prepare(self._like(state, now_ms)._replace(partitions=()))
+        return self._set_pending(self._like(state, now_ms)._replace(partitions=()))
 
     def expire(self) -> Transition:
         """Prepare that the id is forgotten."""
         dead = self._like(TransactionState.DEAD, self.last_update_ms)
-        return self._prepare(dead._replace(partitions=()))
+        return self._set_pending(dead._replace(partitions=()))
 
     def complete(self, transition: Transition) -> None:
         """Apply a written transition; one that was not prepared is a broken invariant."""
@@ -219,7 +219,8 @@ class Transaction:
             now_ms,
         )
 
-    def _prepare(self, transition: Transition) -> Transition:
+    def _set_pending(self, transition: Transition) -> Transition:
+        """Set the pending state; a transition that is not valid is a fault."""
         assert self.pending_state is None, f"{self.transactional_id}: {self.pending_state} pends"
         valid = VALID_PREVIOUS_STATES[transition.state]
         assert self.state in valid, f"{self.transactional_id}: {self.state}, {transition.state}"

@@ -123,7 +123,7 @@ class TransactionAdmin:
         )
 
     def expire(self) -> Iterator[None]:
-        """Forget the ids that were not used for long. Work in steps, one for each id."""
+        """Remove ids unused for transactional.id.expiration.ms. Work in steps, one for each id."""
         for transaction in self._registry.transactions():
             now_ms = self._clock.wall_ms()
             # Its partition may have been loaded again meanwhile, and the id be in use there.
@@ -134,19 +134,20 @@ class TransactionAdmin:
             yield
 
     def _expire_one(self, transaction: Transaction) -> None:
+        """Append the tombstone of an unused transactional id."""
         transaction.expire()
         written = self._log.append(
             self._registry.partition_of(transaction.transactional_id),
             (transaction_tombstone(transaction.transactional_id),),
             timeout_ms=self._settings.request_timeout_ms,
         )
-        written.watch(lambda: self._expired(transaction, written))
+        written.watch(lambda: self._remove_if_written(transaction, written))
 
-    def _expired(self, transaction: Transaction, written: Promise[int]) -> None:
+    def _remove_if_written(self, transaction: Transaction, written: Promise[int]) -> None:
+        """Remove an id whose tombstone is written; otherwise a later `expire` tries again."""
         if written.error is None and written.result() == 0:
             self._registry.remove(transaction)
         else:
-            # It stays, and expires at another time.
             transaction.pending_state = None
 
 

@@ -145,13 +145,14 @@ class EmbeddedZnodeClient:
         self._store.watch(self._live_session(), path, kind, watcher)
 
     def _live_session(self) -> int:
+        """Return the id of the session; raises SessionExpired once it has ended."""
         if not self._is_open:
             raise SessionExpired(self._session_id)
         return self._session_id
 
     def _on_expired(self) -> None:
+        """Report the end of the session; nothing if it was closed before."""
         if not self._is_open:
-            # It has left.
             return
         self._is_open = False
         self.on_session(SessionEvent.EXPIRED)

@@ -259,7 +259,7 @@ class KazooZnodeClient:
         if kazoo is not self._kazoo:
             return
         if state == KazooState.CONNECTED:
-            self._connected(kazoo)
+            self._on_connected(kazoo)
         elif state == KazooState.SUSPENDED:
             self._watches.connection_lost()
             self.on_session(SessionEvent.SUSPENDED)
@@ -269,7 +269,8 @@ class KazooZnodeClient:
             self._watches.end()
             self.on_session(SessionEvent.EXPIRED)
 
-    def _connected(self, kazoo: KazooClient) -> None:
+    def _on_connected(self, kazoo: KazooClient) -> None:
+        """Complete `connect`, or go on with the session after a lost connection."""
         identity = kazoo.client_id
         connecting = self._connecting
         if connecting is not None:

@@ -53,12 +53,13 @@ class KazooLogin:
     def _log_in(self, _host: str, timeout_s: float) -> None:
         """Log in on a connection, on kazoo's thread; raises AuthFailedError."""
         try:
-            self._converse(timeout_s)
+            self._authenticate(timeout_s)
         except AuthFailedError:
             self.is_refused = True
             raise
 
-    def _converse(self, timeout_s: float) -> None:
+    def _authenticate(self, timeout_s: float) -> None:
+        """Exchange the two messages of SASL; raises AuthFailedError if either side refuses."""
         # Clients without a login load none of it.
         from engine.security.digest_md5 import DigestLogin, DigestRefused, answer_to
 

@@ -51,7 +51,7 @@ class Permission(IntFlag):
 def permits(
     acl: tuple[NodeAclEntry, ...], permission: Permission, identities: Identities | None
 ) -> bool:
-    """Return whether an ACL lets a client do one of some things; who has no identities may."""
+    """Return whether an ACL grants one of the permissions; None for `identities` is granted all."""
     if acl is OPEN_ACL or identities is None:
         return True
     return any(

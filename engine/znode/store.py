@@ -146,7 +146,7 @@ class ZnodeStore:
         return self._sessions.take_over(session_id, self._clock.monotonic_ms(), on_expired)
 
     def heartbeat(self, session_id: int) -> None:
-        """Note a sign of life; raises SessionExpired. Every other call is one as well."""
+        """Restart a session's timeout, as every call of it does; raises SessionExpired."""
         self._sessions.touch(session_id, self._clock.monotonic_ms())
 
     def close_session(self, session_id: int) -> None:
@@ -184,7 +184,10 @@ class ZnodeStore:
     def check_permitted(
         self, path: str, permission: Permission, identities: Identities | None
     ) -> None:
-        """Raise NoAuth if a client may not do that with a node, or NoNode."""
+        """Raise NoAuth unless a node's ACL grants one of the permissions; NoNode if it is missing.
+
+        With None for `identities` every permission is granted.
+        """
         if not permits(self._tree.acl(path), permission, identities):
             raise NoAuth(path)
 
@@ -282,6 +285,7 @@ class ZnodeStore:
             raise
 
     def _apply(self, operation: Operation | SetAcl, session_id: int, index: int) -> OperationResult:
+        """Apply an operation to the tree; a NodeError gets the operation's index in its request."""
         try:
             return self._tree.apply(operation, session_id)
         except NodeError as error:

@@ -277,13 +277,14 @@ class ZnodeTree:
         return node
 
     def _permitted(self, path: str, permission: Permission) -> Node:
-        """Return a node that the client may do that with; raises NoNode, NoAuth."""
+        """Return a node whose ACL grants the client a permission; raises NoNode, NoAuth."""
         node = self._node(path)
         if not permits(node.acl, permission, self._identities):
             raise NoAuth(path)
         return node
 
     def _node_of_version(self, path: str, version: int) -> Node:
+        """Return a node; raises NoNode, and BadVersion if it has another version."""
         node = self._node(path)
         if version not in (ANY_VERSION, node.version):
             raise BadVersion(path, version, node.version)

@@ -75,7 +75,7 @@ class WatchTable:
         """Take off a session's watches of a kind on a node, or all that it has there."""
         for each in WatchKind if kind is None else (kind,):
             if (each, path) in self._watchers:
-                self._drop(session_id, (each, path))
+                self._drop_one_shot(session_id, (each, path))
                 self._paths.get(session_id, set()).discard((each, path))
         if kind is None:
             self._drop_persistent(session_id, path)
@@ -110,9 +110,10 @@ class WatchTable:
         for path in list(self._persistent):
             self._drop_persistent(session_id, path)
         for key in self._paths.pop(session_id, ()):
-            self._drop(session_id, key)
+            self._drop_one_shot(session_id, key)
 
-    def _drop(self, session_id: int, key: tuple[WatchKind, str]) -> None:
+    def _drop_one_shot(self, session_id: int, key: tuple[WatchKind, str]) -> None:
+        """Remove a session's one-shot watches of one kind on a path."""
         watchers = self._watchers[key]
         for owner, watcher in list(watchers):
             if owner == session_id:
@@ -122,6 +123,7 @@ class WatchTable:
             del self._watchers[key]
 
     def _drop_persistent(self, session_id: int, path: str) -> None:
+        """Remove a session's persistent watches on a path."""
         watchers = self._persistent.get(path, {})
         for key in [key for key in watchers if key[0] == session_id]:
             del watchers[key]

@@ -175,7 +175,7 @@ class _Printing:
         return self._count >= self._limits.max_messages >= 0
 
     def time_left_ms(self, now_ms: int) -> int:
-        """Return how long the next record may take."""
+        """Return how long to wait for the next record before the tool's timeout ends it."""
         if self._limits.timeout_ms < 0:
             return _WAIT_MS
         return max(self._last_ms + self._limits.timeout_ms - now_ms, 0)
@@ -192,7 +192,11 @@ class _Printing:
     def _format(
         self, consumed: ConsumedRecords, source: Source, now_ms: int, texts: list[bytes]
     ) -> None:
-        """Add the texts of records; raises EngineError for one that cannot be printed."""
+        """Append the texts of records to `texts`, up to the limit.
+
+        At the limit the source gets the offset of the first record that is not printed. Raises
+        EngineError for a record that cannot be printed, unless such records are skipped.
+        """
         topic, partition = consumed.partition
         for run in consumed.runs:
             for record in run.records():

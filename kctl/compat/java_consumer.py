@@ -198,7 +198,7 @@ class GroupSource:
         self._settings = settings
         self._pattern = pattern
         self._topics = [topic] if topic is not None else self._matching()
-        self._has_odd_name = pattern is None and not _is_topic_name(self._topics[0])
+        self._has_invalid_name = pattern is None and not _is_topic_name(self._topics[0])
         self._next_look_ms = self._now_ms() + _METADATA_MAX_AGE_MS
         self.consumer = group_consumer_of(
             client,
@@ -213,9 +213,9 @@ class GroupSource:
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
         """Return the records that have arrived; as `Source.poll`.
 
-        Raises ToolFailure for a name that the brokers give to no topic.
+        Also raises ToolFailure if the brokers refuse the topic's name as invalid.
         """
-        if self._has_odd_name:
+        if self._has_invalid_name:
             self._check_name(self._topics[0])
         if self._pattern is not None and self._now_ms() >= self._next_look_ms:
             self._next_look_ms = self._now_ms() + _METADATA_MAX_AGE_MS
@@ -230,6 +230,7 @@ class GroupSource:
         return consumed
 
     def _check_name(self, topic: str) -> None:
+        """Raise ToolFailure if the brokers refuse a topic's name as invalid."""
         failure = topic_failure(self._client.view([topic]), topic)
         if failure is not None and failure.code == INVALID_TOPIC_EXCEPTION:
             raise ToolFailure(java_class(failure), f"Invalid topics: [{topic}]")

@@ -197,11 +197,11 @@ class _Events:
             return
         if not consumed:
             return
-        offsets = self._take(source, consumed)
+        offsets = self._print_consumed(source, consumed)
         if commits:
             self._commit(source, offsets)
 
-    def _take(
+    def _print_consumed(
         self, source: GroupSource, consumed: Iterable[ConsumedRecords]
     ) -> dict[TopicPartition, int]:
         """Print the records of a poll, up to the limit; returns the offsets to commit."""

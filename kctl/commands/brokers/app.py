@@ -79,9 +79,9 @@ def shutdown(
     restarts. So any other broker is stopped where it runs: by its service, or SIGTERM, which moves
     its leaders as well.
     """
-    from kctl.commands.cluster.brokers import change
+    from kctl.commands.cluster.brokers import request_change
 
-    return change("stop", broker, data, timeout)
+    return request_change("stop", broker, data, timeout)
 
 
 @app.command("drain", epilog="Example: kctl brokers drain 3 --throttle 50MB")

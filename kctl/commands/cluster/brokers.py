@@ -30,6 +30,7 @@ _DONE = {
 
 
 def _cluster(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
+    """Return the cluster's directory and plan; raises NoClusterThere if it has no plan."""
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     plan = directory.plan()
     if plan is None:
@@ -37,8 +38,11 @@ def _cluster(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
     return directory, plan
 
 
-def change(action: str, broker_id: int | None, data: str | None, timeout_s: float) -> int:
-    """Request a change of a broker from the cluster's process; None for a new broker."""
+def request_change(action: str, broker_id: int | None, data: str | None, timeout_s: float) -> int:
+    """Have the cluster's process restart, stop, add or remove a broker; return the exit code.
+
+    `action` is the value of an `Action`; `broker_id` is None for a broker to add.
+    """
     directory, plan = _cluster(data)
     if broker_id is not None:
         check_broker(directory, plan, broker_id)
@@ -56,7 +60,7 @@ def _address(directory: DataDirectory, broker_id: int) -> str | None:
 
 
 def remove_broker(broker_id: int, data: str | None, timeout_s: float, *, yes: bool) -> int:
-    """Confirm, and remove a broker that holds no replicas."""
+    """Ask for confirmation, and remove a broker that holds no replicas; return the exit code."""
     directory, plan = _cluster(data)
     check_broker(directory, plan, broker_id)
     confirm(
@@ -64,11 +68,11 @@ def remove_broker(broker_id: int, data: str | None, timeout_s: float, *, yes: bo
         yes=yes,
         can_be_tried=False,
     )
-    return change(Action.REMOVE.value, broker_id, data, timeout_s)
+    return request_change(Action.REMOVE.value, broker_id, data, timeout_s)
 
 
 def signal_broker(what: str, broker_id: int, data: str | None) -> int:
-    """Kill, pause or resume the process of a broker."""
+    """Kill, pause or resume the process of a broker; return the exit code."""
     directory, plan = _cluster(data)
     if what == "kill":
         pid, done = kill_broker(directory, plan, broker_id, _pause), "killed"

@@ -177,7 +177,7 @@ def _run_here(data: DataDirectory, plan: ClusterPlan, turn: ExitStack, output: s
 def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
     """Return the plan to start with: the stored one, with the options of this command over it."""
     given = set()
-    plan = ClusterPlan(settings=_settings(data, request))
+    plan = ClusterPlan(settings=settings_to_start(data, request))
     if request.insecure:
         plan = plan._replace(is_insecure=True)
         given.add("is_insecure")
@@ -202,8 +202,8 @@ def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
     return daemon.plan_for(data, plan, frozenset(given), request.unset)
 
 
-def _settings(data: DataDirectory, request: StartRequest) -> dict[str, str]:
-    """Return the settings; --set overrides a file, and a file overrides --secure."""
+def settings_to_start(data: DataDirectory, request: StartRequest) -> dict[str, str]:
+    """Return the settings; --set overrides --secure, and --secure overrides a file."""
     given = settings_of(request.settings)
     if request.secure:
         from kctl.commands.cluster.securing import SecureInForeground, secure_settings

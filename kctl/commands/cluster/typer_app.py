@@ -208,9 +208,9 @@ _Broker = Annotated[int, typer.Argument(metavar="BROKER", help="The broker's id.
 @app.command("restart", epilog="Example: kctl cluster restart 2")
 def restart(broker: _Broker, data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
     """Stop a broker cleanly, its leaders first, and start it; one that does not run is started."""
-    from kctl.commands.cluster.brokers import change
+    from kctl.commands.cluster.brokers import request_change
 
-    return change("restart", broker, data, timeout)
+    return request_change("restart", broker, data, timeout)
 
 
 @app.command("kill", epilog="Example: kctl cluster kill 2")
@@ -294,9 +294,9 @@ def heal(data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
 @app.command("add", epilog="Example: kctl cluster add")
 def add(data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
     """Add a broker, which runs at once. Topics that are there stay where they are."""
-    from kctl.commands.cluster.brokers import change
+    from kctl.commands.cluster.brokers import request_change
 
-    return change("add", None, data, timeout)
+    return request_change("add", None, data, timeout)
 
 
 @app.command("remove", epilog="Example: kctl cluster remove 3 -y")

@@ -277,7 +277,7 @@ class GroupReset:
         return read_offsets(text, path, self._group_id)
 
     def _at(self, times: Mapping[TopicPartition, int], note: str | None = None) -> NewOffsets:
-        """Return the offsets of times; raises the first error of a partition."""
+        """Return the first offset at or after each time; raises the first error of a partition."""
         offsets: NewOffsets = {}
         if not times:
             return offsets
@@ -288,7 +288,7 @@ class GroupReset:
         return offsets
 
     def _at_time(self, partitions: Collection[TopicPartition], time_ms: int) -> NewOffsets:
-        """Return the first offset of a time in each partition, the end without such a record."""
+        """Return each partition's first offset at or after a time, or its end if there is none."""
         found = self._at(dict.fromkeys(partitions, max(time_ms, 0)))
         late = [key for key, new in found.items() if new.offset == _NOTHING_FOUND]
         note = "no record as late: the end"

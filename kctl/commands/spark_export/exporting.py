@@ -96,7 +96,7 @@ def export_logs(
     """Export the records read; errors as `parquet_export.export` and `ExportOptions.shape`."""
     from engine.analysis.columns import chosen
     from engine.analysis.isolation import committed_on_spark
-    from engine.analysis.parquet_export import ExportPlan, appending, export, run_tasks
+    from engine.analysis.parquet_export import ExportPlan, export, plan_to_append, run_tasks
     from engine.analysis.row_condition import narrowed
     from engine.analysis.shipping import ship
     from engine.analysis.spark_query import run_query
@@ -147,7 +147,7 @@ def export_logs(
         run = partial(run_tasks, session, splits=plan.splits, on_progress=bar.update)
         summary = export_into_table(run, files, plan, job_id, table)
     else:
-        plan = appending(files, plan) if options.append else plan
+        plan = plan_to_append(files, plan) if options.append else plan
         summary = export(session, files, plan, job_id, bar.update)
     session.stop()
     return summary

@@ -18,8 +18,8 @@ from engine.analysis.parquet_export import (
     DamagedData,
     ExportPlan,
     ExportSummary,
-    appending,
     export_with,
+    plan_to_append,
 )
 from engine.analysis.splits import Selection, plan_splits
 from engine.host.held_file import RealHeldFiles
@@ -41,7 +41,7 @@ def _export(
         more["isolation"] = "read_committed"
     plan = ExportPlan(splits, str(out), COLUMNS, **more)
     if append:
-        plan = appending(RealFiles(), plan)
+        plan = plan_to_append(RealFiles(), plan)
 
     def run(job: ExportJob) -> list[TaskReport]:
         halves = (plan.splits[::2], plan.splits[1::2])
@@ -150,7 +150,7 @@ def test_an_export_that_was_replaced_meanwhile_is_not_appended_to(tmp_path: Path
     whole, out = case_dir("plain") / "data", tmp_path / "out"
     _export(whole, out)
     splits = plan_splits(RealFiles(), [str(whole)], Selection())
-    plan = appending(RealFiles(), ExportPlan(splits, str(out), COLUMNS))
+    plan = plan_to_append(RealFiles(), ExportPlan(splits, str(out), COLUMNS))
     _export(case_dir("codecs") / "data", out, append=False)
     before = _rows(out)
     with pytest.raises(ExportChanged):

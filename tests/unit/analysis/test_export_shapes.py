@@ -19,7 +19,7 @@ from engine.analysis.columns import RECORDS, UnknownColumn
 from engine.analysis.export_files import UnknownFileFormat, check_file_format
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_export_task
 from engine.analysis.local_query import run_local_query
-from engine.analysis.parquet_export import ExportPlan, appending, export_with
+from engine.analysis.parquet_export import ExportPlan, export_with, plan_to_append
 from engine.analysis.partitioned_files import WrongPartitioning, partitioning
 from engine.analysis.row_condition import narrowed, row_condition
 from engine.analysis.splits import Selection, Split, plan_splits
@@ -201,7 +201,7 @@ def test_more_folders_than_open_files_lose_no_record(
 def test_a_second_run_adds_to_the_folders(tmp_path: Path) -> None:
     shape = ExportShape(partition_by=("topic",))
     out = _export(tmp_path / "out", shape, ("offset",))
-    plan = appending(RealFiles(), ExportPlan(_splits(), str(out), ("offset",), shape=shape))
+    plan = plan_to_append(RealFiles(), ExportPlan(_splits(), str(out), ("offset",), shape=shape))
     export_with(lambda job: [], RealHeldFiles(), plan, "job")
     assert 1186 == pq.read_table(out).num_rows
 
