@@ -224,7 +224,13 @@ class TransactionLinks:
     async def _produce_once(
         self, ids: Ids, partition: TopicPartition, message: RequestMessage
     ) -> int | None:
-        """Return the code of a response, None if none came."""
+        """Return the code of a response, None if none came; find the leaders after what may pass.
+
+        A replica that a move removed while its broker was away believes that it leads, and refuses
+        all with NOT_ENOUGH_REPLICAS: its producers have to learn of the leader by themselves.
+        Source: `metadata.max.age.ms`; here each attempt asks, as those of plain producers do.
+        """
+        code: int | None = None
         leader = self._links.leaders.get(partition)
         if leader is not None:
             fence = self._events.fence_of(self.transactional_id, ids, partition)
@@ -238,10 +244,10 @@ class TransactionLinks:
                 code = int(row.error_code)
                 if code == NONE and fence is not None:
                     self._events.served_fenced(fence, leader.host, f"{self.name}: Produce")
-                if code == NONE or not kafka_error(code).needs_metadata:
+                if code == NONE or not kafka_error(code).is_retriable:
                     return code
         await self._find_leaders()
-        return None
+        return code
 
     async def end(self, ids: Ids, transaction: SentTransaction, *, is_commit: bool) -> None:
         """Send EndTxn until the coordinator responds (step 3 of the module); raises InstanceEnds.

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from random import Random
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from engine.client.connection import Call
+from engine.client.settings import Address
+from engine.host.coroutine import drive
+from engine.host.promise import Promise
+from engine.kafka_errors import NONE, NOT_ENOUGH_REPLICAS
 from engine.model import TopicPartition
+from engine.sim.clients import ClusterLinks
 from engine.sim.histories import Loss
 from engine.sim.plan import plan_of
+from engine.sim.sent_transactions import Ids, SentTransaction, TransactorEvents
 from engine.sim.simulation import Simulation
+from engine.sim.transaction_links import TransactionLinks
 from engine.sim.transactors import ids_that_outlast_their_timeout
 from engine.transactions.states import TransactionState
 from engine.transactions.transaction import Transaction
+from engine.wire import messages
+
+T0 = TopicPartition("t", 0)
+FORMER, LEADER = Address("b1", 9092), Address("b2", 9092)
 
 
 @pytest.mark.parametrize(
@@ -44,3 +59,49 @@ def test_readers_are_not_waited_for_where_a_marker_may_have_been_lost(
     assert unread == world._unanswered()
     world.invariants.history(lossy).losses.append(Loss(0, 1, "an unclean election", 0))
     assert unread[1:] == world._unanswered()
+
+
+class _MovedPartition:
+    """Links to a leader that was moved away, believes that it leads, and has too few in sync."""
+
+    name = "tx"
+
+    def __init__(self) -> None:
+        self.leaders = {T0: FORMER}
+        self.asked: list[Address] = []
+        self.timers = SimpleNamespace(clock=SimpleNamespace(wall_ms=lambda: 0))
+
+    def ask(self, address: Address, _call: Call) -> Promise[Any]:
+        assert len(self.asked) < 3
+        self.asked.append(address)
+        response = messages.ProduceResponse
+        code = NONE if address == LEADER else NOT_ENOUGH_REPLICAS
+        row = response.PartitionProduceResponse(index=0, error_code=code, base_offset=0)
+        topic = response.TopicProduceResponse(name="t", partition_responses=[row])
+        promise: Promise[Any] = Promise()
+        promise.keep(SimpleNamespace(message=response(responses=[topic])))
+        return promise
+
+    def find_leaders(self, _topics: Sequence[str], done: Callable[[], None]) -> None:
+        self.leaders[T0] = LEADER
+        done()
+
+    def after(self, _delay_ms: int, work: Callable[[], None]) -> None:
+        work()
+
+
+def test_a_producer_finds_the_leader_that_a_refusal_for_too_few_in_sync_does_not_name() -> None:
+    links = _MovedPartition()
+    events = cast(TransactorEvents, SimpleNamespace(fence_of=lambda *_: None))
+    producer = TransactionLinks(
+        cast(ClusterLinks, links), "x", ["t"], Random(0), events, gives_up=False
+    )
+    ids = Ids(7, 0)
+    transaction = SentTransaction("tx@0", *ids)
+    accepted: list[bool] = []
+
+    async def produce() -> None:
+        accepted.append(await producer.produce(ids, transaction, T0, range(2)))
+
+    drive(produce())
+    assert ([True], [FORMER, LEADER]) == (accepted, links.asked)

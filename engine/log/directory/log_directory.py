@@ -217,6 +217,7 @@ class LogDirectory:
         failed_keys = {log.topic_partition for log in failed}
         self._keep_entries_of(state, failed_keys)
         self._lower_recovery_points(state, logs)
+        self._lower_high_watermarks(logs)
         self.cleaner_points.keep(logs.keys() | failed_keys)
         return LoadedDirectory(
             logs,
@@ -245,6 +246,28 @@ class LogDirectory:
         if any(log.recovery_point < written[key] for key, log in logs.items()):
             self.write_recovery_points(logs.values)
 
+    def _lower_high_watermarks(self, logs: Mapping[TopicPartition, LocalLog]) -> None:
+        """Write the high watermarks if a log ends below its own: later records are uncommitted.
+
+        Differs: Kafka's file keeps the old one until it is written the next time. A broker that is
+        killed before that takes for committed what the log has got up to there.
+        """
+        ends = {key: log.log_end_offset for key, log in logs.items()}
+        if any(ends[key] < self.high_watermark(key) for key in ends):
+            lowered = self._high_watermarks.items()
+            self._high_watermarks = {key: min(at, ends.get(key, at)) for key, at in lowered}
+            self._write(HIGH_WATERMARKS, self._high_watermarks)
+
+    def lower_high_watermark(self, key: TopicPartition, end_offset: int) -> None:
+        """Write that of a log that was truncated below it; may be called on a worker thread.
+
+        Differs: as in a log that ends below its high watermark when it is loaded.
+        """
+        with self._writing:
+            if self.high_watermark(key) > end_offset:
+                self._high_watermarks[key] = end_offset
+                self._write(HIGH_WATERMARKS, dict(self._high_watermarks))
+
     def write_recovery_points(self, logs_here: Callable[[], Iterable[LocalLog]]) -> None:
         """Write the offset up to which each log of this directory is flushed.
 
@@ -267,9 +290,11 @@ class LogDirectory:
         """Write down the high watermarks of this directory's partitions."""
         for key in self._stopped.keys() & offsets.keys():
             del self._stopped[key]
-        self._high_watermarks = {**self._kept.get(HIGH_WATERMARKS, {}), **self._stopped, **offsets}
-        self._has_stale_watermarks = False
-        self._write(HIGH_WATERMARKS, self._high_watermarks)
+        kept = self._kept.get(HIGH_WATERMARKS, {})
+        with self._writing:
+            self._high_watermarks = {**kept, **self._stopped, **offsets}
+            self._has_stale_watermarks = False
+            self._write(HIGH_WATERMARKS, self._high_watermarks)
 
     def high_watermark(self, key: TopicPartition) -> int:
         """Return the last checkpointed high watermark of a partition, 0 without one."""

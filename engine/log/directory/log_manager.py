@@ -515,6 +515,8 @@ class LogManager:
         self._write_recovery_points(directory)
         log = self._logs.get(key)
         if log is not None:
+            if self._home.get(log.directory) is directory:
+                directory.lower_high_watermark(key, log.log_end_offset)
             directory.cleaner_points.lower(key, log.active_segment.base_offset)
             directory.cleaner_points.write()
 

@@ -521,6 +521,36 @@ def test_a_recovery_point_above_the_end_of_a_log_is_lowered_before_it_grows() ->
     assert {T0: 5, T1: 4} == read_offsets(host.files, f"{A}/{RECOVERY_POINTS}")
 
 
+def test_a_watermark_above_the_end_of_a_log_is_lowered_before_it_grows() -> None:
+    host = Host()
+    host.started(dirs=(A,)).stop()
+    for key in (T0, T1):
+        host.files.make_dir(f"{A}/{key}")
+        handle = host.files.open(f"{A}/{key}/{0:020d}.log", write=True, create=True)
+        handle.append((batch(0, 3), batch(3, 2)))
+    host.files.replace_file(f"{A}/{HIGH_WATERMARKS}", encode_offsets({T0: 9, T1: 4}))
+    host.files.remove(f"{A}/.kafka_cleanshutdown")
+    manager = host.started(dirs=(A,))
+    assert {T0: 5, T1: 4} == read_offsets(host.files, f"{A}/{HIGH_WATERMARKS}")
+    fill(manager.logs[T0], [3])
+    again = host.killed().started(dirs=(A,))
+    assert 8 == again.logs[T0].log_end_offset
+    assert 5 == again.checkpointed_high_watermark(T0)
+
+
+def test_a_truncation_below_the_watermark_lowers_it_before_the_log_grows() -> None:
+    host = Host()
+    manager = host.started(dirs=(A,))
+    log = manager.get_or_create(T0, is_new=True)
+    fill(log, [10] * 5)
+    manager.checkpoint_high_watermarks({T0: 50})
+    log.truncate_to(20, NOW_MS)
+    fill(log, [10] * 2)
+    again = host.killed().started(dirs=(A,))
+    assert 40 == again.logs[T0].log_end_offset
+    assert 20 == again.checkpointed_high_watermark(T0)
+
+
 def test_a_directory_of_another_making_is_served() -> None:
     host = Host()
     host.started().stop()
