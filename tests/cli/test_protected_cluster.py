@@ -34,14 +34,20 @@ def test_znodes_are_the_brokers_own(shell: Shell, tmp_path: Path, brokers: tuple
     sets = ("--set", "zookeeper.set.acl=true", "--set", login)
     shell.ok("cluster", "start", "--port", "0", *brokers, *sets)
     shell.ok("topics", "create", "t")
-    assert "/brokers/topics/t" in shell.ok("znode", "ls", "/brokers/topics", "-o", "name")
-    refused = shell.run("znode", "ls", "/config/users")
+    # By the login of its cluster, which kctl finds by the store's address.
+    shell.ok("znode", "ls", "/config/users")
+
+    stranger = Shell(tmp_path / "elsewhere")
+    store = ("-z", shell.status()["zookeeper"])
+    names = stranger.ok("znode", "ls", "/brokers/topics", "-o", "name", *store)
+    assert "/brokers/topics/t" in names
+    refused = stranger.run("znode", "ls", "/config/users", *store)
     assert (refused.returncode, "NoAuthError" in refused.stderr) == (1, True)
     assert f"KAFKA_OPTS=-D{_FILE}=FILE logs in" in refused.stderr
-    assert shell.run("znode", "set", "/controller", "x").returncode == 1
+    assert stranger.run("znode", "set", "/controller", "x", *store).returncode == 1
 
-    shell.environment["KAFKA_OPTS"] = f"-Xmx1g -D{login}"
-    shell.ok("znode", "ls", "/config/users")
+    stranger.environment["KAFKA_OPTS"] = f"-Xmx1g -D{login}"
+    stranger.ok("znode", "ls", "/config/users", *store)
     told = shell.ok("compat", "zookeeper-shell", shell.status()["zookeeper"], "getAcl", "/config")
     assert "SaslAuthenticated" in told
     assert told.endswith("'sasl,'kafka\n: cdrwa\n'world,'anyone\n: r\n")

@@ -33,7 +33,7 @@ def aborts_commit(patch: pytest.MonkeyPatch) -> None:
 
 def failed_markers_are_given_up(patch: pytest.MonkeyPatch) -> None:
     """Send the markers that a leader did not write to nobody again."""
-    patch.setattr(TransactionMarkers, "_wait", lambda *_: None)
+    patch.setattr(TransactionMarkers, "_retry_later", lambda *_: None)
 
 
 def failed_markers_count_as_written(patch: pytest.MonkeyPatch) -> None:
@@ -44,7 +44,7 @@ def failed_markers_count_as_written(patch: pytest.MonkeyPatch) -> None:
             ending.transaction.partitions.pop(partition, None)
         self._complete_if_done(ending)
 
-    patch.setattr(TransactionMarkers, "_wait", forgetting)
+    patch.setattr(TransactionMarkers, "_retry_later", forgetting)
 
 
 def decided_ends_are_not_resumed(patch: pytest.MonkeyPatch) -> None:
