@@ -229,7 +229,7 @@ class ZnodeShellSession(ZnodeEditor):
         return list(self._wait(request, ROOT))
 
     def configuration(self, *, watches: bool) -> tuple[bytes | None, ShellStat]:
-        """Return the servers of an ensemble as their node has them, whatever the chroot is."""
+        """Return the servers of an ensemble, as their node has them; it is below no chroot."""
         request = self._kazoo.handler.async_result()
         self._kazoo._call(GetData(_CONFIG, self._watcher(watches)), request)
         data, stat = self._wait(request, _CONFIG)
