@@ -51,9 +51,13 @@ def content_batches(
 def file_end(partition: Partition) -> int:
     """Return the end of the last batch in the file of a log's last segment, its base without one.
 
-    That of the log, but in a process that has ended while it truncated the file.
+    That of the log, but in a process that has ended while it truncated the file. One that ended
+    while it deleted segments, to start again at another offset, may have nothing left.
     """
-    active = partition.log.active_segment
-    assert isinstance(active.file, MemoryFile), active.file
-    content = batches(active.file.peek())
-    return max((batch.last_offset + 1 for batch in content), default=active.base_offset)
+    segments = partition.log.segments
+    if not segments:
+        return 0
+    last = segments.active
+    assert isinstance(last.file, MemoryFile), last.file
+    content = batches(last.file.peek())
+    return max((batch.last_offset + 1 for batch in content), default=last.base_offset)

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from engine.errors import StorageError
-from engine.host.memory import MemoryFiles
+from engine.host.memory import MachineStopped, MemoryFiles
 from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
 from engine.records.batch_header import LEADER_EPOCH_AT, set_leader_epoch
@@ -230,6 +230,21 @@ def test_of_a_file_that_is_truncated_already_nothing_is_synced_beyond_its_end(
     assert (6, 4) == (log.recovery_point, cluster.rules.synced_end(partition))
     log.active_segment.truncate_to(0, 0)
     assert 0 == cluster.rules.synced_end(partition)
+
+
+def test_of_a_log_that_ended_as_it_was_started_again_nothing_counts_as_synced(
+    cluster: Cluster,
+) -> None:
+    files = MemoryFiles()
+    log, _ = open_log(files, LogConfig())
+    log.append_as_leader(memoryview(bytearray(batch_of(0, 2))), 0, 0)
+    log.flush(2)
+    partition = cast(Any, _Replica(log=log))
+    assert 2 == cluster.rules.synced_end(partition)
+    files.stop_at(files.operations)
+    with pytest.raises(MachineStopped):
+        log.restart_at(20, 0)
+    assert (2, 0) == (log.recovery_point, cluster.rules.synced_end(partition))
 
 
 def test_a_power_cut_that_lost_nothing_excuses_nobody(cluster: Cluster) -> None:
