@@ -24,8 +24,9 @@ java.util.HashMap, java.util.concurrent.ConcurrentHashMap of JDK 17.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 from engine.java_text import java_string_hash
 from engine.model import TopicPartition
@@ -36,6 +37,12 @@ _SIGN = 0x80000000
 _LONG_MIN = -(1 << 63)
 #: More names than there are keys of a broker, of its topics and loggers.
 _KEPT_HASHES = 2048
+#: The topics of a large cluster.
+_KEPT_SET_HASHES = 16_384
+#: Scala's sets of up to four elements keep the order in which these came.
+SMALL_SET_MAX = 4
+
+_Key = TypeVar("_Key")
 
 
 def in_hash_order(names: Iterable[str]) -> list[str]:
@@ -72,6 +79,22 @@ def partitions_in_hash_order(
         return improved & (chains - 1), improved ^ _SIGN
 
     return sorted(listed, key=place)
+
+
+def partition_indexes_in_hash_order(topic: str, indexes: Iterable[int], size: int) -> list[int]:
+    """Return partitions of a topic in the order of a Scala hash map of `size` partitions.
+
+    Source: as `partitions_in_hash_order`.
+    """
+    chains, of_topic = _CHAINS_MIN, java_string_hash(topic)
+    while size >= chains * 3 // 4:
+        chains *= 2
+
+    def place(index: int) -> tuple[int, int]:
+        improved = spread_hash(31 * (31 + index) + of_topic)
+        return improved & (chains - 1), improved ^ _SIGN
+
+    return sorted(indexes, key=place)
 
 
 def in_java_hash_order(names: Iterable[str]) -> list[str]:
@@ -156,32 +179,98 @@ def numbers_in_long_map_order(numbers: Iterable[int], capacity: int) -> list[int
     `capacity` is for how many keys the map was made.
     Source: scala.collection.mutable.LongMap, whose slots are hashed as MurmurHash3 ends.
     """
-    mask = (1 << max(capacity - 1, 0).bit_length()) - 1 | 7
-    slots: dict[int, int] = {}
-    for number in numbers:
-        # Neither has a slot: they are their own negatives.
-        if number in (0, _LONG_MIN):
+    listed = list(numbers)
+    # Neither has a slot: they are their own negatives.
+    apart = [number for number in (0, _LONG_MIN) if number in listed]
+    hashed = ((_finished(n ^ n >> 32), n) for n in listed if n not in apart)
+    return apart + _in_slots(hashed, capacity)
+
+
+def in_immutable_hash_set_order(names: Iterable[str]) -> Iterator[str]:
+    """Yield names that are all different in the order of Scala's immutable hash set of them.
+
+    Only sets of more than `SMALL_SET_MAX` are of this kind; smaller ones stay in the order given.
+    Names are in a tree whose nodes have 32 slots: five bits of the hash at a time, the lowest
+    first; a node gives out its names by slot, then its subtrees by slot.
+
+    Source: scala.collection.immutable.HashSet, scala.collection.Hashing.improve.
+    """
+    return _tree_names([(immutable_set_hash(name), name) for name in names])
+
+
+def _tree_names(hashed: Sequence[tuple[int, str]]) -> Iterator[str]:
+    """Yield names in the order of the tree; `hashed` without the bits of the levels above."""
+    slots: list[list[tuple[int, str]]] = [[] for _ in range(32)]
+    for improved, name in hashed:
+        slots[improved & 31].append((improved >> 5, name))
+    yield from (names[0][1] for names in slots if len(names) == 1)
+    for names in slots:
+        if len(names) < 2:
             continue
-        _claim_slot(slots, number, mask)
+        if all(bits == names[0][0] for bits, _ in names):
+            # Names of one hash share a node.
+            yield from (name for _, name in names)
+        else:
+            yield from _tree_names(names)
+
+
+@lru_cache(maxsize=_KEPT_SET_HASHES)
+def immutable_set_hash(name: str) -> int:
+    """Return the hash that the tree of a set goes by, 32 bits; it is kept for later calls.
+
+    Source: scala.collection.Hashing.improve.
+    """
+    hashed = java_string_hash(name)
+    hashed = hashed + ~(hashed << 9) & _UINT_MASK
+    hashed ^= hashed >> 14
+    hashed = hashed + (hashed << 4) & _UINT_MASK
+    return hashed ^ hashed >> 10
+
+
+def in_any_ref_map_order(names: Iterable[str], capacity: int) -> list[str]:
+    """Return names that are all different in the order of a Scala `AnyRefMap`.
+
+    `capacity` is for how many keys the map was made.
+    Source: scala.collection.mutable.AnyRefMap, whose slots are hashed as MurmurHash3 begins to end.
+    """
+    return _in_slots(((_ref_hash(name), name) for name in names), capacity)
+
+
+def _ref_hash(name: str) -> int:
+    # No name has the hash of a free slot.
+    return _finished(java_string_hash(name)) & 0x7FFFFFFF or 0x41081989
+
+
+def _finished(number: int) -> int:
+    """Return 32 bits of a number, mixed by the first half of MurmurHash3's end."""
+    mixed = spread_hash(number & _UINT_MASK) * 0x85EBCA6B & _UINT_MASK
+    return mixed ^ mixed >> 13
+
+
+def _in_slots(hashed: Iterable[tuple[int, _Key]], capacity: int) -> list[_Key]:
+    """Return keys, given with their hashes, by their slots in an open table made for `capacity`.
+
+    It is doubled, and filled again in the order of its slots, once more than half is taken.
+    """
+    mask = (1 << max(capacity - 1, 0).bit_length()) - 1 | 7
+    slots: dict[int, tuple[int, _Key]] = {}
+    for key in hashed:
+        _claim_slot(slots, key, mask)
         if len(slots) * 2 > mask:
             mask = mask << 1 | 1
-            kept = [slots[slot] for slot in sorted(slots)]
+            known = [slots[slot] for slot in sorted(slots)]
             slots = {}
-            for key in kept:
-                _claim_slot(slots, key, mask)
-    listed = set(numbers)
-    apart = [number for number in (0, _LONG_MIN) if number in listed]
-    return apart + [slots[slot] for slot in sorted(slots)]
+            for known_key in known:
+                _claim_slot(slots, known_key, mask)
+    return [slots[slot][1] for slot in sorted(slots)]
 
 
-def _claim_slot(slots: dict[int, int], number: int, mask: int) -> None:
-    folded = (number ^ (number >> 32 & _UINT_MASK)) & _UINT_MASK
-    mixed = spread_hash(folded) * 0x85EBCA6B & _UINT_MASK
-    slot, tries = (mixed ^ mixed >> 13) & mask, 0
+def _claim_slot(slots: dict[int, tuple[int, _Key]], key: tuple[int, _Key], mask: int) -> None:
+    slot, tries = key[0] & mask, 0
     while slot in slots:
         tries += 1
         slot = slot + 2 * (tries + 1) * tries - 3 & mask
-    slots[slot] = number
+    slots[slot] = key
 
 
 def java_chains(size: int) -> int:

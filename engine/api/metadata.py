@@ -21,14 +21,14 @@ Differs: before the first UpdateMetadata of a controller every topic has LEADER_
 Kafka has UNKNOWN_TOPIC_OR_PARTITION, at which librdkafka drops its unsent records for a topic
 that it knew: a restart of a broker must not cost a producer its records. For the same reason the
 broker lists itself then, where Kafka lists no broker (`MetadataCache.brokers_to_notify`).
-Differs: topics come in the order of the request, partitions in that of their numbers, not that
-of a hash map.
+Topics and partitions come in the order of Kafka's hash sets and maps (`engine.hash_order`).
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from engine.api.admission import (
@@ -42,6 +42,7 @@ from engine.api.admission import (
 )
 from engine.api.exchange import EncodedResponse, Exchange
 from engine.api.promised import in_order, promised
+from engine.hash_order import SMALL_SET_MAX, in_immutable_hash_set_order
 from engine.host.coroutine import PromiseCoroutine
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns, Share
@@ -207,15 +208,18 @@ class Metadata:
         response = self._response(question, [])
         parts: list[bytes] = []
         rows = len(names) + len(hidden)
-        while names or hidden:
+        visible = (self._topic(name, question) for name in self._in_order(names, question))
+        while True:
             if share.is_over():
                 await share.next()
                 if self._metadata_cache.version != version:
                     return None
-            some, names = names[:ROWS_PER_SHARE], names[ROWS_PER_SHARE:]
+            some = list(islice(visible, ROWS_PER_SHARE)) or hidden
+            if not some:
+                break
+            hidden = [] if some is hidden else hidden
             part = copy.copy(response)
-            part.topics = [self._topic(name, question) for name in some] or hidden
-            hidden = hidden if some else []
+            part.topics = some
             parts.append(encode_rows("Metadata", question.version, part, "topics"))
         body = with_rows("Metadata", question.version, response, "topics", rows, parts)
         return self._cache_bytes(question, b"".join(body))
@@ -270,6 +274,7 @@ class Metadata:
         known_topics = self._metadata_cache.topics
         rows = [self._unknown_id(topic_id) for topic_id in question.ids if self._lacks(topic_id)]
         names, hidden = self._visible(question)
+        names = list(self._in_order(names, question))
         rows += [self._topic(name, question) for name in names if name in known_topics]
         missing = [name for name in names if name not in known_topics]
         if question.may_create and question.session is not None:
@@ -308,6 +313,13 @@ class Metadata:
             return list(self._metadata_cache.topics)
         by_id = (self._metadata_cache.topic_name(topic_id) for topic_id in question.ids)
         return [name for name in by_id if name is not None] or list(question.names)
+
+    def _in_order(self, names: list[str], question: _ResponseKey) -> Iterator[str]:
+        """Yield those of the requested topics that are visible in the order of Kafka's sets."""
+        # A large set stays one of its kind without the topics that are not visible, but for that of
+        # all topics, which is a view of a map.
+        count = len(names if question.names is None else question.ids or question.names)
+        return iter(names) if count <= SMALL_SET_MAX else in_immutable_hash_set_order(names)
 
     def _visible(self, question: _ResponseKey) -> tuple[list[str], list[_Topic]]:
         """Return the topics that the client may see, and the rows of others that it requested.
@@ -370,7 +382,8 @@ class Metadata:
         topic.topic_id = self._metadata_cache.topic_ids.get(name, NO_UUID)
         partitions = self._metadata_cache.topics[name]
         topic.partitions = [
-            self._partition(index, partitions[index], question) for index in sorted(partitions)
+            self._partition(index, partitions[index], question)
+            for index in self._metadata_cache.partition_order(name)
         ]
         return topic
 

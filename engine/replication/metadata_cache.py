@@ -16,12 +16,19 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from engine.hash_order import numbers_in_long_map_order
+from engine.hash_order import (
+    immutable_set_hash,
+    in_any_ref_map_order,
+    in_java_hash_order,
+    numbers_in_long_map_order,
+)
 from engine.host.each import do_each
 from engine.model import TopicPartition
+from engine.replication.partition_orders import PartitionOrders
 
 _NO_PARTITIONS: Mapping[int, object] = {}
 _NO_LEADER = -1
+_ORDERED_TOPICS_MAX = 8
 
 
 class Endpoint(NamedTuple):
@@ -75,6 +82,7 @@ class MetadataCache:
         self._id_of: dict[str, bytes] = {}
         self._name_of: dict[bytes, str] = {}
         self._listeners: list[Callable[[frozenset[str]], None]] = []
+        self._orders = PartitionOrders()
 
     # Reading
 
@@ -99,8 +107,12 @@ class MetadataCache:
 
     @property
     def topics(self) -> Mapping[str, Mapping[int, PartitionMetadata]]:
-        """Return the partitions of each topic by index."""
+        """Return the partitions of each topic by index; few topics in the order of Kafka's map."""
         return self._topics
+
+    def partition_order(self, topic: str) -> list[int]:
+        """Return the partitions of a topic in the order of the map that Kafka keeps them in."""
+        return self._orders.of(topic, self._topics.get(topic, ()))
 
     @property
     def topic_ids(self) -> Mapping[str, bytes]:
@@ -172,17 +184,27 @@ class MetadataCache:
             self._name_of.pop(self._id_of.get(topic, b""), None)
             self._id_of[topic] = topic_id
             self._name_of[topic_id] = topic
+        topic_count, added = len(self._topics), []
         for topic, partitions in staged.topics.items():
-            if partitions:
-                self._topics[topic] = partitions
-            else:
+            if not partitions:
                 self._forget(topic)
+                continue
+            if topic not in self._topics:
+                added.append(topic)
+            self._topics[topic] = partitions
+        if staged.partition_count and len(self._topics) <= _ORDERED_TOPICS_MAX:
+            # Of more topics Kafka's responses are in the order of another map.
+            known = [topic for topic in self._topics if topic not in added]
+            in_map = in_any_ref_map_order(known + in_java_hash_order(added), topic_count)
+            self._topics = {topic: self._topics[topic] for topic in in_map}
+        self._orders.update(staged.added, staged.partition_count)
         self.version += 1
         topics = frozenset(staged.topics)
         do_each(self._listeners, lambda listener: listener(topics))
         return staged.gone
 
     def _forget(self, topic: str) -> None:
+        self._orders.forget(topic)
         if self._topics.pop(topic, None) is not None:
             topic_id = self._id_of.pop(topic, None)
             if topic_id is not None:
@@ -202,11 +224,16 @@ class StagedUpdate:
         self.topics: dict[str, dict[int, PartitionMetadata]] = {}
         #: The partitions that were known, and are not any more.
         self.gone: list[TopicPartition] = []
+        #: The partitions of each topic that were not known.
+        self.added: dict[str, list[int]] = {}
+        #: How many partitions the update is about.
+        self.partition_count = 0
 
     def take_all(
         self, partitions: Mapping[TopicPartition, PartitionMetadata | None], *, is_full: bool
     ) -> Iterator[None]:
         """Add one partition in each step; with `is_full` those that are left out are deleted."""
+        self.partition_count = len(partitions)
         if is_full:
             for topic, known in list(self._cache.topics.items()):
                 for index in known:
@@ -223,9 +250,13 @@ class StagedUpdate:
         topic, index = topic_partition
         staged = self.topics.get(topic)
         if staged is None:
+            # Worked out here, where an update has several turns: responses are in its order.
+            immutable_set_hash(topic)
             # Readers may be during the one that is known.
             staged = self.topics[topic] = dict(self._cache.topics.get(topic, {}))
         if partition is not None:
+            if index not in staged:
+                self.added.setdefault(topic, []).append(index)
             staged[index] = partition
         elif staged.pop(index, None) is not None:
             self.gone.append(topic_partition)

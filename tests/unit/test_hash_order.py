@@ -1,17 +1,23 @@
-"""Orders in which a real 3.9.1 broker gave settings and groups (`*_order_3_9_1.json`)."""
+"""Orders in which a real 3.9.1 broker gave settings and groups (`*_order_3_9_1.json`), and those
+of the classes of Scala 2.13.15 (`scala_orders_2_13.json`)."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.hash_order import (
+    SMALL_SET_MAX,
+    in_any_ref_map_order,
     in_concurrent_hash_order,
     in_hash_order,
+    in_immutable_hash_set_order,
     in_java_hash_order,
     numbers_in_long_map_order,
+    partition_indexes_in_hash_order,
     partitions_in_hash_order,
 )
 from engine.java_text import java_string_hash
@@ -19,6 +25,10 @@ from engine.model import TopicPartition
 
 REAL: dict[str, list[str]] = json.loads(
     (Path(__file__).parent / "hash_order_3_9_1.json").read_text()
+)
+
+SCALA: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "scala_orders_2_13.json").read_text()
 )
 
 
@@ -100,3 +110,18 @@ def test_brokers_come_in_the_order_of_a_scala_long_map() -> None:
     assert numbers_in_long_map_order((0, 1, 2, 3), 4) == [0, 2, 3, 1]
     many = numbers_in_long_map_order(range(40), 0)
     assert sorted(many) == list(range(40))
+
+
+@pytest.mark.parametrize("sets", SCALA, ids=lambda sets: str(len(sets["names"])))
+def test_names_come_in_the_order_of_the_classes_of_scala(sets: dict[str, Any]) -> None:
+    names = sets["names"]
+    assert sets["any_ref_map"] == in_any_ref_map_order(names, sets["capacity"])
+    if len(names) > SMALL_SET_MAX:
+        assert sets["hash_set"] == list(in_immutable_hash_set_order(names))
+
+
+@pytest.mark.parametrize("count", [1, 11, 12, 60])
+def test_partitions_of_a_topic_come_as_in_a_map_of_theirs_alone(count: int) -> None:
+    partitions = [TopicPartition("a-topic", index) for index in range(count)]
+    order = partition_indexes_in_hash_order("a-topic", range(count), count)
+    assert partitions_in_hash_order(partitions) == [TopicPartition("a-topic", i) for i in order]

@@ -42,7 +42,7 @@ ACCEPTED_OF_DRAWN: Final[tuple[tuple[str, str], ...]] = (
     (r"OffsetFetch v[89] .*'groups': \[\]", "Kafka never answers a request without groups"),
     (r"DescribeLogDirs .*partition_size", "what is old is deleted at times of their own"),
     (
-        r"order (Produce|Metadata|DescribeLogDirs|DeleteRecords|DeleteGroups|ElectLeaders"
+        r"order (Produce|DescribeLogDirs|DeleteRecords|DeleteGroups|ElectLeaders"
         r"|UpdateFeatures|Alter\w+) v\d+ [0-9]+\.[0-9]+ ",
         "the order is that of hash maps, which no client goes by",
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +34,10 @@ from tests.unit.api.asking import (
     exchange_of,
 )
 
+#: Topics of a real 3.9.1, and the order of its Metadata.
+REAL: dict[str, Any] = json.loads(
+    (Path(__file__).parent.parent / "replication/metadata_orders_3_9_1.json").read_text()
+)
 INT_MIN = -(1 << 31)
 CLOCK = ManualClock()
 TURNS = LoopTurns(MemoryTimers(CLOCK), CLOCK)
@@ -177,7 +183,8 @@ def test_a_topic_that_was_made_just_now_has_no_leader_yet() -> None:
     handler = Metadata(cluster(), TURNS, maker)
     names = ("fresh", "taken", "late", "refused", "no/good", "clicks")
     reply = ask(handler, "Metadata", 12, topics=named(*names))
-    assert [["fresh", "taken", "late", "refused"]] == maker.requested
+    # More than four names are in the order of a hash set of Scala's.
+    assert [["refused", "late", "fresh", "taken"]] == maker.requested
     expected = {"fresh": 5, "taken": 5, "late": 5, "refused": 38, "no/good": 17, "clicks": 0}
     assert expected == errors(reply)
     assert {bytes(16), CLICKS_ID} == {each.topic_id for each in reply.topics}
@@ -357,3 +364,17 @@ def test_a_topic_deleted_between_two_turns_of_its_answer_is_unknown() -> None:
     codes = {row.name: row.error_code for row in stage.rows(handled)}
     assert set(stage.names) == set(codes)
     assert {gone: 3} == {name: code for name, code in codes.items() if code}
+
+
+def test_topics_come_in_the_order_of_a_real_broker() -> None:
+    last = REAL["steps"][-1]["topics"]
+    state = PartitionMetadata(1, 0, (1,), 0, (1,))
+    states = {TopicPartition(name, i): state for name, order in last for i in range(len(order))}
+    cache = MetadataCache(1, CLUSTER_ID)
+    cache.update(1, [], states, {})
+    handler = Metadata(cache, TURNS)
+    reply = ask(handler, "Metadata", 9, topics=None)
+    assert [name for name, _ in last] == [row.name for row in reply.topics]
+    for names, order in REAL["named"]:
+        reply = ask(handler, "Metadata", 9, topics=named(*names))
+        assert order == [row.name for row in reply.topics]

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import BrokerNode, Endpoint, MetadataCache, PartitionMetadata
+
+#: Topics that were created one after the other on a real 3.9.1, and its Metadata after each.
+REAL: dict[str, Any] = json.loads(
+    (Path(__file__).parent / "metadata_orders_3_9_1.json").read_text()
+)
 
 ID = bytes(range(16))
 NODE = BrokerNode(1, (Endpoint("PLAINTEXT", "here", 9092),), "r1")
@@ -125,3 +134,37 @@ def test_a_fault_of_one_who_hears_of_updates_leaves_none_of_the_others_out() -> 
     with pytest.raises(KeyError):
         cache.update(1, [], {}, {})
     assert [frozenset()] == heard
+
+
+def test_partitions_and_few_topics_come_in_the_order_of_a_real_broker() -> None:
+    cache = MetadataCache(1, "cluster")
+    for step in REAL["steps"]:
+        created = step["created"].items()
+        partitions = {TopicPartition(name, i): STATE for name, n in created for i in range(n)}
+        cache.update(1, [NODE], partitions, {})
+        if len(step["topics"]) <= 4:
+            assert [name for name, _ in step["topics"]] == list(cache.topics)
+        for name, order in step["topics"]:
+            assert order == cache.partition_order(name), (name, step["created"])
+
+
+def test_maps_are_copied_as_often_as_there_were_updates_of_partitions() -> None:
+    cache, key = MetadataCache(1, "cluster"), TopicPartition("other", 0)
+    cache.update(1, [NODE], {TopicPartition("t", index): STATE for index in range(3)}, {})
+    assert [0, 1, 2] == cache.partition_order("t")
+    # Brokers alone copy nothing.
+    cache.update(1, [NODE], {}, {})
+    assert [0, 1, 2] == cache.partition_order("t")
+    cache.update(1, [NODE], {key: STATE}, {})
+    assert [0, 2, 1] == cache.partition_order("t")
+
+
+def test_partitions_that_are_deleted_are_in_no_order() -> None:
+    cache = MetadataCache(1, "cluster")
+    states = {TopicPartition("t", index): STATE for index in range(6)}
+    cache.update(1, [NODE], states, {})
+    assert [0, 5, 4, 1, 2, 3] == cache.partition_order("t")
+    cache.update(1, [NODE], {TopicPartition("t", 4): None}, {})
+    assert [0, 5, 1, 2, 3] == cache.partition_order("t")
+    cache.update(1, [NODE], dict.fromkeys(states), {})
+    assert [] == cache.partition_order("t")
