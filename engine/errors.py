@@ -102,13 +102,19 @@ class ZnodeError(EngineError):
 
 
 class ConfigError(EngineError):
-    """A setting has a value that its rule does not allow."""
+    """A setting has a value that its rule does not allow.
 
-    def __init__(self, key: str, value: object, rule: str) -> None:
+    `kafka_message` is what a broker of Kafka answers, where that does not follow from the rule.
+    """
+
+    def __init__(
+        self, key: str, value: object, rule: str, *, kafka_message: str | None = None
+    ) -> None:
         super().__init__(f"{key}={value}: {rule}")
         self.key = key
         self.value = value
         self.rule = rule
+        self.kafka_message = kafka_message
 
 
 class InvariantBroken(AssertionError):

@@ -25,7 +25,7 @@ from engine.config.broker_config import BrokerConfig
 from engine.config.change import (
     check_broker_change,
     check_local_retention,
-    check_security_protocols,
+    check_open_listeners,
     check_thread_counts,
     is_encrypted,
     is_only_by_listener,
@@ -189,7 +189,7 @@ def _check_broker(
     config = BrokerConfig.of(after)
     check_thread_counts(settings, after, [listener.name for listener in config.bound_listeners])
     check_local_retention(settings, after)
-    check_security_protocols(BrokerConfig.of(settings), config)
+    check_open_listeners(settings, after, config)
     return after
 
 

@@ -29,7 +29,7 @@ _INTEGERS = frozenset((ConfigType.SHORT, ConfigType.INT, ConfigType.LONG))
 _MIN_LAG, _MAX_LAG = "min.compaction.lag.ms", "max.compaction.lag.ms"
 _CONFLICT = re.compile(r"must not exceed max\.compaction\.lag\.ms \(([0-9]+)\)", re.A)
 _REMOTE_STORAGE = "remote.storage.enable"
-_NO_TIERED_STORAGE = (
+NO_TIERED_STORAGE = (
     "Tiered Storage functionality is disabled in the broker. "
     "Topic cannot be configured with remote log storage."
 )
@@ -41,6 +41,8 @@ _REPLICA_LIST = (
 
 def config_message(error: ConfigError) -> str:
     """Return Kafka's words for a refused setting of a topic."""
+    if error.kafka_message is not None:
+        return error.kafka_message
     key = topic_keys().get(error.key)
     if key is None:
         return f"Unknown topic config name: {error.key}"
@@ -49,7 +51,7 @@ def config_message(error: ConfigError) -> str:
         most = conflict.group(1)
         return f"conflict topic config setting {_MIN_LAG} ({error.value}) > {_MAX_LAG} ({most})"
     if key.name == _REMOTE_STORAGE and str(error.value).strip().lower() == "true":
-        return _NO_TIERED_STORAGE
+        return NO_TIERED_STORAGE
     return f"Invalid value {_shown(key, error)} for configuration {error.key}: {_why(key, error)}"
 
 
@@ -59,6 +61,11 @@ def _shown(key: ConfigKey, error: ConfigError) -> str:
     number = _number(key, text)
     if key.type is ConfigType.DOUBLE and number is not None:
         return java_double_text(number)
+    if key.type is ConfigType.BOOLEAN or (
+        number is None and (key.type in _INTEGERS or key.type is ConfigType.DOUBLE)
+    ):
+        # Java's message has the value as it came.
+        return str(error.value)
     if key.type is ConfigType.LIST:
         elements = [element.strip() for element in text.split(",")]
         choice = _CHOICE.fullmatch(key.valid)

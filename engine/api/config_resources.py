@@ -16,7 +16,7 @@ from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from engine.admin.config_errors import InvalidRequest
-from engine.admin.config_message import config_message
+from engine.admin.config_message import NO_TIERED_STORAGE, config_message
 from engine.api.admission import (
     CLUSTER_NAME,
     AclOperation,
@@ -24,6 +24,7 @@ from engine.api.admission import (
     NotAuthorized,
     Session,
 )
+from engine.config.change import ReconfigurationRefused
 from engine.config.key import ConfigKey, ConfigType
 from engine.config.settings import known_key
 from engine.config.value import format_value
@@ -90,7 +91,7 @@ def result_of(error: EngineError, resource_type: int, name: str) -> ResourceResu
     if resource_type == ResourceType.BROKER:
         return ResourceResult(INVALID_REQUEST, value_message(error))
     message = config_message(error)
-    if not message.startswith("Invalid value "):
+    if not message.startswith(("Invalid value ", NO_TIERED_STORAGE)):
         return ResourceResult(INVALID_CONFIG, message)
     kind = ResourceType(resource_type).name
     return ResourceResult(
@@ -101,6 +102,17 @@ def result_of(error: EngineError, resource_type: int, name: str) -> ResourceResu
 
 def value_message(error: ConfigError) -> str:
     """Return Kafka's message for a broker's invalid value; the rule's text may be ours."""
+    message = _value_message(error) if error.kafka_message is None else error.kafka_message
+    if isinstance(error, ReconfigurationRefused):
+        # The exception takes the place of a value, and a sentence that of a key.
+        message = (
+            f"Invalid value org.apache.kafka.common.config.ConfigException: {message} "
+            "for configuration Invalid dynamic configuration"
+        )
+    return message
+
+
+def _value_message(error: ConfigError) -> str:
     key = known_key(error.key)
     value, rule = error.value, error.rule
     if rule.startswith("requirement failed: "):
@@ -123,7 +135,7 @@ def value_message(error: ConfigError) -> str:
 def _culprit(key: ConfigKey, text: str) -> str:
     """Return the first element of a list that is not allowed; of another type the text."""
     if key.type is not ConfigType.LIST:
-        return text
+        return text.strip()
     allowed = key.valid.strip("[]").split(", ")
     elements = (element.strip() for element in text.split(","))
     return next((element for element in elements if element not in allowed), text)
@@ -143,8 +155,11 @@ def _range_rule(valid: str, number: float) -> str:
     return f"Value must be no more than {high.lstrip(',')}"
 
 
-def require_own_id(name: str, broker_id: int, *, what: str = "Node", alternative: str = "") -> None:
-    """Raise InvalidRequest unless a name is this broker's id; the rest is for the message."""
+def require_own_id(name: str, broker_id: int, *, what: str = "Node", end: str = ",") -> None:
+    """Raise InvalidRequest unless a name is this broker's id.
+
+    In the message `what` comes before the word id, `end` behind the id that was expected.
+    """
     try:
         # As Java's parseInt: a sign and digits, any zeros before them, within an int.
         number = int(name) if name.isascii() and "_" not in name else None
@@ -153,5 +168,4 @@ def require_own_id(name: str, broker_id: int, *, what: str = "Node", alternative
     if number is None or name != name.strip() or not -_INT_MAX - 1 <= number <= _INT_MAX:
         raise InvalidRequest(f"{what} id must be an integer, but it is: {name}")
     if number != broker_id:
-        expected = f"{broker_id}{alternative}"
-        raise InvalidRequest(f"Unexpected broker id, expected {expected}, but received {name}")
+        raise InvalidRequest(f"Unexpected broker id, expected {broker_id}{end} but received {name}")

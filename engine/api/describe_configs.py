@@ -172,7 +172,7 @@ class DescribeConfigs:
     def _broker(self, name: str) -> list[DescribedConfig]:
         if not name:
             return describe_broker_defaults(self._settings())
-        require_own_id(name, self._broker_id, what="Broker", alternative=" or empty string")
+        require_own_id(name, self._broker_id, what="Broker", end=" or empty string,")
         return describe_broker(self._settings())
 
     def _logger_rows(
@@ -184,7 +184,7 @@ class DescribeConfigs:
         """
         if not name:
             raise InvalidRequest("Broker id must not be empty")
-        require_own_id(name, self._broker_id, what="Broker")
+        require_own_id(name, self._broker_id, what="Broker", end="")
         row = messages.DescribeConfigsResponse.DescribeConfigsResourceResult
         return [
             row(name=logger, value=level, config_source=_OF_LOGGER)

@@ -12,12 +12,14 @@ from engine.api.admission import AclOperation, AclResource, NotAuthorized, Sessi
 from engine.api.exchange import Exchange
 from engine.errors import ApiError
 from engine.hash_order import numbers_in_java_hash_order
+from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
-from engine.replication.errors import UnknownTopicOrPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire import messages
+
+_NOT_HOSTED = "This server does not host this topic-partition."
 
 
 class DescribeProducers:
@@ -56,8 +58,8 @@ class DescribeProducers:
             if not session.may(AclOperation.READ, AclResource.TOPIC, topic_partition.topic):
                 raise NotAuthorized(AclResource.TOPIC)
             if topic_partition.topic not in self._metadata_cache.topics:
-                raise UnknownTopicOrPartition(topic_partition)
-        except (TopicRefused, NotAuthorized, UnknownTopicOrPartition) as error:
+                raise TopicRefused(UNKNOWN_TOPIC_OR_PARTITION, _NOT_HOSTED)
+        except (TopicRefused, NotAuthorized) as error:
             partition.error_code, partition.error_message = error.code, error.detail
             return partition
         try:

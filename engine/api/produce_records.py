@@ -126,6 +126,8 @@ def _corrupt(error: CorruptRecord) -> CorruptMessage:
             f"Record size {error.got} is less than the minimum record overhead "
             f"({MESSAGE_BYTES_MIN})"
         )
+    if error.expected == "magic 0, 1 or 2":
+        return CorruptMessage(f"Invalid magic found in record: {error.got}")
     return CorruptMessage(f"expected {error.expected}, got {error.got}")
 
 

@@ -16,6 +16,7 @@ from engine.config.listeners import (
     inter_broker_listener,
     parse_listeners,
     parse_security_protocols,
+    unparsed_pair,
 )
 from engine.config.settings import BrokerSettings
 from engine.config.topic_config import TopicConfig
@@ -226,25 +227,27 @@ class BrokerConfig(NamedTuple):
         )
         return {host.strip(): int(count) for host, _, count in pairs}
 
-    def _check(self, logs: TopicConfig, settings: BrokerSettings) -> None:
-        """Raise ConfigError where values contradict each other."""
-        for key, value, holds, rule in (
+    def _log_rules(self, logs: TopicConfig) -> tuple[tuple[str, object, bool, str], ...]:
+        """Return settings of logs: name, value, whether it may be so, and the rule."""
+        return (
             (
-                "broker.id",
-                self.broker_id,
-                -1 <= self.broker_id <= self.reserved_broker_max_id
-                if self.broker_id_generation_enable
-                else self.broker_id >= 0,
-                f"must be within [-1,...,{self.reserved_broker_max_id}], not -1 if ids are "
-                "not generated",
+                "log.roll.ms",
+                logs.segment_ms,
+                logs.segment_ms >= 1,
+                "requirement failed: log.roll.ms must be greater than or equal to 1",
             ),
-            ("log.dirs", self.log_dirs, bool(self.data_dirs), "must name a directory"),
-            ("log.roll.ms", logs.segment_ms, logs.segment_ms >= 1, "must be at least 1"),
+            (
+                "log.roll.jitter.ms",
+                logs.segment_jitter_ms,
+                logs.segment_jitter_ms >= 0,
+                "requirement failed: log.roll.jitter.ms must be greater than or equal to 0",
+            ),
             (
                 "log.retention.ms",
                 logs.retention_ms,
                 logs.retention_ms == -1 or logs.retention_ms >= 1,
-                "must be -1 or at least 1",
+                "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or "
+                "equal to 1",
             ),
             (
                 "log.cleaner.threads",
@@ -260,6 +263,22 @@ class BrokerConfig(NamedTuple):
                 "requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per "
                 "cleaner thread.",
             ),
+        )
+
+    def _check(self, logs: TopicConfig, settings: BrokerSettings) -> None:
+        """Raise ConfigError where values contradict each other."""
+        for key, value, holds, rule in (
+            (
+                "broker.id",
+                self.broker_id,
+                -1 <= self.broker_id <= self.reserved_broker_max_id
+                if self.broker_id_generation_enable
+                else self.broker_id >= 0,
+                f"must be within [-1,...,{self.reserved_broker_max_id}], not -1 if ids are "
+                "not generated",
+            ),
+            ("log.dirs", self.log_dirs, bool(self.data_dirs), "must name a directory"),
+            *self._log_rules(logs),
             (
                 "replica.fetch.wait.max.ms",
                 self.replica_fetch_wait_max_ms,
@@ -283,11 +302,13 @@ class BrokerConfig(NamedTuple):
                 "max.connections.per.ip",
                 self.max_connections_per_ip,
                 self.max_connections_per_ip > 0 or bool(self.max_connections_per_ip_overrides),
-                "may be 0 only beside max.connections.per.ip.overrides",
+                "requirement failed: max.connections.per.ip can be set to zero only if "
+                "max.connections.per.ip.overrides property is set.",
             ),
         ):
             if not holds:
-                raise ConfigError(key, value, rule)
+                message = "/ by zero" if key == "log.cleaner.threads" else None
+                raise ConfigError(key, value, rule, kafka_message=message)
         _check_overrides(self.max_connections_per_ip_overrides)
         _check_inter_broker(settings)
         # Reading the listeners checks them.
@@ -307,8 +328,11 @@ def _check_overrides(text: str) -> None:
     for override in _entries(text):
         _, colon, count = override.rpartition(":")
         if not colon or not _is_int(count.strip()):
-            rule = f"{override!r} is not ADDRESS:COUNT"
-            raise ConfigError("max.connections.per.ip.overrides", text, rule)
+            key, rule = "max.connections.per.ip.overrides", f"{override!r} is not ADDRESS:COUNT"
+            message = (
+                f'For input string: "{count.strip()}"' if colon else unparsed_pair(key, override)
+            )
+            raise ConfigError(key, text, rule, kafka_message=message)
 
 
 def _entries(text: str) -> list[str]:

@@ -26,11 +26,11 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from engine.config.broker_config import BrokerConfig
-from engine.config.key import UpdateMode, broker_keys
+from engine.config.key import ConfigKey, ConfigType, UpdateMode, broker_keys
 from engine.config.listener_settings import LISTENER_PREFIX
 from engine.config.settings import BrokerSettings, known_key
 from engine.config.topic_config import TopicConfig
-from engine.config.value import HIDDEN, parse_value
+from engine.config.value import HIDDEN, ConfigValue, parse_value
 from engine.errors import ConfigError
 
 #: With a listener's prefix these may be set for all brokers.
@@ -54,6 +54,8 @@ ONLY_BY_LISTENER = frozenset(
         "ssl.truststore.certificates",
     )
 )
+#: With the prefix of a listener that is open these may change.
+_OPEN_LISTENER_KEYS = ONLY_BY_LISTENER | _CLUSTER_LEVEL_LISTENER_KEYS
 #: Threads of pools; those of listeners may be set for each.
 _POOLS = (
     "num.io.threads",
@@ -62,9 +64,18 @@ _POOLS = (
     "background.threads",
     "log.cleaner.threads",
 )
+_CLEANER_THREADS = "log.cleaner.threads"
 _OF_A_LISTENER = "num.network.threads"
+#: Classes that Kafka finds beside those of its users; of these this engine has its own.
+_CLASSES_OF_KAFKA = "org.apache.kafka."
+_REPORTERS = "metric.reporters"
+_OWN_REPORTERS = {"org.apache.kafka.common.metrics.JmxReporter"}
 #: Retention without a limit; local retention that is that of the whole log.
 _NO_LIMIT, _AS_IN_ALL = -1, -2
+
+
+class ReconfigurationRefused(ConfigError):
+    """A running broker cannot take a value; Kafka's answer names the exception that it met."""
 
 
 def check_broker_change(changed: Mapping[str, str], *, per_broker: bool) -> None:
@@ -73,9 +84,38 @@ def check_broker_change(changed: Mapping[str, str], *, per_broker: bool) -> None
         _check_mode(name, text, per_broker=per_broker)
         key = known_key(name)
         if key is not None:
-            value = parse_value(key._replace(name=name), text)
+            value = _value_of(key, name, text)
             if key.name in _ABOVE_ZERO and value == 0:
-                raise ConfigError(name, text, "must be above 0 while the broker runs")
+                raise ReconfigurationRefused(
+                    name,
+                    text,
+                    "must be above 0 while the broker runs",
+                    kafka_message=f"Invalid {key.name} 0",
+                )
+
+
+def _value_of(key: ConfigKey, name: str, text: str) -> ConfigValue:
+    """Return the value of a setting, with a listener's prefix or without; raises ConfigError."""
+    is_of_start = key.update_mode is UpdateMode.READ_ONLY
+    try:
+        value = parse_value(key, text)
+        is_class = key.type is ConfigType.CLASS and value is not None
+        if is_class and not text.startswith(_CLASSES_OF_KAFKA):
+            raise ConfigError(key.name, text, f"Class {text} could not be found.")
+        if key.name == _REPORTERS and isinstance(value, tuple) and not set(value) <= _OWN_REPORTERS:
+            raise ReconfigurationRefused(
+                name,
+                text,
+                "no other reporter of metrics is there",
+                kafka_message=f"Validation of dynamic config update of Set({name}) failed with "
+                "class class kafka.server.DynamicMetricsReporters",
+            )
+    except ConfigError as error:
+        if is_of_start and name != key.name:
+            # Kafka reads it as the listener would be opened.
+            raise ReconfigurationRefused(error.key, error.value, error.rule) from error
+        raise
+    return value
 
 
 def is_only_by_listener(name: str) -> bool:
@@ -115,22 +155,50 @@ def check_local_retention(before: BrokerSettings, after: BrokerSettings) -> None
         whole = f"log.retention.{kind}"
         name = f"log.local.retention.{kind}"
         if local == _NO_LIMIT:
-            raise ConfigError(
+            raise ReconfigurationRefused(
                 name, local, f"Value must not be -1 as {whole} value is set as {kept}."
             )
         if local > kept:
             rule = f"Value must not be more than {whole} property value: {kept}"
-            raise ConfigError(name, local, rule)
+            raise ReconfigurationRefused(name, local, rule)
 
 
-def check_security_protocols(before: BrokerConfig, after: BrokerConfig) -> None:
-    """Raise ConfigError if a listener that is there would get another security protocol."""
-    protocols = {one.name: one.security_protocol for one in before.bound_listeners}
-    for name, _, _, protocol in after.bound_listeners:
-        if protocols.get(name, protocol) != protocol:
-            rule = f"Security protocol cannot be updated for existing listener {name}"
-            text = after.listener_security_protocol_map
-            raise ConfigError("listener.security.protocol.map", text, rule)
+def check_open_listeners(
+    before: BrokerSettings, after: BrokerSettings, config: BrokerConfig
+) -> None:
+    """Raise ConfigError if a listener that is open would get other settings or another protocol.
+
+    Its stores of TLS, limits of connections and threads may change. `config`: of `after`.
+    """
+    protocols = {one.name: one.security_protocol for one in BrokerConfig.of(before).bound_listeners}
+    for name, _, _, protocol in config.bound_listeners:
+        if name not in protocols:
+            continue
+        shown = f"existing listener ListenerName({name})"
+        if _fixed_of_listener(before, name) != (fixed := _fixed_of_listener(after, name)):
+            rule = (
+                f"Configs cannot be updated dynamically for {shown}, restart broker or create a "
+                "new listener for update"
+            )
+            key = next(iter(fixed), f"{LISTENER_PREFIX}{name.lower()}.")
+            raise ReconfigurationRefused(key, HIDDEN, rule, kafka_message=rule)
+        if protocols[name] != protocol:
+            rule = f"Security protocol cannot be updated for {shown}"
+            text = config.listener_security_protocol_map
+            key = "listener.security.protocol.map"
+            raise ReconfigurationRefused(key, text, rule, kafka_message=rule)
+
+
+def _fixed_of_listener(settings: BrokerSettings, listener: str) -> dict[str, str]:
+    """Return the settings of a listener alone that cannot change while it is open."""
+    prefix = f"{LISTENER_PREFIX}{listener.lower()}."
+    sources = (settings.static, settings.dynamic_default, settings.dynamic_broker)
+    return {
+        name: text
+        for source in sources
+        for name, text in source.items()
+        if name.startswith(prefix) and name.removeprefix(prefix) not in _OPEN_LISTENER_KEYS
+    }
 
 
 def is_encrypted(name: str) -> bool:
@@ -159,8 +227,21 @@ def _check_mode(name: str, text: str, *, per_broker: bool) -> None:
 
 
 def _check_threads(name: str, old: int, new: int) -> None:
-    if new != old and (new < 1 or new < old // 2 or new > old * 2):
-        raise ConfigError(name, new, f"must be at least 1 and within half and double of {old}")
+    if new == old or (new >= 1 and old // 2 <= new <= old * 2):
+        return
+    base = name.rpartition(_OF_A_LISTENER)[1] or name
+    if name == _CLEANER_THREADS:
+        less, more = "reduced to less than half", "increased to more than double"
+        bound = "should be at least 1" if new < 1 else f"cannot be {less if new < old else more}"
+        message = f"Log cleaner threads {bound}"
+    else:
+        bound = "at least 1" if new < 1 else "at least half" if new < old else ""
+        bound = f"should be {bound}" if bound else "should not be greater than double"
+        message = f"Dynamic thread count update validation failed for {base}={new}, value {bound}"
+    if new >= 1:
+        message += f" the current value {old}"
+    rule = f"must be at least 1 and within half and double of {old}"
+    raise ReconfigurationRefused(name, new, rule, kafka_message=message)
 
 
 def _retention(settings: BrokerSettings, kind: str) -> tuple[int, int]:

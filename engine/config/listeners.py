@@ -51,10 +51,20 @@ def parse_security_protocols(text: str) -> dict[str, str]:
     protocols = {}
     for pair in filter(None, (part.strip() for part in text.split(","))):
         name, separator, protocol = pair.rpartition(":")
-        if not separator or protocol.strip().upper() not in _PROTOCOLS:
-            raise ConfigError(key, text, f"must be NAME:PROTOCOL of {', '.join(_PROTOCOLS)}")
-        protocols[name.strip().upper()] = protocol.strip().upper()
+        protocol = protocol.strip()
+        if not separator or protocol.upper() not in _PROTOCOLS:
+            rule = f"must be NAME:PROTOCOL of {', '.join(_PROTOCOLS)}"
+            message = f"Invalid security protocol `{protocol}` defined in {key}"
+            if not separator:
+                message = unparsed_pair(key, pair)
+            raise ConfigError(key, text, rule, kafka_message=message)
+        protocols[name.strip().upper()] = protocol.upper()
     return protocols
+
+
+def unparsed_pair(key: str, pair: str) -> str:
+    """Return Kafka's message for an element of a list of pairs that has no colon."""
+    return f"Error parsing configuration property '{key}': begin 0, end -1, length {len(pair)}"
 
 
 def parse_listeners(
@@ -62,17 +72,23 @@ def parse_listeners(
 ) -> tuple[ListenerAddress, ...]:
     """Return the listeners of a list; names and ports are distinct. Raises ConfigError."""
     listeners: list[ListenerAddress] = []
+    failed = f"Error creating broker listeners from '{text.strip()}'"
     for endpoint in filter(None, (part.strip() for part in text.split(","))):
         match = _ENDPOINT.fullmatch(endpoint)
         if match is None or int(match.group(4)) not in range(_PORT_MAX + 1):
-            raise ConfigError(key, text, f"{endpoint} is not NAME://host:port")
+            message = f"{failed}: Unable to parse {endpoint} to a broker endpoint"
+            rule = f"{endpoint} is not NAME://host:port"
+            raise ConfigError(key, text, rule, kafka_message=message)
         name = match.group(1).upper()
         if name not in protocols:
-            raise ConfigError(key, text, f"{name} is not in listener.security.protocol.map")
+            message = f"{failed}: No security protocol defined for listener {name}"
+            rule = f"{name} is not in listener.security.protocol.map"
+            raise ConfigError(key, text, rule, kafka_message=message)
         host = match.group(2) if match.group(2) is not None else match.group(3)
         listeners.append(ListenerAddress(name, host, int(match.group(4)), protocols[name]))
     if not listeners:
-        raise ConfigError(key, text, "must name a listener")
+        message = "requirement failed: There must be at least one broker advertised listener."
+        raise ConfigError(key, text, "must name a listener", kafka_message=message)
     if len({listener.name for listener in listeners}) < len(listeners):
         raise ConfigError(key, text, "has one name twice")
     return tuple(listeners)
@@ -92,7 +108,12 @@ def advertised_listeners(
         if listener.name not in bound_names:
             raise ConfigError(key, text, f"{listener.name} is not among the listeners")
         if listener.host == _ALL_ADDRESSES:
-            raise ConfigError(key, text, f"{_ALL_ADDRESSES} is an address nobody can connect to")
+            message = (
+                f"requirement failed: {key} cannot use the nonroutable meta-address "
+                f"{_ALL_ADDRESSES}. Use a routable IP address."
+            )
+            rule = f"{_ALL_ADDRESSES} is an address nobody can connect to"
+            raise ConfigError(key, text, rule, kafka_message=message)
     ports = {listener.port for listener in bound if listener.port}
     if len(ports) < sum(1 for listener in bound if listener.port) and not _on_own_hosts(bound):
         raise ConfigError("listeners", ",".join(map(str, bound)), "has one port twice")

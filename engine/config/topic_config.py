@@ -33,10 +33,12 @@ _MS = {
     "log.roll.jitter.hours": 3_600_000,
 }
 # Off in every cluster whose metadata is in znodes, and where no tiered storage is.
-_MUST_BE_FALSE = (
-    "remote.log.copy.disable",
-    "remote.log.delete.on.disable",
-    "remote.storage.enable",
+_REMOTE_STORAGE = "remote.storage.enable"
+_MUST_BE_FALSE = ("remote.log.copy.disable", "remote.log.delete.on.disable", _REMOTE_STORAGE)
+#: Kafka's message for the settings that only clusters with KRaft have.
+_OF_KRAFT = (
+    "It is invalid to set `remote.log.delete.on.disable` or `remote.log.copy.disable` under "
+    "Zookeeper's mode."
 )
 
 
@@ -131,7 +133,9 @@ def check_topic_overrides(overrides: Mapping[str, str], settings: BrokerSettings
         )
     for name in _MUST_BE_FALSE:
         if name in overrides and config.value(name):
-            raise ConfigError(name, overrides[name], "needs tiered storage, which is not there")
+            rule = "needs tiered storage, which is not there"
+            message = None if name == _REMOTE_STORAGE else _OF_KRAFT
+            raise ConfigError(name, overrides[name], rule, kafka_message=message)
 
 
 def _value(key: ConfigKey, override: str | None, settings: BrokerSettings) -> ConfigValue:

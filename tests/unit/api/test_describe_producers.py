@@ -49,6 +49,8 @@ def test_refusals() -> None:
     stage = DataStage()
     stage.tell(TopicPartition("t", 5), leader=2)
     assert [(9, 3), (5, 6)] == [(f.partition_index, f.error_code) for f in describe(stage, 9, 5)]
-    assert [3] == [found.error_code for found in describe(stage, 0, topic="no-such")]
+    hosted = "This server does not host this topic-partition."
+    unknown = describe(stage, 0, topic="no-such")
+    assert [(3, hosted)] == [(found.error_code, found.error_message) for found in unknown]
     (bad,) = describe(stage, 0, topic="a/b")
     assert (17, "Topic name is invalid: 'a/b' ") == (bad.error_code, bad.error_message[:29])

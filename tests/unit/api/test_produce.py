@@ -78,12 +78,20 @@ def test_records_are_held_to_the_requests_version(
     assert [code] == codes(DataStage(), records, version=version)
 
 
-def test_a_first_batch_without_a_format_refuses_the_whole_request() -> None:
+@pytest.mark.parametrize(
+    ("damaged", "message"),
+    [
+        (b"\x00" * 17, "Record size 0 is less than the minimum record overhead (14)"),
+        (bytes(11) + b"\x3d" + bytes(4) + b"\x03" + bytes(56), "Invalid magic found in record: 3"),
+    ],
+)
+def test_a_first_batch_without_a_format_refuses_the_whole_request(
+    damaged: bytes, message: str
+) -> None:
     stage = DataStage()
-    found = stage.produce(sent(1), b"\x00" * 17, version=11)
+    found = stage.produce(sent(1), damaged, version=11)
     assert [2, 2] == [answer.error_code for answer in found]
     assert [-1, -1] == [answer.log_start_offset for answer in found]
-    message = "Record size 0 is less than the minimum record overhead (14)"
     assert [message, message] == [answer.error_message for answer in found]
     assert 0 == stage.manager.find(T0).log.log_end_offset
 

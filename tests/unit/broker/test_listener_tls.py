@@ -116,7 +116,7 @@ def test_who_no_rule_is_about_is_not_served(rules: str) -> None:
         ("listener.name.ssl.ssl.cipher.suites", "TLS_AES_256_GCM_SHA384", INVALID_REQUEST),
         ("listener.name.ssl.ssl.keystore.location", _KEY_STORE, NONE),
         ("listener.name.ssl.max.connections", "9", NONE),
-        ("listener.name.ssl.ssl.client.auth", "required", NONE),
+        ("listener.name.ssl.ssl.client.auth", "required", INVALID_REQUEST),
     ],
 )
 def test_a_change_with_which_the_broker_could_not_start_again_is_refused(
