@@ -81,7 +81,8 @@ class GroupRegistry:
         self.held_count = 0
         #: The ids of the groups of each partition, in the order in which they came.
         self._ids_of: dict[int, dict[str, None]] = {}
-        self._owned: set[int] = set()
+        #: The leader epoch in which each partition was loaded that this broker owns.
+        self._owned: dict[int, int] = {}
         #: The load of each partition that is loaded now.
         self._loading: dict[int, _Load] = {}
         #: The groups with undecided commits of each producer whose transaction is open.
@@ -166,6 +167,13 @@ class GroupRegistry:
 
     # Partitions
 
+    def loaded_epoch(self, partition: int) -> int | None:
+        """Return the leader epoch in which a partition was loaded, None if it is not.
+
+        A broker that leads on in a later epoch keeps what it has loaded.
+        """
+        return self._owned.get(partition)
+
     def elected(self, partition: int, leader_epoch: int) -> None:
         """Load the groups of a partition that this broker leads now."""
         if self._is_stopped or partition in self._owned:
@@ -177,7 +185,7 @@ class GroupRegistry:
         """Unload the groups of a partition that this broker leads no more."""
         self._loading.pop(partition, None)
         self._ended_during_load.pop(partition, None)
-        self._owned.discard(partition)
+        self._owned.pop(partition, None)
         for group_id in self._ids_of.pop(partition, {}):
             group = self.groups.pop(group_id, None)
             if group is not None:
@@ -233,7 +241,7 @@ class GroupRegistry:
         if not self._is_current(load):
             return
         del self._loading[partition]
-        self._owned.add(partition)
+        self._owned[partition] = load.leader_epoch
         for group, own_partition in groups:
             self._on_loaded(self._add(group, own_partition))
         for producer_id, group_id, key, committed, log_offset in loaded.pending:

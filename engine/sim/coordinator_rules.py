@@ -71,6 +71,19 @@ def has_epoch_at(entries: Sequence[EpochStart], loaded: EpochStart) -> bool:
     return bool(of_before) and of_before[-1].epoch == loaded.epoch
 
 
+def _loaded_at(broker: Broker, partition: Partition, now: EpochStart) -> EpochStart:
+    """Return where the epoch begins in which a leader has loaded a partition; `now`: it leads on.
+
+    A log has no entry of an epoch in which nothing was appended.
+    """
+    topic, index = partition.topic_partition
+    epoch = broker.groups.registry.loaded_epoch(index) if topic == OFFSETS_TOPIC else None
+    if epoch is None:
+        return now
+    later = (entry for entry in partition.log.epochs.entries if entry.epoch >= epoch)
+    return next(later, now)
+
+
 class CoordinatorRules:
     """Checks what brokers know of groups and of transactions."""
 
@@ -98,7 +111,8 @@ class CoordinatorRules:
                 led = _Led(broker_id, node.machine.life, key)
                 reading = self._readings.get(led)
                 if reading is None or not reading.is_of(partition):
-                    reading = _Reading(partition, EpochStart(partition.leader_epoch, start))
+                    now = EpochStart(partition.leader_epoch, start)
+                    reading = _Reading(partition, _loaded_at(node.broker, partition, now))
                 readings[led] = reading
                 reading.go_on(partition)
                 self._compare(node.broker, key, reading.fold)

@@ -53,6 +53,7 @@ class Stage:
         self.log = Log()
         self.group = Group("g", 0)
         self.code = 0
+        self.loaded_epoch: int | None = None
         self.broken: list[str] = []
         self.partition = SimpleNamespace(
             topic_partition=KEY,
@@ -65,6 +66,7 @@ class Stage:
             groups={"g": self.group},
             partition_of=lambda _: 0,
             refusal=lambda _: self.code,
+            loaded_epoch=lambda _: self.loaded_epoch,
         )
         replicas = SimpleNamespace(partitions={KEY: self.partition})
         broker = SimpleNamespace(
@@ -123,6 +125,26 @@ def test_a_leader_that_leads_on_may_know_nothing_of_a_write_that_failed() -> Non
     assert [] == stage.check()
     stage.lead(2)
     assert [] == stage.check()
+
+
+def test_a_leader_that_is_seen_in_a_later_epoch_may_know_nothing_of_a_write_that_failed() -> None:
+    stage = Stage()
+    stage.lead(1)
+    stage.loaded_epoch = 1
+    stage.log.commit(5)
+    stage.lead(2)
+    assert [] == stage.check()
+
+
+def test_a_leader_that_has_loaded_in_a_later_epoch_knows_what_was_written_before() -> None:
+    stage = Stage()
+    stage.lead(1)
+    stage.log.commit(5)
+    stage.lead(2)
+    # Nothing was appended in epoch 3.
+    stage.loaded_epoch = 3
+    stage.partition.leader_epoch = 3
+    assert ["G3"] == stage.check()
 
 
 def test_a_leader_that_led_before_its_start_in_the_same_epoch_leads_on() -> None:

@@ -108,6 +108,18 @@ def test_groups_of_other_partitions_stay_as_one_is_led_elsewhere() -> None:
     assert set(names[3:]) == set(stage.coordinator.registry.groups)
 
 
+def test_a_partition_keeps_the_epoch_in_which_it_was_loaded() -> None:
+    registry = Stage().coordinator.registry
+    registry.resigned(1)
+    assert registry.loaded_epoch(1) is None
+    registry.elected(1, 4)
+    registry.elected(1, 6)
+    assert 4 == registry.loaded_epoch(1)
+    registry.resigned(1)
+    registry.elected(1, 7)
+    assert 7 == registry.loaded_epoch(1)
+
+
 def test_groups_end_and_go_though_the_topic_has_grown() -> None:
     stage = Stage()
     names = [f"g{number}" for number in range(8)]
