@@ -16,7 +16,7 @@ client sends them first on a new connection, for the same reason:
 
 The reader would wait for a deletion that is never reported. So reads wait while the
 connection is lost (`read`), and the result of one that was sent before the loss was noticed here,
-but after the client had reconnected, counts as lost.
+but after the client had reconnected, counts as lost. So does that of the first request of a watch.
 
 | set on | event when it is set again |
 |---|---|
@@ -70,7 +70,7 @@ class _Watch:
         #: The node's mzxid or pzxid when it was set, None for a node that was not there.
         self.seen_zxid: int | None = None
         self.is_lost = False
-        #: Kept once the server has it for the first time.
+        #: Kept once the server has it for the first time; None after that.
         self.first_request: Promise[int | None] | None = None
 
     @property
@@ -99,9 +99,14 @@ class KeptWatches:
     async def reconnected(self) -> bool:
         """Set all watches again and report missed events; False if the connection was lost again.
 
-        All requests are on their way when this first waits, and reads go after them.
+        All requests are on their way when this first waits, and reads go after them. A watch whose
+        first request has no response yet was never set: that request fails, and is sent again.
         """
-        lost = [watch for watch in self._watches.values() if watch.is_lost]
+        lost = [
+            watch
+            for watch in self._watches.values()
+            if watch.is_lost and watch.first_request is None
+        ]
         setting: list[tuple[_Watch, Promise[bool]]] = [(watch, Promise()) for watch in lost]
         try:
             do_each(setting, lambda pair: drive(self._set_again(*pair)))
@@ -141,7 +146,7 @@ class KeptWatches:
 
     def _check_connection(self, loss_count: int) -> None:
         if loss_count != self._loss_count:
-            raise ZnodeConnectionLost("it was read on a connection without watches")
+            raise ZnodeConnectionLost("the connection was lost before its response was noticed")
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
         """Set a one-shot watch once; raises NoNode for children of no node, ConnectionLost."""
@@ -154,13 +159,25 @@ class KeptWatches:
             return
         # Its event may come before the response.
         self._watches[watch.key] = watch
-        watch.first_request = drive(self._request(watch))
+        first_request = drive(self._first_request(watch))
+        watch.first_request = None if first_request.is_kept else first_request
         try:
-            watch.seen_zxid = await watch.first_request
+            await first_request
         except EngineError:
             self._forget(watch)
             raise
+
+    async def _first_request(self, watch: _Watch) -> int | None:
+        """Request a watch; once the response is there it is set, and is set again after a loss.
+
+        Raises ConnectionLost also for a response after a loss: the server may have forgotten the
+        watch.
+        """
+        loss_count = self._loss_count
+        watch.seen_zxid = await self._request(watch)
+        self._check_connection(loss_count)
         watch.first_request = None
+        return watch.seen_zxid
 
     def _request(self, watch: _Watch) -> PromiseCoroutine[int | None]:
         return self._arm(watch.path, watch.kind, partial(self._fired, watch))

@@ -103,6 +103,39 @@ def test_reads_go_after_the_watches_on_a_new_connection() -> None:
     assert 7 == reading.result()
 
 
+def test_a_watch_that_was_never_set_missed_no_event() -> None:
+    server = Server()
+    server.zxid = 7
+    failed = server.watch(server.told.watcher("first"))
+    again: list[Promise[None]] = []
+    # Whoever hears of the failed request sets the watch again before the loss is noticed.
+    failed.watch(lambda: again.append(server.watch(server.told.watcher("second"))))
+    server.lose()
+    assert isinstance(failed.error, ZnodeConnectionLost)
+    connected = server.reconnect()
+    assert connected.result()
+    # It may have been sent on the connection that is gone.
+    assert ["watch"] == server.serve()
+    assert isinstance(again[0].error, ZnodeConnectionLost)
+    assert [] == server.told.take()
+    server.watch(server.told.watcher("third"))
+    assert ["watch"] == server.serve()
+    server.fire(CHANGED)
+    assert [("third", "DATA_CHANGED", "/n")] == server.told.take()
+
+
+def test_a_watch_that_was_set_for_the_first_time_as_the_connection_was_lost_is_set_again() -> None:
+    server = Server()
+    server.zxid = 7
+    server.watch(server.told.watcher())
+    server.serve()
+    server.lose()
+    server.reconnect()
+    assert ["watch"] == server.serve()
+    server.fire(CHANGED)
+    assert [("w", "DATA_CHANGED", "/n")] == server.told.take()
+
+
 def test_a_read_of_a_connection_without_watches_counts_as_lost() -> None:
     server = Server()
     server.watch(server.told.watcher())
