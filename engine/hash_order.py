@@ -24,7 +24,7 @@ java.util.HashMap, java.util.concurrent.ConcurrentHashMap of JDK 17.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
@@ -184,6 +184,14 @@ def numbers_in_long_map_order(numbers: Iterable[int], capacity: int) -> list[int
     apart = [number for number in (0, _LONG_MIN) if number in listed]
     hashed = ((_finished(n ^ n >> 32), n) for n in listed if n not in apart)
     return apart + _in_slots(hashed, capacity)
+
+
+def in_immutable_set_order(names: Collection[str]) -> Iterator[str]:
+    """Yield names that are all different in the order of Scala's immutable set of them.
+
+    Up to four stay in the order given, more are in an immutable hash set.
+    """
+    return iter(names) if len(names) <= SMALL_SET_MAX else in_immutable_hash_set_order(names)
 
 
 def in_immutable_hash_set_order(names: Iterable[str]) -> Iterator[str]:

@@ -23,6 +23,7 @@ from engine.api.exchange import Exchange
 from engine.api.mutation_throttle import quota_of, with_throttle
 from engine.api.promised import promised
 from engine.controller.ports import ControllerView
+from engine.hash_order import in_immutable_set_order
 from engine.host.promise import Promise
 from engine.kafka_errors import (
     INVALID_REQUEST,
@@ -69,8 +70,7 @@ class CreatePartitions:
 
         if any(name in _WITHOUT_PATH and name not in refused for name in names):
             # Kafka fails at their znode, and with them at the whole request.
-            asked = [topic.name for topic in request.topics]
-            return self._response(asked, dict.fromkeys(asked, TopicResult(UNKNOWN_SERVER_ERROR)))
+            return _failed(request)
         quota = quota_of(exchange, strict_since=_STRICT_SINCE)
 
         async def work() -> messages.CreatePartitionsResponse:
@@ -80,14 +80,18 @@ class CreatePartitions:
                 validate_only=request.validate_only,
                 quota=quota,
             )
-            return with_throttle(self._response(names, {**results, **refused}), quota, exchange)
+            # Those that were refused before the admin saw them come last.
+            answered = [name for name in names if name not in refused]
+            return with_throttle(
+                self._response([*answered, *refused], {**results, **refused}), quota, exchange
+            )
 
         return promised(work())
 
     def _response(
         self, names: list[str], results: dict[str, TopicResult]
     ) -> messages.CreatePartitionsResponse:
-        """Return one result a topic, also for one that was named twice."""
+        """Return one result for each name, in the order of Scala's immutable map of the results."""
         return messages.CreatePartitionsResponse(
             results=[
                 messages.CreatePartitionsResponse.CreatePartitionsTopicResult(
@@ -95,9 +99,21 @@ class CreatePartitions:
                     error_code=results[name].code,
                     error_message=results[name].message,
                 )
-                for name in names
+                for name in in_immutable_set_order(dict.fromkeys(names))
             ]
         )
+
+
+def _failed(request: messages.CreatePartitionsRequest) -> messages.CreatePartitionsResponse:
+    """Return the response to a request that Kafka fails at, a result for each topic in it."""
+    return messages.CreatePartitionsResponse(
+        results=[
+            messages.CreatePartitionsResponse.CreatePartitionsTopicResult(
+                name=topic.name, error_code=UNKNOWN_SERVER_ERROR
+            )
+            for topic in request.topics
+        ]
+    )
 
 
 def _more_partitions(

@@ -23,6 +23,7 @@ from engine.api.admission import (
 )
 from engine.api.exchange import Exchange
 from engine.groups.group_admin import DescribedGroup, GroupAdmin, ListedGroup
+from engine.hash_order import in_hash_order
 from engine.kafka_errors import GROUP_AUTHORIZATION_FAILED
 from engine.wire import messages
 
@@ -80,16 +81,20 @@ class Groups:
     def delete(
         self, request: messages.DeleteGroupsRequest, exchange: Exchange
     ) -> messages.DeleteGroupsResponse:
-        """Delete groups without members; returns an error code for each, denied ones last."""
+        """Delete groups without members; returns an error code for each, denied ones last.
+
+        The others are in the order of Scala's hash map of them.
+        """
         session = exchange.session
         names = list(dict.fromkeys(request.groups_names))
         may = {name: session.may(AclOperation.DELETE, AclResource.GROUP, name) for name in names}
-        codes = self._admin.delete(name for name in names if may[name])
+        allowed = in_hash_order(name for name in names if may[name])
+        codes = self._admin.delete(allowed)
         row = messages.DeleteGroupsResponse.DeletableGroupResult
         return messages.DeleteGroupsResponse(
             results=[
                 row(group_id=name, error_code=codes.get(name, GROUP_AUTHORIZATION_FAILED))
-                for name in sorted(names, key=lambda name: not may[name])
+                for name in (*allowed, *(name for name in names if not may[name]))
             ]
         )
 

@@ -26,6 +26,7 @@ from functools import partial
 from typing import NamedTuple
 
 from engine.errors import EngineError
+from engine.hash_order import in_concurrent_hash_order
 from engine.host.coroutine import drive
 from engine.host.turns import LoopTurns
 from engine.kafka_errors import (
@@ -139,6 +140,12 @@ class TransactionRegistry:
         """Return all ids as they are now."""
         for owned in tuple(self._owned.values()):
             yield from tuple(owned.transactions.values())
+
+    def in_hash_order(self) -> Iterator[Transaction]:
+        """Return all ids by partition, those of one in the order of Kafka's concurrent map."""
+        for _, owned in sorted(self._owned.items()):
+            by_id = owned.transactions
+            yield from [by_id[name] for name in in_concurrent_hash_order(by_id)]
 
     # Partitions
 

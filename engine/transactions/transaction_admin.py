@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from engine.hash_order import in_hash_order
+from engine.hash_order import in_immutable_set_order
 from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.kafka_errors import (
@@ -89,14 +89,15 @@ class TransactionAdmin:
             return TransactionList(COORDINATOR_NOT_AVAILABLE)
         if self._registry.is_loading:
             return TransactionList(COORDINATOR_LOAD_IN_PROGRESS)
-        unknown = tuple(in_hash_order({*wanted.states} - _STATE_NAMES.keys()))
+        states = in_immutable_set_order(dict.fromkeys(wanted.states))
+        unknown = tuple(state for state in states if state not in _STATE_NAMES)
         now_ms = self._clock.wall_ms()
         return TransactionList(
             0,
             unknown,
             tuple(
                 ListedTransaction(found.transactional_id, found.producer_id, found.state.value)
-                for found in self._registry.transactions()
+                for found in self._registry.in_hash_order()
                 if _is_wanted(found, wanted, now_ms)
             ),
         )

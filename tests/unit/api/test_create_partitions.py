@@ -70,6 +70,28 @@ def test_each_topic_is_answered_once() -> None:
     assert [("u", 37, "Topic already has 1 partitions.")] == codes(ask(bench, more("u", 1)))
 
 
+def test_what_is_refused_at_once_comes_behind_the_other_topics() -> None:
+    bench = with_topics("a", "b")
+    reply = ask(bench, more("a", 2), more("b", 2), more("a", 2))
+    assert [("b", 0, None), ("a", 42, "Duplicate topic in request.")] == codes(reply)
+
+
+def test_many_topics_come_in_the_order_of_an_immutable_map_of_scala() -> None:
+    bench = with_topics()
+    # As Scala 2.13.15 gives out a set of these names.
+    names = ["BB_ljogbb", "topic-811", "_qwte1l", "_b7v0jg", "_1u0bhc", "_srymve", "6cnc61"]
+    names += ["topic-170", "topic-565", "_32awcl", "Aa_5jdeby"]
+    expected = ["BB_ljogbb", "_1u0bhc", "topic-170", "topic-565", "_32awcl", "_srymve", "_qwte1l"]
+    expected += ["6cnc61", "_b7v0jg", "topic-811", "Aa_5jdeby"]
+    assert expected == [name for name, _, _ in codes(ask(bench, *(more(n, 2) for n in names)))]
+
+
+def test_a_name_without_a_path_fails_each_topic_as_often_as_it_is_named() -> None:
+    bench = with_topics("a")
+    failed = [("a", -1, None), (".", -1, None), ("a", -1, None)]
+    assert failed == codes(ask(bench, more("a", 2), more(".", 2), more("a", 3)))
+
+
 def test_another_broker_is_not_the_controller() -> None:
     bench = with_topics("t", brokers=2)
     assert [("t", 41, None)] == codes(ask(bench, more("t", 2), broker_id=2))

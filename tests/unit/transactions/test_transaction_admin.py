@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.hash_order import in_concurrent_hash_order
 from engine.transactions.registry import _Load
 from engine.transactions.transaction_admin import TransactionFilter
 from tests.unit.transactions.stage import COUNT, T0, T1, Stage
@@ -39,6 +40,20 @@ def test_filters_leave_ids_out() -> None:
 def test_names_that_are_no_states_are_returned() -> None:
     found = Stage().coordinator.admin.list(TransactionFilter(["Ongoing", "ongoing", "x"]))
     assert (0, ("ongoing", "x")) == found[:2]
+    found = Stage().coordinator.admin.list(TransactionFilter(["NoSuch", "NoSuch", "", "Empty"]))
+    assert ("NoSuch", "") == found.unknown_states
+
+
+def test_ids_come_by_partition_and_in_the_order_of_a_concurrent_map() -> None:
+    stage = Stage()
+    names = [f"id-{number}" for number in range(30)]
+    for name in names:
+        stage.init(name)
+    partition_of = stage.coordinator.registry.partition_of
+    of_partitions = [[n for n in names if partition_of(n) == index] for index in range(COUNT)]
+    expected = [n for of_one in of_partitions for n in in_concurrent_hash_order(of_one)]
+    found = stage.coordinator.admin.list(TransactionFilter())
+    assert expected == [row.transactional_id for row in found.transactions]
 
 
 def test_a_transaction_is_described() -> None:
