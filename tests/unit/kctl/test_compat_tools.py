@@ -47,7 +47,9 @@ from kctl.compat.tools import (
     GROUPS,
     METADATA_QUORUM,
     PRODUCER_PERF,
+    SHARE_GROUPS,
     STORAGE,
+    STREAMS_GROUPS,
     TOOLS,
     TRANSACTIONS,
     VERIFIABLE_CONSUMER,
@@ -295,6 +297,19 @@ _OTHERS = (
 )
 
 
+_OF_FOUR = (GROUPS, SHARE_GROUPS, STREAMS_GROUPS)
+
+
+@pytest.mark.parametrize("tool", _OF_FOUR)
+def test_a_tool_of_4_3_alone_is_unknown_to_an_older_release(
+    tool: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 2 == run([tool, "--kafka-version", "3.9", "--list"])
+    assert ("", f"Kafka 3.9.1 has no {tool}: it is a tool of 4.3.0\n") == capsys.readouterr()
+    assert 0 == run([tool, "--kafka-version=4.3", "--version"])
+    assert "4.3.0\n" == capsys.readouterr().out
+
+
 @pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool not in _OTHERS])
 def test_help_goes_to_stderr_and_the_version_to_stdout(
     tool: str, capsys: pytest.CaptureFixture[str]
@@ -304,7 +319,7 @@ def test_help_goes_to_stderr_and_the_version_to_stdout(
         out, err = capsys.readouterr()
         assert (out, f"Usage: {tool} " in err) == ("", True)
     assert run([tool, "--version"]) == 0
-    release = "4.3.0" if tool == GROUPS else "3.9.1"
+    release = "4.3.0" if tool in _OF_FOUR else "3.9.1"
     assert f"{release}\n" == capsys.readouterr().out
 
 

@@ -1,0 +1,59 @@
+"""Ours print what Java's tools of share and streams groups printed.
+
+Source: tests/group_tools.py.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.client_session import Outcome
+from tests.group_tools import FILES, STEPS, Call, load_recording, masked, replay
+
+_RECORDED = load_recording()
+_CALLS = [
+    pytest.param(step, id=f"{number}: {step['tool'].removeprefix('kafka-')} {step['words']}")
+    for number, step in enumerate(_RECORDED)
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("given")
+    for name, text in FILES.items():
+        (made / name).write_text(text)
+    return made
+
+
+def played(step: dict[str, Any], folder: Path) -> Outcome:
+    return replay(step, str(folder))
+
+
+@pytest.mark.parametrize("step", _CALLS)
+def test_a_call_prints_and_returns_what_javas_tool_did(step: dict[str, Any], folder: Path) -> None:
+    expected = step["stdout"].replace("{FOLDER}", str(folder))
+    ended = played(step, folder)
+    assert masked(expected) == masked(ended.stdout)
+    assert step["exit"] == ended.exit
+    first_line = step["stderr_first_line"].replace("{FOLDER}", str(folder))
+    assert masked(_without_class(first_line)) == masked(_first_line(ended.stderr))
+
+
+def _without_class(line: str) -> str:
+    """Return a line of Java's without the class of what the parser of options throws."""
+    return re.sub(r"^joptsimple\.(Un\w+|OptionMissing\w+)Exception: ", "", line)
+
+
+def _first_line(text: str) -> str:
+    """Return the first line of ours; the warnings of Java's logger were not recorded."""
+    text = re.sub(r"(?m)^WARN .*\n", "", text)
+    return text.lstrip("\n").split("\n")[0]
+
+
+def test_the_recorded_calls_are_those_of_the_scenario() -> None:
+    calls = [(step.tool, step.words) for step in STEPS if isinstance(step, Call)]
+    assert calls == [(step["tool"], step["words"]) for step in _RECORDED]
