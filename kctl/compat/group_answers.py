@@ -79,10 +79,20 @@ def client_of(connect: Callable[[], KafkaClient]) -> KafkaClient:
         raise ToolFailure(_RUNTIME, cause, cause) from failure
 
 
-def consumer_groups(client: KafkaClient) -> list[GroupListing]:
-    """Return the groups of consumers, in the order of a Java map; raises ToolFailure."""
-    groups = _listed(client, Waits.TWICE)
-    return _in_map_order(group for group in groups if group.protocol_type in (CONSUMER, ""))
+def consumer_groups(
+    client: KafkaClient,
+    waits: Waits = Waits.TWICE,
+    is_wanted: Callable[[GroupListing], bool] = lambda _group: True,
+) -> list[GroupListing]:
+    """Return the groups of consumers that are wanted, in the order of a Java map.
+
+    Raises ToolFailure.
+    """
+    return _in_map_order(
+        group
+        for group in _listed(client, waits)
+        if group.protocol_type in (CONSUMER, "") and is_wanted(group)
+    )
 
 
 def groups_of_type(

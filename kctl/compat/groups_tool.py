@@ -146,8 +146,9 @@ def check_options(given: GivenOptions) -> str:
                 "group."
             )
     if given.has("delete-offsets") and not (given.has("group") and given.has("topic")):
+        needed = ("group", "topic") if given.is_four else _SCOPES
         raise _refused(
-            f"Option [delete-offsets] takes the following options: {listed_names(_SCOPES)}"
+            f"Option [delete-offsets] takes the following options: {listed_names(needed)}"
         )
     if given.has("reset-offsets"):
         _check_reset(given)

@@ -48,9 +48,11 @@ def connect_resolved(options: ClusterOptions) -> KafkaClient:
     from engine.host.name_lookup import LookupFailed, lookup
 
     hosts = {address.host for address in parse_addresses(options.bootstrap_server or "")}
+    client = connect(options)
     if all(isinstance(lookup(host), LookupFailed) for host in sorted(hosts)):
+        client.close()
         raise no_client("No resolvable bootstrap urls given in bootstrap.servers")
-    return connect(options)
+    return client
 
 
 def refused_setting(error: ClientSettingRefused) -> ToolFailure:

@@ -64,6 +64,8 @@ REPLICA_VERIFICATION = "kafka-replica-verification"
 STORAGE = "kafka-storage"
 ZOOKEEPER_SHELL = "zookeeper-shell"
 
+#: In place of addresses that no client is made for.
+_SOME_ADDRESS = "127.0.0.1:9092"
 _GROUPS_TIMEOUT_MS, _GROUPS_TIMEOUT_MS_4 = 5_000, 30_000
 
 
@@ -288,13 +290,22 @@ def _client(connecting: Connect, tool: str, given: GivenOptions) -> KafkaClient:
     from kctl.compat.java_client import java_bootstrap, no_properties, refused_setting
 
     cluster = _cluster(tool, given)
-    cluster = cluster._replace(bootstrap_server=java_bootstrap(cluster.bootstrap_server or ""))
+    unusable = None
     try:
-        return connecting(cluster)
+        address = java_bootstrap(cluster.bootstrap_server or "")
+    except ToolFailure as failure:
+        # Java finds a file or a property that it refuses before this.
+        address, unusable = _SOME_ADDRESS, failure
+    try:
+        client = connecting(cluster._replace(bootstrap_server=address))
     except ClientSettingRefused as error:
         raise refused_setting(error) from error
     except (FileMissing, FileRefused) as error:
         raise no_properties(cluster.command_config or "", error) from error
+    if unusable is not None:
+        client.close()
+        raise unusable
+    return client
 
 
 def _real_files() -> Files:

@@ -42,6 +42,7 @@ from kctl.compat.releases import Release
 from kctl.compat.tool_throttles import MovedPartition, proposed_moves, topic_lists
 from kctl.compat.tools import (
     CLUSTER,
+    CONSUMER_GROUPS,
     E2E_LATENCY,
     FEATURES,
     GROUPS,
@@ -295,6 +296,14 @@ _OTHERS = (
     E2E_LATENCY,
     ZOOKEEPER_SHELL,
 )
+
+
+def test_a_file_that_is_missing_is_found_before_addresses_that_make_no_client(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--list", "--bootstrap-server", "nowhere", "--command-config", "/no/such/file"]
+    assert 0 == run([CONSUMER_GROUPS, *words])
+    assert "NoSuchFileException: /no/such/file\n" in capsys.readouterr().out
 
 
 _OF_FOUR = (GROUPS, SHARE_GROUPS, STREAMS_GROUPS)

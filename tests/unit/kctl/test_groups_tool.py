@@ -20,7 +20,7 @@ from kctl.compat.java_order import names_in_copied_java_order, names_in_java_ord
 from kctl.compat.java_split import java_split, java_split_pattern
 from kctl.compat.java_times import duration_ms_of, time_ms_of
 from kctl.compat.releases import Release
-from tests.client_session import FakeClock, FixedEntropy, Player, run_with
+from tests.client_session import FakeClock, FixedEntropy, Outcome, Player, run_with
 
 T0 = TopicPartition("t", 0)
 T1 = TopicPartition("t", 1)
@@ -68,6 +68,13 @@ def test_options_that_do_not_fit_are_refused(words: str, message: str) -> None:
         check_options(given)
     assert message in str(caught.value)
     assert caught.value.shows_usage
+
+
+def test_the_tool_of_4_3_names_the_options_that_a_deletion_of_offsets_takes() -> None:
+    words = ["--bootstrap-server", "b:1", "--delete-offsets", "--topic", "t"]
+    given = read_options(options(Release.V4_3), words, Release.V4_3)
+    with pytest.raises(OptionsRefused, match=r"options: \[group\], \[topic\]$"):
+        check_options(given)
 
 
 @pytest.mark.parametrize(
@@ -325,15 +332,32 @@ _LATE = "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for 
 def test_a_deletion_of_offsets_without_a_broker_is_printed_as_such(
     release: str, topic: str, printed: str
 ) -> None:
+    words = f"--delete-offsets --group g --topic {topic} --timeout 400"
+    ended = called(f"{words} --kafka-version {release}")
+    assert (0, printed) == (ended.exit, ended.stdout)
+
+
+@pytest.mark.parametrize("release", ["3.9", "4.3"])
+@pytest.mark.parametrize(
+    ("words", "wrapped"),
+    [
+        ("--list", "java.util.concurrent.ExecutionException: "),
+        ("--list --state", ""),
+        ("--list --type classic", ""),
+    ],
+)
+def test_a_list_without_a_broker_ends_as_kafkas_does(
+    release: str, words: str, wrapped: str
+) -> None:
+    ended = called(f"{words} --timeout 400 --kafka-version {release}")
+    cause = "org.apache.kafka.common.KafkaException: Failed to find brokers to send ListGroups"
+    message = f"Executing consumer group command failed due to {wrapped}{cause}"
+    assert (0, f"\nError: {message}\n") == (ended.exit, ended.stdout)
+
+
+def called(words: str) -> Outcome:
+    """Call the tool where no broker answers."""
     clock = FakeClock()
     host = kctl.connect.Host(Player(clock, []), clock, FixedEntropy())
-    words = f"--delete-offsets --group g --topic {topic} --timeout 400 --kafka-version {release}"
-    called = [
-        "compat",
-        "kafka-consumer-groups",
-        "--bootstrap-server",
-        "127.0.0.1:1",
-        *words.split(),
-    ]
-    ended = run_with(host, called, None)
-    assert (0, printed) == (ended.exit, ended.stdout)
+    server = ["--bootstrap-server", "127.0.0.1:1"]
+    return run_with(host, ["compat", "kafka-consumer-groups", *server, *words.split()], None)
