@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from engine.client.errors import NoCommonVersion
 from engine.client.leader_admin import Election
 from engine.client.reassignments import OngoingReassignment
 from engine.errors import ApiError, EngineError, api_error
@@ -267,6 +268,12 @@ def test_a_generated_plan_spreads_replicas_over_racks() -> None:
 )
 def test_errors_have_the_names_of_javas_exceptions(code: int, name: str) -> None:
     assert f"org.apache.kafka.common.errors.{name}: why" == java_text(api_error(code, "why"))
+
+
+def test_an_api_that_a_broker_does_not_have_is_an_unsupported_version() -> None:
+    absent = NoCommonVersion("ShareGroupDescribe", ours=(1, 1), theirs=None)
+    unsupported = "org.apache.kafka.common.errors.UnsupportedVersionException"
+    assert f"{unsupported}: The node does not support SHARE_GROUP_DESCRIBE" == java_text(absent)
 
 
 def test_the_message_of_an_error_is_that_of_the_tools_release() -> None:

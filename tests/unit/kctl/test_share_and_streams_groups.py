@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kctl.compat.streams_topics import is_internal
 from tests.client_session import Outcome
 from tests.group_tools import FILES, STEPS, Call, load_recording, masked, replay
 
@@ -57,3 +58,22 @@ def _first_line(text: str) -> str:
 def test_the_recorded_calls_are_those_of_the_scenario() -> None:
     calls = [(step.tool, step.words) for step in STEPS if isinstance(step, Call)]
     assert calls == [(step["tool"], step["words"]) for step in _RECORDED]
+
+
+@pytest.mark.parametrize(
+    ("topic", "expected"),
+    [
+        ("app-counts-changelog", True),
+        ("app-words-repartition", True),
+        ("app-x-subscription-registration-topic", True),
+        ("app-x-subscription-response-topic", True),
+        ("app-1-KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-0000000006-topic", True),
+        ("app-1-KTABLE-FK-JOIN-SUBSCRIPTION-RESPONSE-14-topic", True),
+        ("app-1-KTABLE-FK-JOIN-SUBSCRIPTION-RESPONSE--topic", False),
+        ("app-counts", False),
+        ("application-counts-changelog", False),
+        ("app-changelogs", False),
+    ],
+)
+def test_internal_topics_are_known_by_their_names(topic: str, expected: bool) -> None:
+    assert expected == is_internal(topic, "app")
