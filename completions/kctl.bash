@@ -244,7 +244,7 @@ _kctl() {
     "context show") words="-o --output --help" ;;
     "context delete") words="--help" ;;
     "schema") words="-o --output --help" ;;
-    "compat") words="kafka-reassign-partitions kafka-leader-election kafka-consumer-groups kafka-configs kafka-get-offsets kafka-delete-records kafka-log-dirs kafka-broker-api-versions kafka-cluster kafka-client-metrics kafka-groups kafka-topics kafka-console-producer kafka-console-consumer kafka-dump-log kafka-acls kafka-transactions kafka-features kafka-metadata-quorum kafka-delegation-tokens kafka-producer-perf-test kafka-consumer-perf-test kafka-verifiable-producer kafka-verifiable-consumer kafka-e2e-latency kafka-replica-verification kafka-storage zookeeper-shell install --help" ;;
+    "compat") words="kafka-reassign-partitions kafka-leader-election kafka-consumer-groups kafka-configs kafka-get-offsets kafka-delete-records kafka-log-dirs kafka-broker-api-versions kafka-cluster kafka-client-metrics kafka-groups kafka-share-groups kafka-streams-groups kafka-topics kafka-console-producer kafka-console-consumer kafka-dump-log kafka-acls kafka-transactions kafka-features kafka-metadata-quorum kafka-delegation-tokens kafka-producer-perf-test kafka-consumer-perf-test kafka-verifiable-producer kafka-verifiable-consumer kafka-e2e-latency kafka-replica-verification kafka-storage zookeeper-shell install --help" ;;
     "compat kafka-reassign-partitions") words="--help" ;;
     "compat kafka-leader-election") words="--help" ;;
     "compat kafka-consumer-groups") words="--help" ;;
@@ -256,6 +256,8 @@ _kctl() {
     "compat kafka-cluster") words="--help" ;;
     "compat kafka-client-metrics") words="--help" ;;
     "compat kafka-groups") words="--help" ;;
+    "compat kafka-share-groups") words="--help" ;;
+    "compat kafka-streams-groups") words="--help" ;;
     "compat kafka-topics") words="--help" ;;
     "compat kafka-console-producer") words="--help" ;;
     "compat kafka-console-consumer") words="--help" ;;

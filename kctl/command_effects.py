@@ -42,6 +42,8 @@ _CHANGE_OR_TRY: Final = Effect(CHANGES, unless=("dry_run",))
 _CHANGE_OF_NAMED: Final = Effect(CHANGES, only_with=("bootstrap", "context", "command_config"))
 #: With --dir they work in a log directory that no broker uses.
 _CHANGE_OR_OFFLINE: Final = Effect(CHANGES, unless=("directory",))
+#: A reset is tried without --execute; --dry-run keeps no other action from being done.
+_CHANGE_OF_GROUPS: Final = Effect(CHANGES, only_with=("execute", "delete", "delete-offsets"))
 
 EFFECTS: Final[Mapping[str, Effect]] = {
     "topics list": _READ,
@@ -188,8 +190,10 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "schema": _LOCAL,
     "compat kafka-reassign-partitions": Effect(CHANGES, unless=("generate", "list")),
     "compat kafka-leader-election": _CHANGE,
-    "compat kafka-consumer-groups": Effect(CHANGES, unless=("list", "describe", "dry-run")),
+    "compat kafka-consumer-groups": _CHANGE_OF_GROUPS,
     "compat kafka-groups": _READ,
+    "compat kafka-share-groups": _CHANGE_OF_GROUPS,
+    "compat kafka-streams-groups": _CHANGE_OF_GROUPS,
     "compat kafka-configs": Effect(CHANGES, unless=("describe",)),
     "compat kafka-get-offsets": _READ,
     "compat kafka-delete-records": _CHANGE,

@@ -5,7 +5,7 @@ Source: KIP-222, KIP-518, KIP-709; `kafka-consumer-groups`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
@@ -25,6 +25,8 @@ from engine.wire.structs import Message, message_class
 CONSUMER: Final = "consumer"
 _LAST_VERSION_OF_ONE_GROUP: Final = 7
 _FIRST_VERSION_OF_STABLE: Final = 7
+_FIRST_VERSION_OF_STATES: Final = 4
+_FIRST_VERSION_OF_TYPES: Final = 5
 
 
 class GroupListing(NamedTuple):
@@ -77,12 +79,18 @@ class CommitView(NamedTuple):
     metadata: str
 
 
-def list_groups(client: KafkaClient) -> tuple[list[GroupListing], dict[int, EngineError]]:
+def list_groups(
+    client: KafkaClient, *, types: Sequence[str] = (), states: Sequence[str] = ()
+) -> tuple[list[GroupListing], dict[int, EngineError]]:
     """Return the groups of all coordinators, and the brokers that could not list theirs.
 
-    Groups come by broker, and of one broker in the order of its response.
+    Groups come by broker, and of one broker in the order of its response. Only those of some types
+    and in some states are asked for where these are named; brokers before 3.8 and 2.6 have no such
+    questions, which is their error.
     """
-    responses, failures = ask_every_broker(client, Call("ListGroups", messages.ListGroupsRequest()))
+    lowest = _FIRST_VERSION_OF_TYPES if types else _FIRST_VERSION_OF_STATES if states else 0
+    request = messages.ListGroupsRequest(types_filter=list(types), states_filter=list(states))
+    responses, failures = ask_every_broker(client, Call("ListGroups", request, lowest))
     groups = [
         listing
         for broker_id, message in responses.items()

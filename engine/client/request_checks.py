@@ -25,6 +25,7 @@ READING_APIS: Final = frozenset(
         "DescribeLogDirs",
         "DescribeProducers",
         "DescribeQuorum",
+        "DescribeShareGroupOffsets",
         "DescribeTopicPartitions",
         "DescribeTransactions",
         "DescribeUserScramCredentials",

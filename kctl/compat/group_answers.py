@@ -8,7 +8,7 @@ Source: ConsumerGroupCommand.ConsumerGroupService, KafkaAdminClient of 3.9.1.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Final
 
@@ -33,6 +33,7 @@ from kctl.compat.java_admin import UNNAMED_TOPIC, gave_up
 from kctl.compat.java_failures import ToolFailure, java_text
 from kctl.compat.java_order import names_in_java_order
 from kctl.compat.releases import Release
+from kctl.guard_errors import GUARD_ERRORS
 
 _EXECUTION: Final = "java.util.concurrent.ExecutionException"
 _RUNTIME: Final = "java.lang.RuntimeException"
@@ -54,26 +55,70 @@ def cause_text(error: EngineError, call: str) -> str:
 
 
 def failure(error: EngineError, call: str, waits: Waits) -> ToolFailure:
-    """Return the end of the tool for an admin call's failure."""
-    cause = cause_text(error, call)
+    """Return the end of the tool for an admin call's failure; raises an error of the guards."""
+    if isinstance(error, GUARD_ERRORS):
+        raise error
+    return _ended_by(cause_text(error, call), waits)
+
+
+def _ended_by(cause: str, waits: Waits) -> ToolFailure:
+    """Return the end of the tool for the cause of a future's failure, as Java prints it."""
     if waits is Waits.ONCE:
         return ToolFailure(_EXECUTION, cause, cause)
     return ToolFailure(_RUNTIME, f"{_EXECUTION}: {cause}", f"{_EXECUTION}: {cause}", cause)
 
 
-def consumer_groups(client: KafkaClient) -> list[GroupListing]:
-    """Return the groups of consumers, in the order of a Java map; raises ToolFailure."""
+def client_of(connect: Callable[[], KafkaClient]) -> KafkaClient:
+    """Return a client; a file that is not read is the cause of the failure that is raised."""
     try:
-        groups, failures = list_groups(client)
+        return connect()
+    except ToolFailure as failure:
+        if not failure.java_class.startswith("java."):
+            raise
+        cause = f"{failure.java_class}: {failure}"
+        raise ToolFailure(_RUNTIME, cause, cause) from failure
+
+
+def consumer_groups(
+    client: KafkaClient,
+    waits: Waits = Waits.TWICE,
+    is_wanted: Callable[[GroupListing], bool] = lambda _group: True,
+) -> list[GroupListing]:
+    """Return the groups of consumers that are wanted, in the order of a Java map.
+
+    Raises ToolFailure.
+    """
+    return _in_map_order(
+        group
+        for group in _listed(client, waits)
+        if group.protocol_type in (CONSUMER, "") and is_wanted(group)
+    )
+
+
+def groups_of_type(
+    client: KafkaClient, group_type: str, waits: Waits, states: Collection[str] = ()
+) -> list[GroupListing]:
+    """Return the groups of one type, in some states or in any, as `consumer_groups`."""
+    return _in_map_order(_listed(client, waits, types=[group_type], states=sorted(states)))
+
+
+def _listed(
+    client: KafkaClient, waits: Waits, *, types: Sequence[str] = (), states: Sequence[str] = ()
+) -> list[GroupListing]:
+    try:
+        groups, failures = list_groups(client, types=types, states=states)
     except (TimedOut, Unreachable) as error:
         cause = "org.apache.kafka.common.KafkaException: Failed to find brokers to send ListGroups"
-        text = f"{_EXECUTION}: {cause}"
-        raise ToolFailure(_RUNTIME, text, text, cause) from error
+        raise _ended_by(cause, waits) from error
     except EngineError as error:
-        raise failure(error, "listGroups", Waits.TWICE) from error
+        raise failure(error, "listGroups", waits) from error
     for refusal in failures.values():
-        raise failure(refusal, "listGroups", Waits.TWICE)
-    by_id = {group.group_id: group for group in groups if group.protocol_type in (CONSUMER, "")}
+        raise failure(refusal, "listGroups", waits)
+    return groups
+
+
+def _in_map_order(groups: Iterable[GroupListing]) -> list[GroupListing]:
+    by_id = {group.group_id: group for group in groups}
     return [by_id[group_id] for group_id in names_in_java_order(by_id)]
 
 
@@ -102,7 +147,7 @@ def committed(client: KafkaClient, group_id: str) -> dict[TopicPartition, int]:
     try:
         return committed_offsets(client, group_id)
     except EngineError as error:
-        raise failure(error, "listConsumerGroupOffsets", Waits.TWICE) from error
+        raise failure(error, "offsetFetch(api=FIND_COORDINATOR)", Waits.TWICE) from error
 
 
 def committed_views(client: KafkaClient, group_id: str) -> dict[TopicPartition, CommitView]:
@@ -110,7 +155,7 @@ def committed_views(client: KafkaClient, group_id: str) -> dict[TopicPartition, 
     try:
         return commits(client, group_id)
     except EngineError as error:
-        raise failure(error, "listConsumerGroupOffsets", Waits.TWICE) from error
+        raise failure(error, "offsetFetch(api=FIND_COORDINATOR)", Waits.TWICE) from error
 
 
 def start_offsets(

@@ -101,15 +101,15 @@ def _rows_of(
     return rows
 
 
-def coordinator_text(client: KafkaClient, group_id: str) -> str:
-    """Return the address and the id of a group's coordinator."""
+def coordinator_text(client: KafkaClient, group_id: str, gap: str = "  ") -> str:
+    """Return the address and the id of a group's coordinator, and between them a gap."""
     coordinator = client.coordinator(group_id)
     broker_ids = [
         broker_id
         for broker_id, broker in client.brokers_view().brokers.items()
         if broker.address == coordinator
     ]
-    return f"{coordinator.host}:{coordinator.port}  ({broker_ids[0] if broker_ids else '?'})"
+    return f"{coordinator.host}:{coordinator.port}{gap}({broker_ids[0] if broker_ids else '?'})"
 
 
 def width_of(texts: Iterable[str], minimum: int = WIDTH_MIN) -> int:

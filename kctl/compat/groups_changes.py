@@ -5,10 +5,11 @@ Source: ConsumerGroupCommand.deleteGroups, deleteOffsets of 3.9.1 and 4.3.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TextIO
 
 from engine.client.blocking import KafkaClient
+from engine.client.errors import TimedOut, Unreachable
 from engine.client.group_admin import delete_groups, delete_offsets
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import (
@@ -18,6 +19,7 @@ from engine.kafka_errors import (
     INVALID_GROUP_ID,
     NON_EMPTY_GROUP,
     NONE,
+    REQUEST_TIMED_OUT,
     TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_OR_PARTITION,
@@ -73,19 +75,10 @@ def delete_offsets_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> 
     group_id = given.needed("group")
     topics = given.texts("topic")
     results: dict[TopicPartition, str | None] = {}
-    partitions = _partitions(client, topics, results)
-    code = NONE
-    try:
-        changed = delete_offsets(client, group_id, partitions)
-    except EngineError as error:
-        code = error.code if isinstance(error, ApiError) else UNKNOWN_SERVER_ERROR
-        changed = dict.fromkeys(partitions, error)
-    for partition, failed in changed.items():
-        results[partition] = None if failed is None else _cause(failed)
-        if code == NONE and isinstance(failed, ApiError):
-            code = failed.code
+    partitions = partitions_to_delete(client, topics, results)
+    code = delete_partitions(client, group_id, partitions, results)
     if given.is_four:
-        _print_deleted_4(group_id, code, results, out)
+        print_deleted(group_id, code, results, out)
         return
     if code == NONE:
         out.write(
@@ -97,16 +90,50 @@ def delete_offsets_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> 
     _print_results(results, out)
 
 
-def _print_deleted_4(
+def delete_partitions(
+    client: KafkaClient,
+    group_id: str,
+    partitions: Sequence[TopicPartition],
+    results: dict[TopicPartition, str | None],
+) -> int:
+    """Remove offsets, and add what became of each partition to the results.
+
+    Returns the error code of the group, or that of the first partition that has one.
+    """
+    code = NONE
+    try:
+        changed = delete_offsets(client, group_id, partitions)
+    except EngineError as error:
+        code = error.code if isinstance(error, ApiError) else _code_of(error)
+        changed = dict.fromkeys(partitions, error)
+    for partition, failed in changed.items():
+        results[partition] = None if failed is None else _cause(failed)
+        if code == NONE and isinstance(failed, ApiError):
+            code = failed.code
+    return code
+
+
+def _code_of(error: EngineError) -> int:
+    is_late = isinstance(error, TimedOut | Unreachable)
+    return REQUEST_TIMED_OUT if is_late else UNKNOWN_SERVER_ERROR
+
+
+def print_deleted(
     group_id: str, code: int, results: dict[TopicPartition, str | None], out: TextIO
 ) -> None:
-    """Print the results of the deletion of offsets, as 4.3.0 does."""
+    """Print the results of the deletion of offsets, as the tools of 4.3.0 do."""
     if code == NONE:
         out.write(f"Request succeeded for deleting offsets from group {group_id}.\n")
     elif code in _PARTITION_ERRORS:
         out.write("\nError: Encountered some partition-level error, see the follow-up details.\n")
     else:
-        out.write(f"\nError: {message_of(api_error(code))}\n")
+        known = (INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, GROUP_AUTHORIZATION_FAILED, NON_EMPTY_GROUP)
+        message = (
+            message_of(api_error(code))
+            if code in known
+            else f"Encountered some unknown error: {kafka_error(code).name}"
+        )
+        out.write(f"\nError: {message}\n")
     width = max([15, *(len(partition.topic) for partition in results)])
     rows = [("TOPIC", "PARTITION", "STATUS")]
     for partition in sorted(results, key=lambda key: f"{key.topic}{key.partition}"):
@@ -120,21 +147,24 @@ def _print_deleted_4(
 
 
 def _cause(error: EngineError) -> str:
-    return cause_text(error, "deleteConsumerGroupOffsets(api=FIND_COORDINATOR)")
+    return cause_text(error, "offsetDelete(api=FIND_COORDINATOR)")
 
 
-def _partitions(
-    client: KafkaClient, topics: Iterable[str], results: dict[TopicPartition, str | None]
+def partitions_to_delete(
+    client: KafkaClient, topics: Sequence[str], results: dict[TopicPartition, str | None]
 ) -> list[TopicPartition]:
-    """Return the named partitions; an unknown topic is added to the results."""
-    topics = list(topics)
+    """Return the partitions that words name; a topic without any is added to the results."""
     named = [partition for topic in topics if ":" in topic for partition in partitions_in(topic)]
-    whole = topic_partitions(client, [topic for topic in topics if ":" not in topic])
-    for topic, found in whole.items():
-        if isinstance(found, EngineError):
-            results[TopicPartition(topic, _NO_PARTITION)] = cause_text(found, "describeTopics")
+    whole = list(dict.fromkeys(topic for topic in topics if ":" not in topic))
+    try:
+        found = topic_partitions(client, whole)
+    except (TimedOut, Unreachable) as error:
+        found = dict.fromkeys(whole, error)
+    for topic, of_topic in found.items():
+        if isinstance(of_topic, EngineError):
+            results[TopicPartition(topic, _NO_PARTITION)] = cause_text(of_topic, "listNodes")
         else:
-            named += found
+            named += of_topic
     return list(dict.fromkeys(named))
 
 

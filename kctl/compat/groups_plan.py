@@ -1,4 +1,4 @@
-"""The CSV files of `kafka-consumer-groups --reset-offsets`: how they are read and written.
+"""Plans of `--reset-offsets`: the CSV files, how they are read and written, and 4.3.0's table.
 
 ```
 topic,partition,offset          one group, if the first line fits
@@ -26,11 +26,15 @@ from kctl.compat.java_split import java_split
 #: The offsets of each group.
 ResetPlan = dict[str, dict[TopicPartition, int]]
 
+PLAN_HEADS: Final = ("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")
+
 _NUMBER: Final = re.compile(r"\s*[-+]?[0-9]+\s*")
+_RUNTIME: Final = "java.lang.RuntimeException"
 _JACKSON: Final = "com.fasterxml.jackson"
 _RECORDS: Final = "org.apache.kafka.tools.consumer.group.CsvUtils$"
 _FIRST_UNQUOTED: Final = "-"
 _UNQUOTED_LENGTH_MAX: Final = 24
+_WIDTH_MIN: Final = 15
 
 
 class _RecordKind(NamedTuple):
@@ -63,7 +67,7 @@ def read_plan(text: str, group_ids: Sequence[str], err: TextIO) -> ResetPlan:
             kind = _OF_ONE_GROUP if len(group_ids) == 1 else _WITH_GROUP
     except ToolFailure as failure:
         # The tool prints it and tries the other kind.
-        err.write(failure.trace())
+        err.write(f"{failure}\n")
     plan: ResetPlan = {}
     for line in lines:
         group_id, partition, offset = _read_line(line, kind)
@@ -84,6 +88,11 @@ def _read_line(line: str, kind: _RecordKind) -> _Line:
     import csv
 
     texts = next(csv.reader([line]))
+    values = dict(zip(kind.fields, texts, strict=False))
+    # In the order of the line: the first mistake is reported.
+    numbers = {
+        name: _whole(text, name, kind, texts) for name, text in values.items() if name in _BITS
+    }
     if len(texts) > len(kind.fields):
         count = len(kind.fields)
         extra = texts[count]
@@ -92,15 +101,13 @@ def _read_line(line: str, kind: _RecordKind) -> _Line:
             f"Too many entries: expected at most {count} "
             f'(value #{count} ({len(extra)} chars) "{extra}")\n{_place(texts, count)}',
         )
-    values = dict(zip(kind.fields, texts, strict=False))
     if "topic" not in values:
         raise ToolFailure(f"{_JACKSON}.databind.JsonMappingException", f"No topic in line: {line}")
-    index, offset = (
-        _whole(values.get(name, ""), name, kind, texts) for name in ("partition", "offset")
-    )
+    offset = numbers.get("offset", 0)
     if offset < 0:
         raise OptionsRefused("Invalid negative offset", shows_usage=True)
-    return _Line(values.get("group", ""), TopicPartition(values["topic"], index), offset)
+    partition = TopicPartition(values["topic"], numbers.get("partition", 0))
+    return _Line(values.get("group", ""), partition, offset)
 
 
 def _whole(text: str, name: str, kind: _RecordKind, texts: Sequence[str]) -> int:
@@ -128,7 +135,23 @@ def _place(texts: Sequence[str], index: int) -> str:
 
 def _refused(class_name: str, message: str) -> ToolFailure:
     named = f"{_JACKSON}.{class_name}"
-    return ToolFailure(named, f"{named}: {message}")
+    # The tool wraps it.
+    return ToolFailure(_RUNTIME, f"{named}: {message}", f"{named}: {message}")
+
+
+def print_plan_table(plan: ResetPlan, out: TextIO) -> None:
+    """Print a table as wide as it needs. Source: OffsetsUtils.printOffsetsToReset of 4.3.0."""
+    rows = [
+        (group_id, key.topic, str(key.partition), str(offset))
+        for group_id, offsets in plan.items()
+        for key, offset in offsets.items()
+    ]
+    group_width = max([_WIDTH_MIN, *map(len, plan)])
+    topic_width = max([_WIDTH_MIN, *(len(topic) for _, topic, _, _ in rows)])
+    out.write("\n")
+    for group_id, topic, partition, offset in (PLAN_HEADS, *rows) if plan else ():
+        first = f"{group_id:<{group_width}} {topic:<{topic_width}}"
+        out.write(f"{first} {partition:<10} {offset}\n")
 
 
 def plan_text(plan: Mapping[str, Mapping[TopicPartition, int]], *, names_groups: bool) -> str:

@@ -16,11 +16,19 @@ from engine.client.blocking import KafkaClient
 from engine.errors import EngineError
 from engine.host.ports import Files
 from kctl import exits
+from kctl.compat.group_answers import client_of
 from kctl.compat.groups_changes import delete_groups_of, delete_offsets_of
 from kctl.compat.groups_reset import reset_offsets_of
 from kctl.compat.groups_views import describe_groups_of, list_groups_of
 from kctl.compat.java_failures import ToolFailure
-from kctl.compat.java_options import HELP, VERSION, GivenOptions, OptionsRefused, ToolOption
+from kctl.compat.java_options import (
+    HELP,
+    VERSION,
+    GivenOptions,
+    OptionsRefused,
+    ToolOption,
+    listed_names,
+)
 from kctl.compat.releases import Release
 
 SUMMARY = "Lists and describes consumer groups, deletes them, and resets or deletes their offsets."
@@ -138,7 +146,10 @@ def check_options(given: GivenOptions) -> str:
                 "group."
             )
     if given.has("delete-offsets") and not (given.has("group") and given.has("topic")):
-        raise _refused(f"Option [delete-offsets] takes the following options: {_listed(_SCOPES)}")
+        needed = ("group", "topic") if given.is_four else _SCOPES
+        raise _refused(
+            f"Option [delete-offsets] takes the following options: {listed_names(needed)}"
+        )
     if given.has("reset-offsets"):
         _check_reset(given)
     _exclude(given, "group", ("all-groups",))
@@ -156,9 +167,11 @@ def check_options(given: GivenOptions) -> str:
 def _check_describe(given: GivenOptions) -> None:
     if not any(map(given.has, _SCOPES)):
         levels = ("group", "all-groups") if given.is_four else _LEVELS
-        raise _refused(f"Option [describe] takes one of these options: {_listed(levels)}")
+        raise _refused(f"Option [describe] takes one of these options: {listed_names(levels)}")
     if sum(map(given.has, _VIEWS)) > 1:
-        raise _refused(f"Option [describe] takes at most one of these options: {_listed(_VIEWS)}")
+        raise _refused(
+            f"Option [describe] takes at most one of these options: {listed_names(_VIEWS)}"
+        )
     if given.has("state") and given.text("state") is not None:
         raise _refused("Option [describe] does not take a value for [state]")
 
@@ -175,17 +188,13 @@ def _check_reset(given: GivenOptions) -> None:
 
 def _need_scope(given: GivenOptions, action: str) -> None:
     if not any(map(given.has, _SCOPES)):
-        raise _refused(f"Option [{action}] takes one of these options: {_listed(_SCOPES)}")
+        raise _refused(f"Option [{action}] takes one of these options: {listed_names(_SCOPES)}")
 
 
 def _exclude(given: GivenOptions, name: str, others: Sequence[str]) -> None:
     for other in others:
         if given.has(name) and given.has(other):
             raise _refused(f'Option "[{name}]" can\'t be used with option "[{other}]"')
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"[{name}]" for name in names)
 
 
 def _refused(message: str) -> OptionsRefused:
@@ -202,7 +211,7 @@ def perform(
 ) -> int:
     """Perform the request and print the results; returns the exit code. Raises OptionsRefused."""
     try:
-        with _client(connect) as client:
+        with client_of(connect) as client:
             given.number("timeout", 0)
             if action == "list":
                 list_groups_of(client, given, out)
@@ -220,14 +229,3 @@ def perform(
         out.write(f"\nError: Executing consumer group command failed due to {error}\n")
         err.write(error.trace() if isinstance(error, ToolFailure) else f"{error}\n")
     return exits.OK
-
-
-def _client(connect: Callable[[], KafkaClient]) -> KafkaClient:
-    """Return a client; a file that is not read is the cause of the failure that is raised."""
-    try:
-        return connect()
-    except ToolFailure as failure:
-        if not failure.java_class.startswith("java."):
-            raise
-        cause = f"{failure.java_class}: {failure}"
-        raise ToolFailure("java.lang.RuntimeException", cause, cause) from failure

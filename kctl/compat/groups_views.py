@@ -62,20 +62,19 @@ def list_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> Non
     shows_type, shows_state = given.has("type"), given.has("state")
     types = _chosen(given.text("type"), _TYPES, "Invalid types list")
     states = _chosen(given.text("state"), _STATES, "Invalid state list")
-    groups = consumer_groups(client)
     if not (shows_type or shows_state):
-        out.writelines(f"{group.group_id}\n" for group in groups)
+        out.writelines(f"{group.group_id}\n" for group in consumer_groups(client))
         return
+
+    def is_wanted(group: GroupListing) -> bool:
+        return (not types or _type_of(group) in types) and (not states or group.state in states)
+
+    groups = consumer_groups(client, Waits.ONCE, is_wanted)
     columns: list[tuple[str, Callable[[GroupListing], str]]] = []
     if shows_type:
         columns.append(("TYPE", _type_of))
     if shows_state:
         columns.append(("STATE", lambda group: group.state or _UNKNOWN))
-    groups = [
-        group
-        for group in groups
-        if (not types or _type_of(group) in types) and (not states or group.state in states)
-    ]
     longest = max((len(group.group_id) for group in groups), default=0)
     width = max(WIDTH_MIN, longest) + _LISTED_WIDTH_EXTRA
     out.write(_listed("GROUP", width, [name for name, _ in columns]))

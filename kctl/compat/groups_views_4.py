@@ -75,7 +75,7 @@ def _print_offsets(
     if not is_verbose:
         table = [[*cells[:3], *cells[4:]] for cells in table]
         del widths[3]
-    _print_table(table, widths, out)
+    print_table(table, widths, out)
 
 
 def _offset_cells(row: OffsetRow) -> list[str]:
@@ -113,7 +113,7 @@ def _print_members(group: GroupDescription, out: TextIO, err: TextIO, *, is_verb
         # A space more follows the last column.
         table = [[*cells, ""] for cells in table]
         widths.append(0)
-    _print_table(table, widths, out)
+    print_table(table, widths, out)
 
 
 def _member_cells(group_id: str, member: MemberView) -> list[str]:
@@ -166,10 +166,10 @@ def _print_state(
     if not is_verbose:
         table = [[*cells[:4], *cells[6:]] for cells in table]
         del widths[4:6]
-    _print_table(table, widths, out)
+    print_table(table, widths, out)
 
 
-def _print_table(table: Iterable[Sequence[str]], widths: Sequence[int], out: TextIO) -> None:
+def print_table(table: Iterable[Sequence[str]], widths: Sequence[int], out: TextIO) -> None:
     """Print an empty line, and a line of padded cells for each row."""
     out.write("\n")
     for cells in table:

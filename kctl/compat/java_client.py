@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.client.errors import ClientSettingRefused
 from engine.host.ports import FileMissing, FileRefused
-from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_failures import ToolFailure, speaks_four
 from kctl.compat.java_numbers import is_java_number
 from kctl.connect import ClusterOptions, connect
 
@@ -26,7 +26,11 @@ _KAFKA: Final = "org.apache.kafka.common.KafkaException"
 
 def java_bootstrap(text: str) -> str:
     """Return the addresses of a list; without a host it is this one's. Raises ToolFailure."""
-    addresses = [address.strip() for address in text.split(",") if address.strip()]
+    addresses = [address.strip() for address in text.split(",")]
+    if speaks_four() and text.strip() and not all(addresses):
+        message = "Configuration 'bootstrap.servers' values must not be empty."
+        raise ToolFailure(CONFIG_EXCEPTION, message)
+    addresses = [address for address in addresses if address]
     for address in addresses:
         if not _ADDRESS.fullmatch(address):
             raise no_client(f"Invalid url in bootstrap.servers: {address}")
@@ -44,9 +48,11 @@ def connect_resolved(options: ClusterOptions) -> KafkaClient:
     from engine.host.name_lookup import LookupFailed, lookup
 
     hosts = {address.host for address in parse_addresses(options.bootstrap_server or "")}
+    client = connect(options)
     if all(isinstance(lookup(host), LookupFailed) for host in sorted(hosts)):
+        client.close()
         raise no_client("No resolvable bootstrap urls given in bootstrap.servers")
-    return connect(options)
+    return client
 
 
 def refused_setting(error: ClientSettingRefused) -> ToolFailure:

@@ -6,15 +6,18 @@ Source: ReassignPartitionsCommand.main, LeaderElectionCommand.mainNoExit; Errors
 from __future__ import annotations
 
 import os
+import re
 from contextvars import ContextVar
 from functools import cache
 from typing import NamedTuple
 
-from engine.errors import ApiError, EngineError
+from engine.client.errors import NoCommonVersion
+from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import (
     GROUP_MAX_SIZE_REACHED,
     INVALID_GROUP_ID,
     UNKNOWN_SERVER_ERROR,
+    UNSUPPORTED_VERSION,
     kafka_error,
 )
 from kctl.compat.releases import Release
@@ -68,8 +71,20 @@ class TerseFailure(EngineError):
     """A tool ends with a sentence alone."""
 
 
+def coded(error: EngineError) -> EngineError:
+    """Return an error with a code of Kafka's where Java's client finds it without a response.
+
+    That is an API that the broker does not have.
+    """
+    if not isinstance(error, NoCommonVersion) or error.theirs is not None:
+        return error
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.api).upper()
+    return api_error(UNSUPPORTED_VERSION, f"The node does not support {words}")
+
+
 def java_text(error: EngineError) -> str:
     """Return an error as Java's toString prints it; without a response it is a timeout."""
+    error = coded(error)
     if not isinstance(error, ApiError):
         return f"{_ERRORS}.TimeoutException: {error}"
     return f"{java_class(error)}: {message_of(error)}"
@@ -78,6 +93,11 @@ def java_text(error: EngineError) -> str:
 def speak_as(release: Release) -> None:
     """Set the release whose messages errors have, in this context from now on."""
     _release.set(release)
+
+
+def speaks_four() -> bool:
+    """Return whether the tool that runs in this context follows 4.3.0."""
+    return _release.get().is_four
 
 
 def java_class(error: ApiError) -> str:
@@ -106,7 +126,7 @@ def message_of(error: EngineError) -> str:
     if has_own_message:
         return error.detail
     message = _java_error(error.code).message
-    return _MESSAGES_OF_FOUR.get(error.code, message) if _release.get().is_four else message
+    return _MESSAGES_OF_FOUR.get(error.code, message) if speaks_four() else message
 
 
 def as_java(error: EngineError) -> ToolFailure:

@@ -98,16 +98,24 @@ class GivenOptions:
     def number(self, name: str, default: int, bits: int = LONG_BITS) -> int:
         """Return a number, `default` without the option; ToolFailure for text that is no number."""
         value = self.text(name)
-        if value is not None and not is_java_number(value, bits):
-            raise ToolFailure(
-                f"{_JOPTSIMPLE}.OptionArgumentConversionException",
-                f"Cannot parse argument '{value}' of option {name}",
-            )
-        return default if value is None else int(value)
+        return default if value is None else _number(name, value, bits)
+
+    def numbers(self, name: str, bits: int = LONG_BITS) -> list[int]:
+        """Return all numbers of an option; ToolFailure for text that is no number."""
+        return [_number(name, value, bits) for value in self.texts(name)]
 
     def names(self) -> Sequence[str]:
         """Return the names of the options that were given."""
         return list(self._values)
+
+
+def _number(name: str, value: str, bits: int) -> int:
+    if not is_java_number(value, bits):
+        raise ToolFailure(
+            f"{_JOPTSIMPLE}.OptionArgumentConversionException",
+            f"Cannot parse argument '{value}' of option {name}",
+        )
+    return int(value)
 
 
 def read_options(
@@ -178,6 +186,11 @@ def _is_the_next_option(option: ToolOption, word: str) -> bool:
 def refused(message: str) -> OptionsRefused:
     """Return a refusal that is followed by the help."""
     return OptionsRefused(message, shows_usage=True)
+
+
+def listed_names(names: Iterable[str]) -> str:
+    """Return the names of options as messages list them."""
+    return ", ".join(f"[{name}]" for name in names)
 
 
 def require(given: GivenOptions, *names: str) -> None:

@@ -40,6 +40,17 @@ def names_in_sized_java_order(names: Iterable[str]) -> list[str]:
     return _by_bucket(list(dict.fromkeys(names)), java_string_hash, 1)
 
 
+def names_in_copied_java_order(copied: Iterable[str], added: Iterable[str] = ()) -> list[str]:
+    """Return names in the order of a copy of a hash map, to which others were added after that."""
+    copied = list(dict.fromkeys(copied))
+    buckets = _BUCKETS_MIN
+    if copied:
+        buckets = 1
+        while buckets < int(len(copied) / 0.75 + 1):
+            buckets *= 2
+    return _by_bucket(list(dict.fromkeys([*copied, *added])), java_string_hash, buckets)
+
+
 def _by_bucket(keys: list[K], hash_of: Callable[[K], int], buckets: int = _BUCKETS_MIN) -> list[K]:
     while len(keys) * 4 > buckets * 3:
         buckets *= 2

@@ -48,12 +48,14 @@ def release_named(text: str) -> Release:
     return _SPELLINGS[text]
 
 
-def split_release(words: Sequence[str]) -> tuple[Release, list[str]]:
-    """Return the release that words name, 3.9.1 without one, and the tool's words.
+def split_release(
+    words: Sequence[str], default: Release = Release.V3_9
+) -> tuple[Release, list[str]]:
+    """Return the release that words name, the default without one, and the tool's words.
 
     Raises UnknownRelease.
     """
-    release, left = Release.V3_9, []
+    release, left = default, []
     rest = list(reversed(words))
     while rest:
         word = rest.pop()

@@ -58,10 +58,14 @@ VERIFIABLE_PRODUCER = "kafka-verifiable-producer"
 VERIFIABLE_CONSUMER = "kafka-verifiable-consumer"
 E2E_LATENCY = "kafka-e2e-latency"
 GROUPS = "kafka-groups"
+SHARE_GROUPS = "kafka-share-groups"
+STREAMS_GROUPS = "kafka-streams-groups"
 REPLICA_VERIFICATION = "kafka-replica-verification"
 STORAGE = "kafka-storage"
 ZOOKEEPER_SHELL = "zookeeper-shell"
 
+#: In place of addresses that no client is made for.
+_SOME_ADDRESS = "127.0.0.1:9092"
 _GROUPS_TIMEOUT_MS, _GROUPS_TIMEOUT_MS_4 = 5_000, 30_000
 
 
@@ -95,10 +99,16 @@ _TABLE = {
     CLUSTER: Tool("cluster_tool", "config", 60.0, "Show the id of a cluster"),
     CLIENT_METRICS: Tool("metrics_tool", "command-config", 60.0, "Show and change subscriptions"),
     GROUPS: Tool("all_groups_tool", "command-config", 60.0, "List groups of all types"),
+    SHARE_GROUPS: Tool("share_groups_tool", "command-config", 30.0, "Show and change share groups"),
+    STREAMS_GROUPS: Tool(
+        "streams_groups_tool", "command-config", 30.0, "Show and change groups of Kafka Streams"
+    ),
     TOPICS: Tool("topics_tool", "command-config", 60.0, "Show and change topics"),
 }
 #: Tools that older releases do not have.
-_OF_FOUR = (GROUPS,)
+_OF_FOUR = (GROUPS, SHARE_GROUPS, STREAMS_GROUPS)
+#: Tools that have an option for the timeout.
+_WITH_TIMEOUT = (CONSUMER_GROUPS, SHARE_GROUPS, STREAMS_GROUPS)
 #: Tools that read their options themselves.
 _RELEASED = {
     CONSOLE_PRODUCER: ReleasedTool("console_producer", "Produce lines of standard input"),
@@ -134,12 +144,13 @@ def run_tool(
 
     connecting = connecting or connect_resolved
     try:
-        release, words = split_release(words)
+        release, words = split_release(words, Release.V4_3 if tool in _OF_FOUR else Release.V3_9)
     except UnknownRelease as error:
         sys.stderr.write(f"{error}\n")
         return exits.FAILED
-    if tool in _OF_FOUR:
-        release = Release.V4_3
+    if tool in _OF_FOUR and not release.is_four:
+        sys.stderr.write(f"Kafka {release.value} has no {tool}: it is a tool of 4.3.0\n")
+        return exits.USAGE
     speak_as(release)
     if tool in _RELEASED:
         from kctl.compat.released_tools import run_released
@@ -244,7 +255,7 @@ def _servers(given: GivenOptions) -> str:
 def _cluster(tool: str, given: GivenOptions) -> ClusterOptions:
     """Return the cluster to connect to, the properties file and the timeout of a tool."""
     timeout_s = _TABLE[tool].timeout_s
-    if tool == CONSUMER_GROUPS:
+    if tool in _WITH_TIMEOUT:
         # The tool itself reports a time that is no number, when it begins.
         text = given.texts("timeout")[-1:]
         is_number = bool(text) and is_java_number(text[0], LONG_BITS)
@@ -279,13 +290,22 @@ def _client(connecting: Connect, tool: str, given: GivenOptions) -> KafkaClient:
     from kctl.compat.java_client import java_bootstrap, no_properties, refused_setting
 
     cluster = _cluster(tool, given)
-    cluster = cluster._replace(bootstrap_server=java_bootstrap(cluster.bootstrap_server or ""))
+    unusable = None
     try:
-        return connecting(cluster)
+        address = java_bootstrap(cluster.bootstrap_server or "")
+    except ToolFailure as failure:
+        # Java finds a file or a property that it refuses before this.
+        address, unusable = _SOME_ADDRESS, failure
+    try:
+        client = connecting(cluster._replace(bootstrap_server=address))
     except ClientSettingRefused as error:
         raise refused_setting(error) from error
     except (FileMissing, FileRefused) as error:
         raise no_properties(cluster.command_config or "", error) from error
+    if unusable is not None:
+        client.close()
+        raise unusable
+    return client
 
 
 def _real_files() -> Files:

@@ -30,7 +30,7 @@ from typing import Final, NamedTuple
 from tests.cli.fork_server import ForkServer
 from tests.cluster.java_tools import ToolServer
 from tests.compat.tools.accepted import accepted
-from tests.compat.tools.grammar import TOOLS
+from tests.compat.tools.grammar import OF_FOUR, TOOLS
 from tests.compat.tools.masking import OF_ONE_CLUSTER, Answer, compared, masked
 from tests.compat.tools.shapes import drawn_line
 from tests.compat.tools.values import Values
@@ -64,6 +64,8 @@ _CLASSES: Final = {
     "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
     "reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
+    "streams-groups": "org.apache.kafka.tools.streams.StreamsGroupCommand",
     "topics": "org.apache.kafka.tools.TopicCommand",
     "transactions": "org.apache.kafka.tools.TransactionsCommand",
     "verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
@@ -212,7 +214,8 @@ def _arguments() -> argparse.Namespace:
 
 def drawn_call(rng: random.Random, given: argparse.Namespace) -> Call:
     """Return a drawn call."""
-    names = given.tools.split(",") if given.tools else list(TOOLS)
+    known = [name for name in TOOLS if given.version.startswith("4") or name not in OF_FOUR]
+    names = given.tools.split(",") if given.tools else known
     tool = rng.choices(names, [TOOLS[name].weight for name in names])[0]
     shapes = TOOLS[tool]
     values = Values(rng, _ODD_SHARE)
@@ -362,6 +365,8 @@ def _prepare(side: Side) -> None:
     run = side.ours
     run("topics", *server, "--delete", "--topic", "[^_].*")
     run("consumer-groups", *server, "--delete", "--all-groups")
+    if side.is_four:
+        run("share-groups", *server, "--delete", "--all-groups")
     _clear(side)
     deadline = time.monotonic() + 20
     while run("topics", *server, "--list", "--exclude-internal").stdout.strip():

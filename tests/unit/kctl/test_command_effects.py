@@ -39,6 +39,15 @@ def test_a_command_with_dry_run_changes_nothing_by_it() -> None:
             assert not EFFECTS[words].changes_something({"dry_run": True, "clear": True}), words
 
 
+@pytest.mark.parametrize("kind", ["consumer", "share", "streams"])
+def test_a_dry_run_keeps_no_group_from_being_deleted(kind: str) -> None:
+    effect = EFFECTS[f"compat kafka-{kind}-groups"]
+    assert effect.changes_something({"delete": True, "dry-run": True})
+    assert effect.changes_something({"reset-offsets": True, "execute": True})
+    assert not effect.changes_something({"reset-offsets": True, "dry-run": True})
+    assert not effect.changes_something({"describe": True})
+
+
 def test_a_command_that_asks_first_is_none_that_reads() -> None:
     for words, command in all_leaves().items():
         if "yes" in parameter_names(command):

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from engine.client.errors import NoCommonVersion
 from engine.client.leader_admin import Election
 from engine.client.reassignments import OngoingReassignment
 from engine.errors import ApiError, EngineError, api_error
@@ -42,12 +43,15 @@ from kctl.compat.releases import Release
 from kctl.compat.tool_throttles import MovedPartition, proposed_moves, topic_lists
 from kctl.compat.tools import (
     CLUSTER,
+    CONSUMER_GROUPS,
     E2E_LATENCY,
     FEATURES,
     GROUPS,
     METADATA_QUORUM,
     PRODUCER_PERF,
+    SHARE_GROUPS,
     STORAGE,
+    STREAMS_GROUPS,
     TOOLS,
     TRANSACTIONS,
     VERIFIABLE_CONSUMER,
@@ -266,6 +270,12 @@ def test_errors_have_the_names_of_javas_exceptions(code: int, name: str) -> None
     assert f"org.apache.kafka.common.errors.{name}: why" == java_text(api_error(code, "why"))
 
 
+def test_an_api_that_a_broker_does_not_have_is_an_unsupported_version() -> None:
+    absent = NoCommonVersion("ShareGroupDescribe", ours=(1, 1), theirs=None)
+    unsupported = "org.apache.kafka.common.errors.UnsupportedVersionException"
+    assert f"{unsupported}: The node does not support SHARE_GROUP_DESCRIBE" == java_text(absent)
+
+
 def test_the_message_of_an_error_is_that_of_the_tools_release() -> None:
     refused, regular = api_error(INVALID_GROUP_ID), api_error(GROUP_ID_NOT_FOUND)
     for release, message in (
@@ -295,6 +305,27 @@ _OTHERS = (
 )
 
 
+def test_a_file_that_is_missing_is_found_before_addresses_that_make_no_client(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--list", "--bootstrap-server", "nowhere", "--command-config", "/no/such/file"]
+    assert 0 == run([CONSUMER_GROUPS, *words])
+    assert "NoSuchFileException: /no/such/file\n" in capsys.readouterr().out
+
+
+_OF_FOUR = (GROUPS, SHARE_GROUPS, STREAMS_GROUPS)
+
+
+@pytest.mark.parametrize("tool", _OF_FOUR)
+def test_a_tool_of_4_3_alone_is_unknown_to_an_older_release(
+    tool: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 2 == run([tool, "--kafka-version", "3.9", "--list"])
+    assert ("", f"Kafka 3.9.1 has no {tool}: it is a tool of 4.3.0\n") == capsys.readouterr()
+    assert 0 == run([tool, "--kafka-version=4.3", "--version"])
+    assert "4.3.0\n" == capsys.readouterr().out
+
+
 @pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool not in _OTHERS])
 def test_help_goes_to_stderr_and_the_version_to_stdout(
     tool: str, capsys: pytest.CaptureFixture[str]
@@ -304,7 +335,7 @@ def test_help_goes_to_stderr_and_the_version_to_stdout(
         out, err = capsys.readouterr()
         assert (out, f"Usage: {tool} " in err) == ("", True)
     assert run([tool, "--version"]) == 0
-    release = "4.3.0" if tool == GROUPS else "3.9.1"
+    release = "4.3.0" if tool in _OF_FOUR else "3.9.1"
     assert f"{release}\n" == capsys.readouterr().out
 
 

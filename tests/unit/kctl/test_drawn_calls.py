@@ -27,7 +27,7 @@ from kctl.compat.java_client import (
     no_properties,
     refused_setting,
 )
-from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_failures import ToolFailure, speak_as
 from kctl.compat.java_numbers import is_java_number, java_number
 from kctl.compat.java_options import OptionsRefused, ToolOption, read_options
 from kctl.compat.java_order import in_java_map_order
@@ -141,6 +141,7 @@ def test_a_number_among_client_properties_is_read_before_a_client_is_made(
 
 
 def test_an_address_without_a_host_is_this_machine() -> None:
+    speak_as(Release.V3_9)
     assert java_bootstrap(" :9092, b:1,") == "localhost:9092,b:1"
 
 

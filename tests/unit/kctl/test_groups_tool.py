@@ -9,16 +9,18 @@ from io import StringIO
 
 import pytest
 
+import kctl.connect
 from engine.model import TopicPartition
 from kctl.compat.groups_changes import partitions_in
 from kctl.compat.groups_plan import plan_text, read_plan
 from kctl.compat.groups_tool import check_options, options
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import OptionsRefused, read_options
-from kctl.compat.java_order import names_in_java_order
+from kctl.compat.java_order import names_in_copied_java_order, names_in_java_order
 from kctl.compat.java_split import java_split, java_split_pattern
 from kctl.compat.java_times import duration_ms_of, time_ms_of
 from kctl.compat.releases import Release
+from tests.client_session import FakeClock, FixedEntropy, Outcome, Player, run_with
 
 T0 = TopicPartition("t", 0)
 T1 = TopicPartition("t", 1)
@@ -66,6 +68,13 @@ def test_options_that_do_not_fit_are_refused(words: str, message: str) -> None:
         check_options(given)
     assert message in str(caught.value)
     assert caught.value.shows_usage
+
+
+def test_the_tool_of_4_3_names_the_options_that_a_deletion_of_offsets_takes() -> None:
+    words = ["--bootstrap-server", "b:1", "--delete-offsets", "--topic", "t"]
+    given = read_options(options(Release.V4_3), words, Release.V4_3)
+    with pytest.raises(OptionsRefused, match=r"options: \[group\], \[topic\]$"):
+        check_options(given)
 
 
 @pytest.mark.parametrize(
@@ -201,6 +210,15 @@ def test_a_line_that_cannot_be_read_ends_the_reading(text: str, message: str) ->
     assert message == str(caught.value)
 
 
+def test_the_first_mistake_of_a_line_is_told_of_the_kind_that_is_tried_first() -> None:
+    err = StringIO()
+    read_plan("g,t,0,1\n", ["g"], err)
+    assert err.getvalue().startswith(
+        f"{_READER}.databind.exc.InvalidFormatException: Cannot deserialize value of type `int` "
+        'from String "t": not a valid `int` value\n'
+    )
+
+
 @pytest.mark.parametrize(
     ("group", "written"),
     [
@@ -258,3 +276,88 @@ def test_names_are_in_the_order_of_a_java_map() -> None:
         "many-11 many-10 live live2"
     )
     assert named.split() == names_in_java_order(names)
+
+
+@pytest.mark.parametrize(
+    ("count", "copied", "grown"),
+    [
+        (3, "group-7 group-14 group-0", "added-x group-7 group-14 added-y group-0"),
+        (
+            4,
+            "group-21 group-7 group-14 group-0",
+            "group-21 added-x group-7 group-14 added-y group-0",
+        ),
+        (
+            6,
+            "group-21 group-7 group-28 group-14 group-35 group-0",
+            "group-21 group-7 group-28 added-x group-14 group-35 added-y group-0",
+        ),
+    ],
+)
+def test_a_copy_of_a_java_map_has_an_order_of_its_own(count: int, copied: str, grown: str) -> None:
+    names = names_in_java_order(f"group-{number * 7}" for number in range(count))
+    assert copied.split() == names_in_copied_java_order(names)
+    assert grown.split() == names_in_copied_java_order(names, ["added-x", "added-y"])
+
+
+_LATE = "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment."
+
+
+@pytest.mark.parametrize(
+    ("release", "topic", "printed"),
+    [
+        (
+            "4.3",
+            "t:0",
+            "\nError: Encountered some unknown error: REQUEST_TIMED_OUT\n\n"
+            "TOPIC           PARTITION  STATUS         \n"
+            f"t               0          Error: {_LATE} Call: offsetDelete(api=FIND_COORDINATOR)\n",
+        ),
+        (
+            "4.3",
+            "t",
+            "\nError: Encountered some unknown error: REQUEST_TIMED_OUT\n\n"
+            "TOPIC           PARTITION  STATUS         \n"
+            f"t               -          Error: {_LATE} Call: listNodes\n",
+        ),
+        (
+            "3.9",
+            "t",
+            "\nError: Encounter some unknown error: REQUEST_TIMED_OUT\n\n"
+            "TOPIC                          PARTITION       STATUS         "
+            f"t                              Not Provided    Error: :{_LATE} Call: listNodes",
+        ),
+    ],
+)
+def test_a_deletion_of_offsets_without_a_broker_is_printed_as_such(
+    release: str, topic: str, printed: str
+) -> None:
+    words = f"--delete-offsets --group g --topic {topic} --timeout 400"
+    ended = called(f"{words} --kafka-version {release}")
+    assert (0, printed) == (ended.exit, ended.stdout)
+
+
+@pytest.mark.parametrize("release", ["3.9", "4.3"])
+@pytest.mark.parametrize(
+    ("words", "wrapped"),
+    [
+        ("--list", "java.util.concurrent.ExecutionException: "),
+        ("--list --state", ""),
+        ("--list --type classic", ""),
+    ],
+)
+def test_a_list_without_a_broker_ends_as_kafkas_does(
+    release: str, words: str, wrapped: str
+) -> None:
+    ended = called(f"{words} --timeout 400 --kafka-version {release}")
+    cause = "org.apache.kafka.common.KafkaException: Failed to find brokers to send ListGroups"
+    message = f"Executing consumer group command failed due to {wrapped}{cause}"
+    assert (0, f"\nError: {message}\n") == (ended.exit, ended.stdout)
+
+
+def called(words: str) -> Outcome:
+    """Call the tool where no broker answers."""
+    clock = FakeClock()
+    host = kctl.connect.Host(Player(clock, []), clock, FixedEntropy())
+    server = ["--bootstrap-server", "127.0.0.1:1"]
+    return run_with(host, ["compat", "kafka-consumer-groups", *server, *words.split()], None)

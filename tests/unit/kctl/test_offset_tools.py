@@ -12,6 +12,7 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl.compat.configs_changes import added_configs, credential_of
 from kctl.compat.java_client import java_bootstrap
+from kctl.compat.java_failures import speak_as
 from kctl.compat.java_options import read_options
 from kctl.compat.java_uuids import java_uuid
 from kctl.compat.offsets_tool import filter_of, options, time_of
@@ -123,6 +124,14 @@ def test_an_id_that_java_does_not_read_is_refused(text: str, message: str) -> No
 def test_no_client_is_made_without_a_host_and_a_port(text: str) -> None:
     with pytest.raises(EngineError, match="Failed to create new KafkaAdminClient"):
         java_bootstrap(text)
+
+
+def test_tools_of_4_3_refuse_an_empty_entry_among_their_brokers() -> None:
+    speak_as(Release.V4_3)
+    with pytest.raises(EngineError, match="values must not be empty"):
+        java_bootstrap("a:1,")
+    speak_as(Release.V3_9)
+    assert "a:1" == java_bootstrap("a:1,")
 
 
 def test_versions_that_both_sides_know_are_usable() -> None:

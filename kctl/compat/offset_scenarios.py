@@ -1,0 +1,191 @@
+"""The scenarios of `--reset-offsets`: to which offset each partition goes.
+
+| option | offset |
+|---|---|
+| to-offset, shift-by, from-file | as named, but within the log: a warning where it is not |
+| to-earliest, to-latest | the start and the end of the log |
+| to-datetime, by-duration | of the first record as young; the end, with a warning, where none is |
+| to-current | what is committed; the end where nothing is |
+
+Source: ConsumerGroupCommand.prepareOffsetsToReset, checkOffsetsRange of 3.9.1;
+OffsetsUtils of 4.3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, TextIO
+from zlib import crc32
+
+from engine.client.blocking import KafkaClient
+from engine.host.ports import Files
+from engine.model import TopicPartition
+from kctl.compat.group_answers import end_offsets, offsets_at, start_offsets
+from kctl.compat.groups_plan import read_plan
+from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_options import GivenOptions, refused
+from kctl.compat.java_order import in_java_order
+from kctl.compat.java_times import duration_ms_of, time_ms_of
+from kctl.compat.plan_json import read_text
+
+#: What a group has committed, by its id.
+CommittedOf = Callable[[str], Mapping[TopicPartition, int]]
+
+_NO_OFFSET: Final = -1
+_SPEC: Final = "org.apache.kafka.clients.admin.OffsetSpec$"
+
+
+class OffsetScenarios:
+    """The scenario that the options of a call describe, for one group after the other."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        given: GivenOptions,
+        files: Files,
+        out: TextIO,
+        err: TextIO,
+        *,
+        committed: CommittedOf,
+    ) -> None:
+        self._client = client
+        self._given = given
+        self._files = files
+        self._out = out
+        self._err = err
+        self._committed = committed
+
+    def offsets(
+        self, group_id: str, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """Return each partition's new offset by the scenario; raises OptionsRefused without one."""
+        given, client = self._given, self._client
+        if given.has("to-offset"):
+            offset = self._named_offset()
+            _refuse_repeated(partitions, lambda _key: str(offset))
+            return self._within_log(dict.fromkeys(partitions, offset))
+        if given.has("to-earliest"):
+            _refuse_repeated(partitions, _spec("EarliestSpec"))
+            return start_offsets(client, partitions)
+        if given.has("to-latest"):
+            _refuse_repeated(partitions, _spec("LatestSpec"))
+            return end_offsets(client, partitions)
+        if given.has("shift-by"):
+            return self._shifted(group_id, partitions, given.number("shift-by", 0))
+        if given.has("to-datetime"):
+            # Of several the first counts, in 4.3.0.
+            text = given.texts("to-datetime")[0] if given.is_four else given.needed("to-datetime")
+            return self._at_time(partitions, time_ms_of(text))
+        if given.has("by-duration"):
+            now_ms = client.clock.wall_ms()
+            duration_ms = duration_ms_of(given.needed("by-duration"))
+            return self._at_time(partitions, now_ms - duration_ms)
+        if given.has("from-file"):
+            return self._from_file(group_id)
+        if given.has("to-current"):
+            return self._current(group_id, partitions)
+        scenarios = (
+            "[to-offset], [to-current], [to-datetime], [from-file], [by-duration], "
+            "[to-earliest], [to-latest], [shift-by]"
+        )
+        raise refused(
+            f"Option '[reset-offsets]' requires one of the following scenarios: [{scenarios}]"
+        )
+
+    def _named_offset(self) -> int:
+        """Return the offset of --to-offset; in 4.3.0 the first of several counts."""
+        if self._given.is_four:
+            return self._given.numbers("to-offset")[0]
+        return self._given.number("to-offset", 0)
+
+    def _within_log(self, requested: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Return offsets, each limited to the range of its log."""
+        starts = start_offsets(self._client, requested.keys())
+        ends = end_offsets(self._client, requested.keys())
+        offsets = {}
+        for partition in in_java_order(requested):
+            offset, bound = requested[partition], None
+            if offset > ends[partition]:
+                bound, end_name, comparison = ends[partition], "latest", "higher"
+            elif offset < starts[partition]:
+                bound, end_name, comparison = starts[partition], "earliest", "lower"
+            if bound is not None:
+                self._err.write(
+                    f"WARN New offset ({offset}) is {comparison} than {end_name} offset for topic "
+                    f"partition {partition}. Value will be set to {bound}\n"
+                )
+            offsets[partition] = offset if bound is None else bound
+        return offsets
+
+    def _shifted(
+        self, group_id: str, partitions: Collection[TopicPartition], count: int
+    ) -> dict[TopicPartition, int]:
+        current = self._committed(group_id)
+        for partition in partitions:
+            if partition not in current:
+                raise refused(
+                    f"Cannot shift offset for partition {partition} since there is no current "
+                    "committed offset"
+                )
+        _refuse_repeated(partitions, lambda key: str(current[key] + count))
+        return self._within_log({key: current[key] + count for key in partitions})
+
+    def _at_time(
+        self, partitions: Collection[TopicPartition], time_ms: int
+    ) -> dict[TopicPartition, int]:
+        """Return the offsets of a time, the end where no record is as young."""
+        _refuse_repeated(partitions, _spec("TimestampSpec"))
+        found = offsets_at(self._client, dict.fromkeys(partitions, time_ms))
+        late = [key for key in in_java_order(found) if found[key] == _NO_OFFSET]
+        for partition in late:
+            self._out.write(
+                f"\nWarn: Partition {partition.partition} from topic {partition.topic} is empty. "
+                "Falling back to latest known offset.\n"
+            )
+        return {**found, **end_offsets(self._client, late)}
+
+    def _current(
+        self, group_id: str, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        current = self._committed(group_id)
+        left = [key for key in partitions if key not in current]
+        known = {key: current[key] for key in partitions if key in current}
+        _refuse_repeated([key for key in partitions if key in current], _committed_text(current))
+        _refuse_repeated(left, _spec("LatestSpec"))
+        return {**known, **end_offsets(self._client, left)}
+
+    def _from_file(self, group_id: str) -> dict[TopicPartition, int]:
+        """Return the offsets that the file of --from-file has for the group, within their logs."""
+        path = self._given.needed("from-file")
+        try:
+            text = read_text(self._files, path)
+        except ToolFailure as error:
+            # The tool wraps the exception of its file.
+            message = f"{error.java_class}: {error}"
+            raise ToolFailure("java.lang.RuntimeException", message, message) from error
+        plan = read_plan(text, list(self._given.texts("group")), self._err)
+        if group_id not in plan:
+            self._out.write(f"\nError: No reset plan for group {group_id} found\n")
+            return {}
+        return self._within_log(plan[group_id])
+
+
+def _refuse_repeated(
+    partitions: Collection[TopicPartition], shown: Callable[[TopicPartition], str]
+) -> None:
+    """Raise ToolFailure for a partition that is named twice, as Java's map of them does."""
+    for index, partition in enumerate(partitions := list(partitions)):
+        if partition in partitions[:index]:
+            value = shown(partition)
+            message = f"Duplicate key {partition} (attempted merging values {value} and {value})"
+            raise ToolFailure("java.lang.IllegalStateException", message)
+
+
+def _committed_text(offsets: Mapping[TopicPartition, int]) -> Callable[[TopicPartition], str]:
+    """Return how Java prints the committed offset of a partition."""
+    return lambda key: f"OffsetAndMetadata{{offset={offsets[key]}, leaderEpoch=null, metadata=''}}"
+
+
+def _spec(name: str) -> Callable[[TopicPartition], str]:
+    """Return how Java prints what it asks the offsets of a partition by: class and a hash."""
+    return lambda key: f"{_SPEC}{name}@{crc32(str(key).encode()):x}"

@@ -1,0 +1,55 @@
+"""The partitions that `--topic` names to `--reset-offsets`, and whether they are there.
+
+Source: ConsumerGroupCommand.parseTopicPartitionsToReset of 3.9.1; OffsetsUtils of 4.3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from engine.client.blocking import KafkaClient
+from engine.errors import EngineError
+from engine.model import TopicPartition
+from kctl.compat.group_answers import Waits, failure, topic_partitions
+from kctl.compat.groups_changes import partitions_in
+from kctl.compat.java_admin import admin_failure
+from kctl.compat.java_failures import ToolFailure
+from kctl.compat.releases import Release
+
+_ERRORS: Final = "org.apache.kafka.common.errors"
+
+
+def named_partitions(
+    client: KafkaClient, topics: Sequence[str], release: Release
+) -> list[TopicPartition]:
+    """Return the partitions that words name, all of a topic without `:`; raises ToolFailure."""
+    named = [key for topic in topics if ":" in topic for key in partitions_in(topic)]
+    try:
+        whole = topic_partitions(client, [name for name in topics if ":" not in name])
+    except EngineError as error:
+        raise failure(error, "describeTopics", Waits.TWICE) from error
+    for found in whole.values():
+        if isinstance(found, EngineError):
+            if release.is_four:
+                raise admin_failure(found, "describeTopics")
+            raise failure(found, "describeTopics", Waits.TWICE)
+        named += found
+    return named
+
+
+def check_partitions(client: KafkaClient, partitions: Collection[TopicPartition]) -> None:
+    """Raise ToolFailure unless all partitions are there and have leaders. Source: 4.3.0."""
+    if not partitions:
+        return
+    topics = sorted({key.topic for key in partitions})
+    found = topic_partitions(client, topics)
+    there: set[TopicPartition] = set()
+    for of_topic in found.values():
+        if isinstance(of_topic, EngineError):
+            raise failure(of_topic, "describeTopics", Waits.TWICE)
+        there.update(of_topic)
+    missing = ",".join(str(key) for key in partitions if key not in there)
+    if missing:
+        message = f'The partitions "{missing}" do not exist'
+        raise ToolFailure(f"{_ERRORS}.UnknownTopicOrPartitionException", message)

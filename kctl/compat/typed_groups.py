@@ -1,0 +1,71 @@
+"""Groups of one type, for the tools of share and of streams groups: the list, who may be deleted.
+
+Source: listGroups, deleteShareGroups, preAdminCallChecks of 4.3.0's ShareGroupCommand and
+StreamsGroupCommand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, TextIO
+
+from engine.client.blocking import KafkaClient
+from engine.client.groups import GroupListing
+from kctl.compat.group_answers import Waits, groups_of_type
+from kctl.compat.group_rows import width_of
+from kctl.compat.java_admin import ILLEGAL_ARGUMENT
+from kctl.compat.java_options import GivenOptions, refused
+from kctl.compat.java_split import java_split
+
+_NOT_EMPTY: Final = "org.apache.kafka.common.errors.GroupNotEmptyException"
+_UNKNOWN: Final = "Unknown"
+
+
+def print_listed(
+    client: KafkaClient,
+    given: GivenOptions,
+    group_type: str,
+    known_states: Sequence[str],
+    out: TextIO,
+) -> None:
+    """Print the groups of a type, with `--state` their states, too.
+
+    Raises ToolFailure, OptionsRefused.
+    """
+    if not given.has("state"):
+        for group in groups_of_type(client, group_type, Waits.TWICE):
+            out.write(f"{group.group_id}\n")
+        return
+    states = _chosen(given.text("state"), known_states)
+    groups: Sequence[GroupListing] = groups_of_type(client, group_type, Waits.ONCE, states)
+    width = width_of(group.group_id for group in groups)
+    rows = [(group.group_id, group.state or _UNKNOWN) for group in groups]
+    out.writelines(f"{name:<{width}} {state}\n" for name, state in [("GROUP", "STATE"), *rows])
+
+
+def _chosen(text: str | None, known: Sequence[str]) -> set[str]:
+    """Return the states of a list in Kafka's spelling, none for all; raises OptionsRefused."""
+    if not text:
+        return set()
+    by_lower = {name.lower(): name for name in known}
+    names = [word.strip().lower() for word in java_split(text, ",")]
+    if not all(name in by_lower for name in names):
+        raise refused(f"Invalid state list '{text}'. Valid states are: {', '.join(known)}")
+    return {by_lower[name] for name in names}
+
+
+def refusals_of(
+    group_ids: Iterable[str], listed: Iterable[GroupListing], kind: str, unknown: str
+) -> dict[str, str]:
+    """Return why groups are not deleted, by their ids; `unknown` says it of those not listed."""
+    states = {group.group_id: group.state for group in listed}
+    refusals: dict[str, str] = {}
+    for group_id in dict.fromkeys(group_ids):
+        if group_id not in states:
+            refusals[group_id] = f"{ILLEGAL_ARGUMENT}: Group '{group_id}' {unknown}"
+        elif states[group_id] == "Dead":
+            reason = f"{kind} group '{group_id}' group state is DEAD."
+            refusals[group_id] = f"java.lang.IllegalStateException: {reason}"
+        elif states[group_id] not in (None, "Empty"):
+            refusals[group_id] = f"{_NOT_EMPTY}: {kind} group '{group_id}' is not EMPTY."
+    return refusals
