@@ -7,7 +7,7 @@ without a topic, and all topics of a request in one transaction if none is in th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from engine.admin.admin_ports import AdminPorts
@@ -94,7 +94,9 @@ class TopicCreation:
             if share.is_over():
                 await share.next()
             try:
-                planned[topic.name] = await self._plan(topic, planned, describe=describe)
+                # A check alone creates nothing that a later topic of the request could meet.
+                created: Collection[str] = () if validate_only else planned
+                planned[topic.name] = await self._plan(topic, created, describe=describe)
             except TopicRefused as error:
                 results[topic.name] = refused(error)
         if not validate_only:
@@ -113,15 +115,18 @@ class TopicCreation:
         return {topic.name: results[topic.name] for topic in topics}
 
     async def _plan(
-        self, topic: CreatableTopic, planned: Mapping[str, _Planned], *, describe: bool
+        self, topic: CreatableTopic, created: Collection[str], *, describe: bool
     ) -> _Planned:
-        """Check one topic and give it replicas, settings and an id; raises TopicRefused."""
+        """Check one topic and give it replicas, settings and an id; raises TopicRefused.
+
+        `created`: the topics that the request creates before.
+        """
         if topic.name in self._metadata_cache.topics:
             raise already_exists(topic.name)
         check_form(topic)
         replicas = self._place(topic)
         check_name(topic.name)
-        await self._check_free(topic.name, planned)
+        await self._check_free(topic.name, created)
         check_assignment(replicas)
         configs = {name: value for name, value in topic.configs if value is not None}
         settings = self._ports.settings()
@@ -189,14 +194,14 @@ class TopicCreation:
         placement = Placement.random(self._ports.entropy, len(brokers))
         return assign_replicas(brokers, partition_count, replication_factor, placement)
 
-    async def _check_free(self, topic: str, planned: Mapping[str, _Planned]) -> None:
+    async def _check_free(self, topic: str, created: Collection[str]) -> None:
         """Raise TopicRefused if the name is taken, or so like another that metrics mix them up."""
         if await self._client.exists(delete_topic_path(topic)) is not None:
             raise TopicRefused(TOPIC_ALREADY_EXISTS, f"Topic '{topic}' is marked for deletion.")
         if await self._client.exists(topic_path(topic)) is not None:
             raise already_exists(topic)
         if can_collide(topic):
-            check_collisions(topic, [*await self._client.children(TOPICS), *planned])
+            check_collisions(topic, [*await self._client.children(TOPICS), *created])
 
     async def _write_new(
         self, planned: Mapping[str, _Planned], results: dict[str, TopicResult], share: Share

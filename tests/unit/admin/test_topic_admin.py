@@ -230,6 +230,12 @@ def test_topics_of_one_request_collide_as_well() -> None:
     assert {"a.b": OK, "a_b": (17, message)} == told(outcomes)
 
 
+def test_topics_that_are_only_checked_do_not_collide_with_each_other() -> None:
+    bench = AdminBench(1)
+    topics = CreatableTopic("a.b", 1, 1), CreatableTopic("a_b", 1, 1)
+    assert {"a.b": OK, "a_b": OK} == told(create(bench, *topics, validate_only=True))
+
+
 def test_a_topic_that_goes_cannot_be_created() -> None:
     bench = AdminBench(1)
     create(bench, CreatableTopic("t", 1, 1))
