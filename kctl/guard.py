@@ -136,7 +136,7 @@ def _concerned(
 
         cluster_ids = cluster_ids_of_store(parameters)
     elif "destination" in parameters:
-        from kctl.cluster_words import choice_parameters
+        from kctl.cluster_arguments import choice_parameters
 
         named = choice_parameters(str(parameters["destination"]), profiles)
         return _concerned_by_choice(named, guarded)

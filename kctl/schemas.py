@@ -122,7 +122,7 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         note="result is pending with --dry-run; failed, skipped and interrupted are not done",
     ),
     "diff": _rows(".declared.pending_steps.STEP_COLUMNS"),
-    "acls list": _rows("acls.words.RULE_COLUMNS"),
+    "acls list": _rows("acls.rule_texts.RULE_COLUMNS"),
     "acls create": _rows("acls.listing.CHANGE_COLUMNS"),
     "acls delete": _rows("acls.listing.CHANGE_COLUMNS"),
     "acls check": _rows("acls.checking.CHECK_COLUMNS"),

@@ -69,7 +69,7 @@ from engine.broker.registration import (
     register,
     registration_of,
 )
-from engine.broker.session import SessionKeeper
+from engine.broker.session import BrokerSession
 from engine.broker.storage import Storage, StoragePorts
 from engine.broker.stored_passwords import password_encoder, re_encode_passwords
 from engine.broker.tasks import LoopTasks
@@ -377,7 +377,7 @@ class Broker:
                 self.host.ends_early,
             ),
         )
-        self.session = SessionKeeper(
+        self.session = BrokerSession(
             self.znodes,
             self.host.timers,
             self.host.clock,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.host.http import Http
-from engine.host.links import PlaceLinks
 from engine.host.lock_file import LockHeld, acquire
+from engine.host.network_links import PlaceLinks
 from engine.host.parallel import RunAll, run_in_order
 from engine.host.ports import Clock, Entropy, Files, Network, SideProcess, Timers, Workers
 from engine.host.turns import never

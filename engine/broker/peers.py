@@ -4,8 +4,8 @@ A caller sees no difference between the two: a request goes in, a promise of the
 fails with an ApiError if the broker failed to serve it, which is of that request alone, and with
 another EngineError if the broker was not reached or was lost.
 
-Brokers of one process between which a fault is set (`engine.host.links`) have a connection, too:
-the faults of connections need no twin for calls then. When the fault comes or goes, the
+Brokers of one process between which a fault is set (`engine.host.network_links`) have a connection,
+too: the faults of connections need no twin for calls then. When the fault comes or goes, the
 links of the other kind end, as connections that break do, and the next request makes new ones.
 """
 
@@ -23,7 +23,7 @@ from engine.client.sasl import SaslConversation
 from engine.client.settings import Address
 from engine.host.each import do_each
 from engine.host.linked_network import LinkedNetwork
-from engine.host.links import PlaceLinks
+from engine.host.network_links import PlaceLinks
 from engine.host.ports import Clock, Network, Timers
 from engine.host.promise import Promise
 from engine.host.stream_layer import LayerTo

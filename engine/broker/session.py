@@ -29,7 +29,7 @@ from engine.znode.model import SessionEvent
 _log = logging.getLogger("kafka.server.KafkaServer")
 
 
-class SessionKeeper:
+class BrokerSession:
     """Sees a session expire and begins the next."""
 
     def __init__(

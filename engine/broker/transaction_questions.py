@@ -22,7 +22,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from engine.admin.auto_creation import TRANSACTION_STATE
-from engine.broker.coordinator_links import CoordinatorLinks, by_topic
+from engine.broker.transaction_channels import TransactionChannels, by_topic
 from engine.client.connection import Call
 from engine.client.errors import NoCommonVersion
 from engine.errors import ApiError
@@ -55,7 +55,7 @@ class _Verification(NamedTuple):
 class TransactionQuestions:
     """The questions of one broker to all coordinators."""
 
-    def __init__(self, metadata_cache: MetadataCache, links: CoordinatorLinks) -> None:
+    def __init__(self, metadata_cache: MetadataCache, links: TransactionChannels) -> None:
         self._metadata_cache = metadata_cache
         self._links = links
         self._queues: dict[int, list[_Verification]] = {}

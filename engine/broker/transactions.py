@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from engine.admin.auto_creation import TRANSACTION_STATE
 from engine.api.transaction_verifier import TransactionVerifier
-from engine.broker.coordinator_links import CoordinatorLinks
 from engine.broker.coordinator_topic import CoordinatorTopic
 from engine.broker.host import BrokerHost
 from engine.broker.isr_proposals import AskController
 from engine.broker.peers import Peers
 from engine.broker.storage import Storage
 from engine.broker.tasks import LoopTasks
+from engine.broker.transaction_channels import TransactionChannels
 from engine.broker.transaction_questions import TransactionQuestions
 from engine.broker.transaction_topic import TransactionTopic
 from engine.config.broker_config import BrokerConfig
@@ -41,7 +41,7 @@ class BrokerTransactions(NamedTuple):
     coordinator: TransactionCoordinator
     producer_ids: ProducerIds
     verifier: TransactionVerifier
-    links: CoordinatorLinks
+    links: TransactionChannels
 
     def stop(self) -> None:
         """Stop the coordinator and the verifications."""
@@ -67,7 +67,7 @@ def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
     """Return the transactions of a broker; they follow the leadership of their topic."""
     host, config, metadata_cache = deps.host, deps.settings(), deps.metadata_cache
     replica_manager = deps.storage.replica_manager
-    links = CoordinatorLinks(metadata_cache, deps.peers)
+    links = TransactionChannels(metadata_cache, deps.peers)
     producer_ids = ProducerIds(lambda: _producer_id_block(deps), host.clock)
     topic = CoordinatorTopic(TRANSACTION_STATE, replica_manager, metadata_cache, host.clock)
     coordinator = TransactionCoordinator(

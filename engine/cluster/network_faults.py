@@ -30,8 +30,8 @@ from engine.cluster.plan import ClusterPlan
 from engine.cluster.requests import ClusterNotRunning, RequestNotCarriedOut
 from engine.host import processes
 from engine.host.link_faults import LinkFaults, decode_faults, encode_faults
-from engine.host.links import PlaceLinks
 from engine.host.lock_file import is_held
+from engine.host.network_links import PlaceLinks
 from engine.host.ports import Clock
 
 _log = logging.getLogger("kafka.cluster")

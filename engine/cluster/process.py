@@ -28,7 +28,7 @@ from engine.host.coroutine import PromiseCoroutine, drive
 from engine.host.descriptors import connections_below, raise_descriptor_limit
 from engine.host.event_loop import EventLoop
 from engine.host.garbage import Garbage
-from engine.host.links import PlaceLinks
+from engine.host.network_links import PlaceLinks
 from engine.host.parallel import run_in_threads
 from engine.host.ports import Files
 from engine.host.processes import POLL_SIGNAL, STOP_WITH_ALL_SIGNAL

@@ -95,7 +95,7 @@ class LastBroker(EngineError):
         self.broker_id = broker_id
 
 
-class ClusterKeeper:
+class ClusterSupervisor:
     """Supervises the brokers of a cluster that runs."""
 
     def __init__(

@@ -34,7 +34,7 @@ from engine.cluster.network_faults import apply_faults
 from engine.cluster.ownership import check_start
 from engine.cluster.plan import FIRST_BROKER_ID, ClusterPlan, broker_settings, check_plan
 from engine.cluster.process import Process, give_up_if_refused
-from engine.cluster.request_handler import ClusterKeeper, Members
+from engine.cluster.request_handler import ClusterSupervisor, Members
 from engine.cluster.requests import answer_member
 from engine.cluster.served_logs import read_served
 from engine.cluster.store_security import store_security
@@ -129,7 +129,7 @@ def _run_cluster(
         znode_port = _listen_again(process, data, store, plan)
         znode_address = f"{plan.host}:{znode_port}"
         # Who looks after the brokers; it knows them once they are open.
-        keepers: list[ClusterKeeper] = []
+        keepers: list[ClusterSupervisor] = []
 
         def current_plan() -> ClusterPlan:
             return keepers[0].plan if keepers else plan
@@ -161,7 +161,7 @@ def _run_cluster(
 
         def ready(members: Members) -> None:
             """Write the addresses for commands and report that the cluster is ready."""
-            keeper = ClusterKeeper(
+            keeper = ClusterSupervisor(
                 data,
                 process.files,
                 plan,

@@ -39,7 +39,7 @@ from engine.controller.event_queue import Event, EventQueue
 from engine.controller.guarded_znodes import ControllerMoved, GuardedZnodes
 from engine.controller.leader_balance import LeaderBalance
 from engine.controller.legacy_znodes import LegacyZnodes
-from engine.controller.machine_parts import Machinery
+from engine.controller.machine_parts import MachineParts
 from engine.controller.machines import Machines
 from engine.controller.partition_machine import PartitionMachine
 from engine.controller.ports import ControllerPorts
@@ -127,7 +127,7 @@ class Controller:
             ResponseTakers(self._on_leader_and_isr_response, self._on_stop_replica_response),
         )
         znodes = GuardedZnodes(self._client, self._turns)
-        parts = Machinery(self.context, znodes, sender, self._ports.reporter, settings)
+        parts = MachineParts(self.context, znodes, sender, self._ports.reporter, settings)
         partitions, replicas = PartitionMachine(parts), ReplicaMachine(parts)
         watches = ArmedWatches(self._client)
         deletion = TopicDeletion(

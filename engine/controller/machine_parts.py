@@ -12,7 +12,7 @@ from engine.controller.ports import ControllerReporter
 from engine.controller.request_batch import BatchSender
 
 
-class Machinery(NamedTuple):
+class MachineParts(NamedTuple):
     """The state, its writer and its sender."""
 
     context: ControllerContext

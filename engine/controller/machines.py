@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from engine.controller.armed_watches import ArmedWatches
 from engine.controller.context import ControllerContext
-from engine.controller.machine_parts import Machinery
+from engine.controller.machine_parts import MachineParts
 from engine.controller.partition_machine import PartitionMachine
 from engine.controller.replica_machine import ReplicaMachine
 from engine.controller.request_batch import RequestBatch
@@ -22,7 +22,7 @@ PutActive = Callable[[str, Callable[[], PromiseCoroutine[None]]], None]
 class Machines(NamedTuple):
     """The parts that events work with."""
 
-    parts: Machinery
+    parts: MachineParts
     partitions: PartitionMachine
     replicas: ReplicaMachine
     deletion: TopicDeletion

@@ -22,7 +22,7 @@ from engine.config.topic_config import TopicConfig
 from engine.controller.cluster_reader import read_many
 from engine.controller.context import PartitionLeadership
 from engine.controller.elections import Candidates, Elected, ElectionReason, elect, first_state
-from engine.controller.machine_parts import Machinery
+from engine.controller.machine_parts import MachineParts
 from engine.controller.request_batch import RequestBatch
 from engine.controller.state_writer import StateResults, StateWriter
 from engine.controller.states import PARTITION_COMES_FROM, PartitionPhase
@@ -42,7 +42,7 @@ from engine.znode.values import PartitionStateNode, decode_config, encode_partit
 class PartitionMachine:
     """The phases of partitions; only events of the controller call it."""
 
-    def __init__(self, parts: Machinery) -> None:
+    def __init__(self, parts: MachineParts) -> None:
         self._parts = parts
         self._context = parts.context
         self._writer = StateWriter(parts.context, parts.znodes)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 
 from engine.controller.context import PartitionLeadership
 from engine.controller.elections import without_replica
-from engine.controller.machine_parts import Machinery
+from engine.controller.machine_parts import MachineParts
 from engine.controller.request_batch import RequestBatch
 from engine.controller.state_writer import StateWriter
 from engine.controller.states import REPLICA_COMES_FROM, Replica, ReplicaPhase
@@ -29,7 +29,7 @@ from engine.znode.values import PartitionAssignment, PartitionStateNode
 class ReplicaMachine:
     """The phases of replicas; only events of the controller call it."""
 
-    def __init__(self, parts: Machinery) -> None:
+    def __init__(self, parts: MachineParts) -> None:
         self._parts = parts
         self._context = parts.context
         self._writer = StateWriter(parts.context, parts.znodes)

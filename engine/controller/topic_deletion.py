@@ -25,7 +25,7 @@ from itertools import chain
 
 from engine.controller.cluster_reader import read_many
 from engine.controller.context import ControllerContext
-from engine.controller.machine_parts import Machinery
+from engine.controller.machine_parts import MachineParts
 from engine.controller.partition_machine import PartitionMachine
 from engine.controller.replica_machine import ReplicaMachine
 from engine.controller.request_batch import RequestBatch
@@ -38,7 +38,7 @@ class TopicDeletion:
 
     def __init__(
         self,
-        parts: Machinery,
+        parts: MachineParts,
         partitions: PartitionMachine,
         replicas: ReplicaMachine,
         *,

@@ -34,7 +34,6 @@ from engine.cluster.plan import ClusterPlan, check_plan
 from engine.cluster.requests import Action, ask
 from engine.cluster.warm_process import start_warm, warm_up
 from engine.embedded.access import KafkaAccess
-from engine.embedded.impatient_settings import impatient_settings
 from engine.embedded.login import (
     BROKER_USER,
     PLAIN,
@@ -44,6 +43,7 @@ from engine.embedded.login import (
     create_user,
     login_settings,
 )
+from engine.embedded.quick_settings import quick_settings
 from engine.errors import EngineError
 from engine.host import processes
 from engine.host.deferred_signals import signals_blocked
@@ -93,7 +93,7 @@ class EmbeddedCluster(KafkaAccess):
 
         Several brokers have a process each unless `in_processes` is False: only those can be killed
         and paused. `settings` are broker keys in Kafka's names; `is_quick` gives those of
-        `impatient_settings` before. With a `login` clients have to authenticate. Errors: BadLogin,
+        `quick_settings` before. With a `login` clients have to authenticate. Errors: BadLogin,
         and ConfigError for settings.
         """
         super().__init__("", login, timeout_s)
@@ -108,7 +108,7 @@ class EmbeddedCluster(KafkaAccess):
             broker_count=brokers,
             port=port,
             settings={
-                **(impatient_settings(brokers) if is_quick else {}),
+                **(quick_settings(brokers) if is_quick else {}),
                 **({} if login is None else login_settings(login, self._broker_password)),
                 **(settings or {}),
             },

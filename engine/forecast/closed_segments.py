@@ -20,7 +20,7 @@ from engine.log.cleaner.compaction_wait import CompactionWait
 from engine.log.log_config import LogConfig
 
 
-class ClosedPart(NamedTuple):
+class ClosedRange(NamedTuple):
     """Up to where a log may be cleaned at least, and the bytes below; what keeps it from more."""
 
     first_uncleanable_offset: int
@@ -28,7 +28,7 @@ class ClosedPart(NamedTuple):
     waits_for: CompactionWait | None
 
 
-def closed_segments(log: LogHistory, config: LogConfig, now_ms: int) -> ClosedPart:
+def closed_segments(log: LogHistory, config: LogConfig, now_ms: int) -> ClosedRange:
     """Return what of a log may be cleaned for sure, whether it was already or not."""
     closed = _closed_count(log, config)
     old = [
@@ -39,11 +39,11 @@ def closed_segments(log: LogHistory, config: LogConfig, now_ms: int) -> ClosedPa
     offset, size_bytes = log.log_start_offset, 0
     for part, is_old in zip(log.segments[:closed], old, strict=False):
         if not is_old:
-            return ClosedPart(offset, size_bytes, CompactionWait.LAG)
+            return ClosedRange(offset, size_bytes, CompactionWait.LAG)
         offset, size_bytes = part.end_offset, size_bytes + part.size_bytes
     if offset < log.high_watermark and not size_bytes:
-        return ClosedPart(offset, size_bytes, CompactionWait.ACTIVE_SEGMENT)
-    return ClosedPart(offset, size_bytes, None)
+        return ClosedRange(offset, size_bytes, CompactionWait.ACTIVE_SEGMENT)
+    return ClosedRange(offset, size_bytes, None)
 
 
 def _closed_count(log: LogHistory, config: LogConfig) -> int:

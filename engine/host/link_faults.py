@@ -8,7 +8,7 @@ A place is a broker, by its id as text, or the metadata store (`STORE`).
 | delay | each packet to or from the place takes so much longer, in each direction |
 | loss | each packet to or from the place is lost with this probability, and sent again by TCP |
 
-Pure: `links.py` applies the faults.
+Pure: `network_links.py` applies the faults.
 """
 
 from __future__ import annotations

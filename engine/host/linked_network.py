@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-from engine.host.links import PlaceLinks
+from engine.host.network_links import PlaceLinks
 from engine.host.ports import (
     Connection,
     FrameBound,

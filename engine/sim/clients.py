@@ -147,7 +147,7 @@ class SentBatch:
         self.is_accepted = False
 
 
-class ClusterLinks:
+class ClusterRequests:
     """The connections of one client, and what it knows of leaders."""
 
     def __init__(
@@ -324,7 +324,7 @@ class SimulatedProducer:
 
     def __init__(
         self,
-        links: ClusterLinks,
+        links: ClusterRequests,
         kind: ProducerKind,
         partitions: Sequence[TopicPartition],
         random: Random,

@@ -16,7 +16,7 @@ from engine.client.settings import Address
 from engine.host.promise import Promise
 from engine.kafka_errors import NONE, OFFSET_OUT_OF_RANGE
 from engine.model import TopicPartition
-from engine.sim.clients import BACKOFF_MS, ClientEvents, ClusterLinks
+from engine.sim.clients import BACKOFF_MS, ClientEvents, ClusterRequests
 from engine.sim.rot import whole_part
 from engine.wire import messages
 
@@ -37,7 +37,7 @@ class SimulatedConsumer:
 
     def __init__(
         self,
-        links: ClusterLinks,
+        links: ClusterRequests,
         partitions: Sequence[TopicPartition],
         random: Random,
         events: ClientEvents,

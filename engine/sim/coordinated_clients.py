@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 
 from engine.host.coroutine import drive
 from engine.model import TopicPartition
-from engine.sim.clients import ClusterLinks
+from engine.sim.clients import ClusterRequests
 from engine.sim.consumers import SimulatedConsumer
 from engine.sim.coordinator_rules import CoordinatorRules
 from engine.sim.copiers import Copier
@@ -17,7 +17,7 @@ from engine.sim.group_rules import OFFSETS_TOPIC
 from engine.sim.invariants import Invariants
 from engine.sim.ledger import Ledger
 from engine.sim.members import GroupReader, SimulatedMember
-from engine.sim.memberships import GroupLinks
+from engine.sim.memberships import GroupRequests
 from engine.sim.node import SimulatedBroker
 from engine.sim.plan import Plan
 from engine.sim.quiescence import is_held
@@ -42,7 +42,7 @@ class World(Protocol):
         """Return the random numbers of one purpose."""
         ...
 
-    def client(self, name: str) -> ClusterLinks:
+    def client(self, name: str) -> ClusterRequests:
         """Return the connections of a client."""
         ...
 
@@ -87,7 +87,7 @@ class CoordinatedClients:
         for number in range(self._plan.member_count):
             links = self._world.client(f"m{number}")
             member = SimulatedMember(
-                GroupLinks(links, GROUP, self._ledger),
+                GroupRequests(links, GROUP, self._ledger),
                 partitions,
                 self._world.random(links.name),
                 self._ledger,
@@ -99,7 +99,7 @@ class CoordinatedClients:
             links = self._world.client(f"cp{number}")
             copier = Copier(
                 links,
-                GroupLinks(links, COPIERS, self._ledger),
+                GroupRequests(links, COPIERS, self._ledger),
                 links.name,
                 partitions,
                 self._world.random(links.name),
@@ -166,7 +166,7 @@ class CoordinatedClients:
         if members and group_id not in self._group_readers:
             # Nobody commits behind its back any more.
             links = self._world.client("group" if group_id == GROUP else f"group {group_id}")
-            reader = GroupReader(GroupLinks(links, group_id, self._ledger))
+            reader = GroupReader(GroupRequests(links, group_id, self._ledger))
             self._group_readers[group_id] = reader
             _begin(links, reader)
         reader_of_group = self._group_readers.get(group_id)
@@ -236,7 +236,7 @@ class CoordinatedClients:
 _Client: TypeAlias = Transactor | NextInstance | SimulatedMember | Copier | GroupReader
 
 
-def _begin(links: ClusterLinks, client: _Client) -> None:
+def _begin(links: ClusterRequests, client: _Client) -> None:
     links.timers.call_soon(partial(_run, client))
 
 

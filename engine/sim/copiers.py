@@ -30,11 +30,11 @@ from engine.errors import EngineError
 from engine.host.promise import Promise
 from engine.kafka_errors import NONE, OFFSET_OUT_OF_RANGE, UNKNOWN_MEMBER_ID
 from engine.model import TopicPartition
-from engine.sim.clients import BACKOFF_MS, ClusterLinks
+from engine.sim.clients import BACKOFF_MS, ClusterRequests
 from engine.sim.memberships import (
     HEARTBEAT_MS,
     REJOINS,
-    GroupLinks,
+    GroupRequests,
     Membership,
     MembershipEvents,
 )
@@ -46,7 +46,7 @@ from engine.sim.sent_transactions import (
     SentTransaction,
     TransactorEvents,
 )
-from engine.sim.transaction_links import InstanceEnds, TransactionLinks
+from engine.sim.transaction_requests import InstanceEnds, TransactionRequests
 from engine.wire import messages
 
 #: How often an instance crashes in a transaction, and how often it aborts one.
@@ -109,8 +109,8 @@ class Copier:
 
     def __init__(
         self,
-        links: ClusterLinks,
-        group: GroupLinks,
+        links: ClusterRequests,
+        group: GroupRequests,
         transactional_id: str,
         partitions: Sequence[TopicPartition],
         random: Random,
@@ -125,7 +125,7 @@ class Copier:
             group, partitions, events, session_timeout_ms=_SESSION_TIMEOUT_MS
         )
         topics = sorted({partition.topic for partition in partitions})
-        self._transactions = TransactionLinks(links, transactional_id, topics, random, events)
+        self._transactions = TransactionRequests(links, transactional_id, topics, random, events)
         self._topics = topics
         self._partitions = list(partitions)
         self._random = random

@@ -11,8 +11,8 @@ from engine.host.memory_network import LookupFault
 from engine.model import TopicPartition
 from engine.sim.fault_kinds import SEPARATE_WORK, WORK, Direction, FaultKind
 from engine.sim.invariants import Invariants
-from engine.sim.links import Wires, orders_to
 from engine.sim.loop import VirtualLoop
+from engine.sim.machine_links import Wires, orders_to
 from engine.sim.network import SimulatedNetwork
 from engine.sim.node import SimulatedBroker
 from engine.sim.plan import Fault

@@ -438,7 +438,7 @@ class Invariants:
     def _check_in_sync_count(self, key: TopicPartition, partition: Partition) -> None:
         """Check that enough are in sync to commit, by a setting that the topic had at some time.
 
-        Brokers hear of changes late; at rest they know the latest (`rest.py`).
+        Brokers hear of changes late; in quiescence they know the latest (`quiescence.py`).
         """
         isr, least = partition.in_sync.isr, partition.config.min_insync_replicas
         if least not in self._min_isrs[key.topic] or len(isr) < partition.min_isr_count:

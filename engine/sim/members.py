@@ -20,7 +20,7 @@ from engine.sim.memberships import (
     HEARTBEAT_MS,
     REJOINS,
     SESSION_TIMEOUT_MS,
-    GroupLinks,
+    GroupRequests,
     Membership,
     MembershipEvents,
 )
@@ -72,7 +72,7 @@ class SimulatedMember:
 
     def __init__(
         self,
-        links: GroupLinks,
+        links: GroupRequests,
         partitions: Sequence[TopicPartition],
         random: Random,
         events: MemberEvents,
@@ -158,7 +158,7 @@ class SimulatedMember:
 class GroupReader:
     """Asks for what a group has once its members are gone."""
 
-    def __init__(self, links: GroupLinks) -> None:
+    def __init__(self, links: GroupRequests) -> None:
         self._links = links
         #: The offsets of the group, None until it has no member.
         self.offsets: Mapping[TopicPartition, int] | None = None

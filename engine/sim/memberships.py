@@ -32,7 +32,7 @@ from engine.kafka_errors import (
     kafka_error,
 )
 from engine.model import TopicPartition
-from engine.sim.clients import BACKOFF_MS, ClusterLinks
+from engine.sim.clients import BACKOFF_MS, ClusterRequests
 from engine.wire import messages
 from engine.wire.structs import Message
 
@@ -65,10 +65,10 @@ class MembershipEvents(Protocol):
         ...
 
 
-class GroupLinks:
+class GroupRequests:
     """Requests to the coordinator of one group, and pauses."""
 
-    def __init__(self, links: ClusterLinks, group_id: str, events: MembershipEvents) -> None:
+    def __init__(self, links: ClusterRequests, group_id: str, events: MembershipEvents) -> None:
         self.name = links.name
         self.group_id = group_id
         self._links = links
@@ -120,7 +120,7 @@ class Membership:
 
     def __init__(
         self,
-        links: GroupLinks,
+        links: GroupRequests,
         partitions: Sequence[TopicPartition],
         events: MembershipEvents,
         *,

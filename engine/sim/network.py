@@ -25,8 +25,8 @@ from engine.host.memory_network import (
 from engine.host.ports import Connection, ListenOptions, SendPart
 from engine.host.send_parts import part_bytes
 from engine.host.stream_layer import LayerOf
-from engine.sim.links import Channel, Wires
 from engine.sim.machine import Machine, MachineTimers
+from engine.sim.machine_links import Channel, Wires
 
 _API_KEY = struct.Struct(">h")
 _API_VERSIONS = 18

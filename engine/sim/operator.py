@@ -20,7 +20,7 @@ from engine.client.settings import Address
 from engine.kafka_errors import NONE, kafka_error
 from engine.model import TopicPartition
 from engine.naming import INTERNAL_TOPICS
-from engine.sim.clients import ClusterLinks
+from engine.sim.clients import ClusterRequests
 from engine.sim.fault_kinds import FaultKind
 from engine.sim.invariants import Invariants
 from engine.sim.plan import Fault
@@ -60,7 +60,7 @@ class Operator:
 
     def __init__(
         self,
-        links: ClusterLinks,
+        links: ClusterRequests,
         invariants: Invariants,
         trace: Trace,
         *,

@@ -27,7 +27,7 @@ from engine.naming import INTERNAL_TOPICS
 from engine.sim.client_quotas import QuotaRules, limited_clients
 from engine.sim.clients import (
     ACKS_ALL,
-    ClusterLinks,
+    ClusterRequests,
     ProducerKind,
     SimulatedProducer,
     passing_kind,
@@ -38,10 +38,10 @@ from engine.sim.fault_kinds import FaultKind
 from engine.sim.faults import STORE, Injector
 from engine.sim.invariants import Invariants, Violation
 from engine.sim.ledger import Ledger
-from engine.sim.links import Wires
 from engine.sim.loop import VirtualLoop
 from engine.sim.losses import Rules
 from engine.sim.machine import Machine
+from engine.sim.machine_links import Wires
 from engine.sim.network import SimulatedNetwork
 from engine.sim.node import BROKER_PORT, SimulatedBroker
 from engine.sim.operator import Operator
@@ -160,11 +160,11 @@ class Simulation:
         )
         return node
 
-    def client(self, name: str) -> ClusterLinks:
+    def client(self, name: str) -> ClusterRequests:
         """Return the connections of a client."""
         addresses = [Address(node.name, BROKER_PORT) for node in self.nodes.values()]
         network = self.network.port_of(self._client_timers)
-        return ClusterLinks(
+        return ClusterRequests(
             name,
             self._client_timers,
             network,

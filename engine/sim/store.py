@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from engine.sim.links import Channel, Wires
 from engine.sim.machine import Machine
+from engine.sim.machine_links import Channel, Wires
 from engine.sim.set_back import Snapshots, put_back
 from engine.znode.journal import Stored
 from engine.znode.memory_journal import MemoryJournal

@@ -21,7 +21,7 @@ InitProducerId ──> AddPartitionsToTxn, Produce … ──> EndTxn ──┐
 
 Instances of one transactional id that do not know of each other fence each other.
 
-Source: TransactionManager of 3.9.1; `transaction_links.py` has the requests.
+Source: TransactionManager of 3.9.1; `transaction_requests.py` has the requests.
 """
 
 from __future__ import annotations
@@ -30,14 +30,18 @@ from collections.abc import Iterable, Sequence
 from random import Random
 
 from engine.model import TopicPartition
-from engine.sim.clients import ClusterLinks
+from engine.sim.clients import ClusterRequests
 from engine.sim.sent_transactions import (
     Ids,
     SentOutcome,
     SentTransaction,
     TransactorEvents,
 )
-from engine.sim.transaction_links import TRANSACTION_TIMEOUT_MS, InstanceEnds, TransactionLinks
+from engine.sim.transaction_requests import (
+    TRANSACTION_TIMEOUT_MS,
+    InstanceEnds,
+    TransactionRequests,
+)
 from engine.transactions.states import TransactionState
 from engine.transactions.transaction import Transaction
 
@@ -53,7 +57,7 @@ class Transactor:
 
     def __init__(
         self,
-        links: ClusterLinks,
+        links: ClusterRequests,
         transactional_id: str,
         partitions: Sequence[TopicPartition],
         random: Random,
@@ -65,7 +69,7 @@ class Transactor:
         self._late_share = _LATE_SHARE * gives_up
         self.name = links.name
         topics = sorted({partition.topic for partition in partitions})
-        self._links = TransactionLinks(
+        self._links = TransactionRequests(
             links, transactional_id, topics, random, events, gives_up=gives_up
         )
         self._partitions = list(partitions)
@@ -161,9 +165,13 @@ class NextInstance:
     """One more instance of a transactional id, which ends what those before have left open (5)."""
 
     def __init__(
-        self, links: ClusterLinks, transactional_id: str, random: Random, events: TransactorEvents
+        self,
+        links: ClusterRequests,
+        transactional_id: str,
+        random: Random,
+        events: TransactorEvents,
     ) -> None:
-        self._links = TransactionLinks(links, transactional_id, (), random, events)
+        self._links = TransactionRequests(links, transactional_id, (), random, events)
 
     async def run(self) -> None:
         """Take over the id."""

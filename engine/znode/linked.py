@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from engine.host.links import LinkChannel, PlaceLinks
+from engine.host.network_links import LinkChannel, PlaceLinks
 from engine.host.promise import Promise
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.model import (

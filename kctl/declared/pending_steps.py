@@ -23,7 +23,7 @@ from engine.errors import EngineError
 from engine.host.real import RealFiles
 from kctl import exits
 from kctl.arguments import counted
-from kctl.commands.acls.words import rule_text
+from kctl.commands.acls.rule_texts import rule_text
 from kctl.connect import ClusterOptions
 from kctl.console import notify, report_error
 from kctl.context import choose

@@ -24,7 +24,7 @@ from engine.declared.step_making import DEFAULT_NAME, entity_text
 from engine.security.acls import WILDCARD_HOST, AclBinding, AclResource, PatternType
 from engine.security.scram import ScramMechanism
 from kctl.arguments import UnreadableArgument
-from kctl.commands.acls.words import host_of, in_order, word_of
+from kctl.commands.acls.rule_texts import host_of, in_order, word_of
 from kctl.commands.quotas.entities import DEFAULT
 from kctl.declared.state_schema import VERSION
 from kctl.declared.variables import without_references

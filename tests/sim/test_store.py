@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from engine.host.coroutine import drive
-from engine.sim.links import Wires
 from engine.sim.loop import VirtualLoop
 from engine.sim.machine import Machine
+from engine.sim.machine_links import Wires
 from engine.sim.store import StoreServer, WatchedJournal
 from engine.sim.store_client import SimulatedZnodeClient
 from engine.znode.kept_watches import KeptWatches

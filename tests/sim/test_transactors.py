@@ -15,12 +15,12 @@ from engine.host.coroutine import drive
 from engine.host.promise import Promise
 from engine.kafka_errors import NONE, NOT_ENOUGH_REPLICAS
 from engine.model import TopicPartition
-from engine.sim.clients import ClusterLinks
+from engine.sim.clients import ClusterRequests
 from engine.sim.histories import Loss
 from engine.sim.plan import plan_of
 from engine.sim.sent_transactions import Ids, SentTransaction, TransactorEvents
 from engine.sim.simulation import Simulation
-from engine.sim.transaction_links import TransactionLinks
+from engine.sim.transaction_requests import TransactionRequests
 from engine.sim.transactors import ids_that_outlast_their_timeout
 from engine.transactions.states import TransactionState
 from engine.transactions.transaction import Transaction
@@ -93,8 +93,8 @@ class _MovedPartition:
 def test_a_producer_finds_the_leader_that_a_refusal_for_too_few_in_sync_does_not_name() -> None:
     links = _MovedPartition()
     events = cast(TransactorEvents, SimpleNamespace(fence_of=lambda *_: None))
-    producer = TransactionLinks(
-        cast(ClusterLinks, links), "x", ["t"], Random(0), events, gives_up=False
+    producer = TransactionRequests(
+        cast(ClusterRequests, links), "x", ["t"], Random(0), events, gives_up=False
     )
     ids = Ids(7, 0)
     transaction = SentTransaction("tx@0", *ids)

@@ -30,8 +30,7 @@ from engine.security.principals import super_users_of
 from kctl import exits
 from kctl.command_results import end_with
 from kctl.commands.acls.listing import EVERY_RULE, described
-from kctl.commands.acls.wanted_rules import RulesNotClear, RulesRequest, rules_for_job
-from kctl.commands.acls.words import (
+from kctl.commands.acls.rule_texts import (
     RULE_COLUMNS,
     create_command,
     host_of,
@@ -45,6 +44,7 @@ from kctl.commands.acls.words import (
     rule_that_allows,
     word_of,
 )
+from kctl.commands.acls.wanted_rules import RulesNotClear, RulesRequest, rules_for_job
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
 from kctl.render import Column, check_format

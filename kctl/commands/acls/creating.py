@@ -18,9 +18,9 @@ from kctl.commands.acls.listing import (
     described,
     few_rules,
 )
+from kctl.commands.acls.rule_texts import host_of, in_order, rule_row, rule_text
 from kctl.commands.acls.rules_file import rules_in
 from kctl.commands.acls.wanted_rules import RulesRequest, wanted_rules
-from kctl.commands.acls.words import host_of, in_order, rule_row, rule_text
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify, report_error
 from kctl.render import check_format

@@ -21,8 +21,7 @@ from engine.security.acls import (
 from kctl.arguments import counted
 from kctl.command_results import end_with
 from kctl.commands.acls.options import FilterOptions, ResourceOptions
-from kctl.commands.acls.wanted_rules import RulesNotClear, named_resources
-from kctl.commands.acls.words import (
+from kctl.commands.acls.rule_texts import (
     RULE_COLUMNS,
     in_order,
     member_of,
@@ -31,6 +30,7 @@ from kctl.commands.acls.words import (
     rule_row,
     rule_text,
 )
+from kctl.commands.acls.wanted_rules import RulesNotClear, named_resources
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify, report_error
 from kctl.render import Column, check_format

@@ -25,8 +25,8 @@ from engine.errors import EngineError
 from engine.security.acls import AclBinding
 from kctl.arguments import UnreadableArgument
 from kctl.commands.acls.options import ResourceOptions
+from kctl.commands.acls.rule_texts import RULE_COLUMNS, host_of
 from kctl.commands.acls.wanted_rules import RulesNotClear, RulesRequest, wanted_rules
-from kctl.commands.acls.words import RULE_COLUMNS, host_of
 
 _RESOURCES: Final = ResourceOptions._fields
 KEYS_OF_RULES: Final = frozenset(

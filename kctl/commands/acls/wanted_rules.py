@@ -28,7 +28,7 @@ from engine.security.acls import (
 from kctl import exits
 from kctl.arguments import UnreadableArgument, is_utf8
 from kctl.commands.acls.options import ResourceOptions
-from kctl.commands.acls.words import (
+from kctl.commands.acls.rule_texts import (
     operations_of,
     pattern_type_of,
     principal_of,

@@ -32,7 +32,7 @@ from engine.kafka_errors import (
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import counted
-from kctl.cluster_words import choice_of
+from kctl.cluster_arguments import choice_of
 from kctl.command_results import end_with
 from kctl.commands.copy.planning import (
     AnotherCopy,

@@ -21,7 +21,7 @@ from engine.host.real import RealFiles
 from engine.kafka_errors import SECURITY_DISABLED
 from kctl import exits
 from kctl.arguments import UnreadableArgument
-from kctl.commands.acls.words import rule_text
+from kctl.commands.acls.rule_texts import rule_text
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
 from kctl.declared.state_writing import idle_rules, state_text, unreadable_settings

@@ -12,9 +12,9 @@ from engine.broker.peers import Serve
 from engine.config.settings import BrokerSettings
 from engine.host.coroutine import drive
 from engine.host.link_faults import STORE
-from engine.host.links import PlaceLinks
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers, MemoryWorkers
+from engine.host.network_links import PlaceLinks
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.partition import Partition

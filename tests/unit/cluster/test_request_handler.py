@@ -9,7 +9,7 @@ import pytest
 from engine.broker.broker import Broker
 from engine.cluster.data_directory import DataDirectory
 from engine.cluster.plan import ClusterPlan
-from engine.cluster.request_handler import ClusterKeeper
+from engine.cluster.request_handler import ClusterSupervisor
 from engine.cluster.requests import Action, ClusterRequest, next_number
 from engine.errors import EngineError
 from engine.host.coroutine import drive
@@ -74,8 +74,8 @@ class Stage:
         self.keeper = self.new_keeper()
         self.number = 0
 
-    def new_keeper(self) -> ClusterKeeper:
-        return ClusterKeeper(
+    def new_keeper(self) -> ClusterSupervisor:
+        return ClusterSupervisor(
             self.data, self.files, PLAN, self.members, self.client, pid=7, znode_address="here:2181"
         )
 

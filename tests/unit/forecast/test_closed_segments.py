@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.forecast.closed_segments import ClosedPart, closed_segments
+from engine.forecast.closed_segments import ClosedRange, closed_segments
 from engine.forecast.log_history import LogHistory
 from engine.log.cleaner.compaction_wait import CompactionWait
 from engine.log.log_config import LogConfig
@@ -19,14 +19,14 @@ PARTS = [
 WIDE = LogConfig(is_compacted=True)
 
 
-def closed(config: LogConfig, parts: list[SegmentFacts] = PARTS) -> ClosedPart:
+def closed(config: LogConfig, parts: list[SegmentFacts] = PARTS) -> ClosedRange:
     end = parts[-1].end_offset
     log = LogHistory(TopicPartition("t", 0), parts, 0, end, NOW_MS - 10_000, True)
     return closed_segments(log, config, NOW_MS)
 
 
 def test_a_log_within_one_segment_may_be_active_as_a_whole() -> None:
-    assert ClosedPart(0, 0, CompactionWait.ACTIVE_SEGMENT) == closed(WIDE)
+    assert ClosedRange(0, 0, CompactionWait.ACTIVE_SEGMENT) == closed(WIDE)
 
 
 @pytest.mark.parametrize(("segment_bytes", "end"), [(300, 70), (301, 60), (999, 0), (900, 10)])
@@ -49,10 +49,10 @@ def test_of_both_the_further_counts() -> None:
 def test_what_is_young_is_not_cleaned(lag_ms: int, end: int) -> None:
     part = closed(WIDE._replace(segment_bytes=300, min_compaction_lag_ms=lag_ms))
     waits_for = CompactionWait.LAG if end < 70 else None
-    assert ClosedPart(end, end * 10, waits_for) == part
+    assert ClosedRange(end, end * 10, waits_for) == part
 
 
 def test_an_empty_log_waits_for_nothing() -> None:
     empty = [SegmentFacts(5, 5, 0, -1, True)]
     log = LogHistory(TopicPartition("t", 0), empty, 5, 5, None, True)
-    assert ClosedPart(5, 0, None) == closed_segments(log, WIDE, NOW_MS)
+    assert ClosedRange(5, 0, None) == closed_segments(log, WIDE, NOW_MS)

@@ -15,9 +15,7 @@ from kctl.commands.acls import creating
 from kctl.commands.acls.creating import ApplyRequest, apply_file, difference
 from kctl.commands.acls.listing import exactly, filters_of
 from kctl.commands.acls.options import FilterOptions, ResourceOptions
-from kctl.commands.acls.rules_file import BadRulesFile, rules_in
-from kctl.commands.acls.wanted_rules import RulesNotClear, RulesRequest, wanted_rules
-from kctl.commands.acls.words import (
+from kctl.commands.acls.rule_texts import (
     create_command,
     host_of,
     operations_of,
@@ -25,6 +23,8 @@ from kctl.commands.acls.words import (
     rule_row,
     rule_text,
 )
+from kctl.commands.acls.rules_file import BadRulesFile, rules_in
+from kctl.commands.acls.wanted_rules import RulesNotClear, RulesRequest, wanted_rules
 from kctl.connect import ClusterOptions
 from tests.unit.client.fake_broker import FakeCluster
 

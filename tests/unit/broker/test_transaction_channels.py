@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from engine.broker.coordinator_links import CoordinatorLinks
 from engine.broker.peers import LocalLink, Peers, Serve
+from engine.broker.transaction_channels import TransactionChannels
 from engine.client.connection import Call
 from engine.client.errors import ConnectionLost, NoCommonVersion, Unreachable
 from engine.errors import EngineError, api_error
@@ -37,7 +37,7 @@ class Stage:
 
         self.brokers = {2: BrokerNode(2, ())}
         metadata_cache = cast(MetadataCache, SimpleNamespace(brokers=self.brokers))
-        self.links = CoordinatorLinks(metadata_cache, cast(Peers, SimpleNamespace(link=link)))
+        self.links = TransactionChannels(metadata_cache, cast(Peers, SimpleNamespace(link=link)))
 
     def _serve(self, _name: str, _version: int, _message: object) -> Promise[Message]:
         self.responses.append(Promise())
@@ -109,7 +109,7 @@ def test_a_broker_that_is_not_known_is_not_reached() -> None:
 
 def test_a_partition_is_gone_only_if_the_broker_knows_topics_at_all() -> None:
     metadata_cache = MetadataCache(1, "cluster")
-    links = CoordinatorLinks(metadata_cache, cast(Peers, None))
+    links = TransactionChannels(metadata_cache, cast(Peers, None))
     known, gone = TopicPartition("t", 0), TopicPartition("gone", 0)
     assert [-1, -1] == [links.leader_of(partition) for partition in (known, gone)]
     row = PartitionMetadata(2, 0, (2,), 0, (2,))

@@ -15,9 +15,9 @@ from engine.host.link_faults import (
     retransmission_ms,
 )
 from engine.host.linked_network import LinkedConnection, LinkedNetwork
-from engine.host.links import PlaceLinks
 from engine.host.memory import ManualClock, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
+from engine.host.network_links import PlaceLinks
 from engine.host.ports import Connection, PauseReason
 from engine.limits import LINK_RETRANSMISSIONS_MAX
 from tests.unit.host.listening import Told

@@ -35,7 +35,7 @@ from engine.kafka_errors import (
 )
 from engine.model import TopicPartition
 from engine.records.builder import BatchBuilder, BatchSettings
-from engine.sim.clients import ACKS_ALL, BACKOFF_MS, ClusterLinks
+from engine.sim.clients import ACKS_ALL, BACKOFF_MS, ClusterRequests
 from engine.sim.sent_transactions import (
     Ids,
     SentOutcome,
@@ -75,12 +75,12 @@ class InstanceEnds(EngineError):
         self.why = why
 
 
-class TransactionLinks:
+class TransactionRequests:
     """What the instances of one transactional id ask of brokers."""
 
     def __init__(
         self,
-        links: ClusterLinks,
+        links: ClusterRequests,
         transactional_id: str,
         topics: Sequence[str],
         random: Random,

@@ -35,7 +35,7 @@ class _Linked(NamedTuple):
     owed: dict[Promise[Message], None]
 
 
-class CoordinatorLinks:
+class TransactionChannels:
     """Links to all brokers; see `engine.transactions.ports.MarkerLinks`."""
 
     def __init__(self, metadata_cache: MetadataCache, peers: Peers) -> None:
