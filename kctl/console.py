@@ -17,7 +17,7 @@ class NotConfirmed(EngineError):
         super().__init__(f"{what}: not confirmed, nothing was changed")
 
 
-class CannotAsk(EngineError):
+class NoTerminal(EngineError):
     """A change needs a yes, and there is no terminal to confirm it."""
 
     exit_code = exits.USAGE
@@ -55,14 +55,14 @@ def report_error(error: EngineError, about: str | None = None) -> None:
 
 
 def confirm(what: str, *, yes: bool, can_be_tried: bool = True) -> None:
-    """Confirm an action on the terminal; raises NotConfirmed, or CannotAsk without a terminal.
+    """Confirm an action on the terminal; raises NotConfirmed, or NoTerminal without a terminal.
 
     `can_be_tried` means that the command has a --dry-run.
     """
     if yes:
         return
     if not sys.stdin.isatty():
-        raise CannotAsk(what, can_be_tried=can_be_tried)
+        raise NoTerminal(what, can_be_tried=can_be_tried)
     show_rows()
     sys.stderr.write(f"{what}? [y/N] ")
     sys.stderr.flush()

@@ -35,8 +35,8 @@ from kctl.guard_errors import (
     CONFIRM_VARIABLE,
     GuardedCluster,
     NameNotTyped,
-    NotToChange,
     OtherCluster,
+    ReadOnlyCommand,
     ReadOnlyContext,
 )
 
@@ -232,7 +232,7 @@ def _check_reading(command: str, call: Call) -> None:
     from engine.client.request_checks import is_reading
 
     if not is_reading(call):
-        raise NotToChange(command, call.api_name)
+        raise ReadOnlyCommand(command, call.api_name)
 
 
 def _guarded_ids() -> dict[str, tuple[str, Profile]]:

@@ -81,7 +81,7 @@ class OtherCluster(EngineError):
         )
 
 
-class NotToChange(EngineError):
+class ReadOnlyCommand(EngineError):
     """A command that only reads was about to send a request that changes something: a bug."""
 
     exit_code = exits.INTERNAL
@@ -94,4 +94,4 @@ class NotToChange(EngineError):
 
 
 #: None of them is an answer of a cluster.
-GUARD_ERRORS = (ReadOnlyContext, NameNotTyped, GuardedCluster, OtherCluster, NotToChange)
+GUARD_ERRORS = (ReadOnlyContext, NameNotTyped, GuardedCluster, OtherCluster, ReadOnlyCommand)

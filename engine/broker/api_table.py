@@ -75,7 +75,7 @@ from engine.api.update_features import UpdateFeatures
 from engine.api.update_metadata import UpdateMetadata
 from engine.api.user_credentials import UserScramCredentials
 from engine.api.write_txn_markers import WriteTxnMarkers
-from engine.broker.isr_proposals import AskController
+from engine.broker.isr_proposals import SendToController
 from engine.broker.live_tls import LiveTls
 from engine.broker.loggers import PythonLoggers
 from engine.broker.transactions import BrokerTransactions
@@ -121,7 +121,7 @@ class ApiDeps(NamedTuple):
     waiting: TopicWaiting
     controller: Controller
     #: The cluster's controller, which may be another broker's.
-    ask_controller: AskController
+    ask_controller: SendToController
     loggers: PythonLoggers
     #: Moves replicas between the log directories.
     move_to: MoveTo

@@ -33,7 +33,7 @@ from engine.znode.paths import NotSequential, sequence_of
 _log = logging.getLogger("kafka.common.ZkNodeChangeNotificationListener")
 
 
-class ApplyNote(Protocol):
+class ApplyNotification(Protocol):
     """Reads the entity of a note; raises InvalidZnodeValue for a note that cannot be read."""
 
     def __call__(self, data: bytes | None, path: str) -> PromiseCoroutine[None]:
@@ -48,7 +48,7 @@ class ChangeReader(NamedTuple):
     #: The kind of the entities, for the log: `settings`.
     subject: str
     load_everything: Callable[[], PromiseCoroutine[None]]
-    apply: ApplyNote
+    apply: ApplyNotification
 
 
 class ChangeWatch:

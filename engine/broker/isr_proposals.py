@@ -43,7 +43,7 @@ _BROKER_EPOCHS_SINCE = 3
 _UNKNOWN_EPOCH = -1
 
 
-class AskController(Protocol):
+class SendToController(Protocol):
     """A request to the current controller; `message` makes it of the version."""
 
     def __call__(
@@ -57,7 +57,7 @@ class IsrProposalPorts(NamedTuple):
     """The parts of a broker that proposals need; `decided` gets the controller's decisions."""
 
     epoch: Callable[[], int]
-    ask: AskController
+    ask: SendToController
     decided: Callable[[ProposeIsr, IsrDecision], None]
 
 

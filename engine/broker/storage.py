@@ -22,7 +22,7 @@ from engine.broker.deadlines import Deadlines
 from engine.broker.directory_moves import DirectoryMoves
 from engine.broker.dynamic_config import LiveConfig
 from engine.broker.host import BrokerHost
-from engine.broker.isr_proposals import AskController, IsrProposalPorts, IsrProposals
+from engine.broker.isr_proposals import IsrProposalPorts, IsrProposals, SendToController
 from engine.broker.isr_writes import IsrWritePorts, IsrWrites, writes_sets_itself
 from engine.broker.peers import Peers
 from engine.broker.replication_quotas import ReplicationQuotas
@@ -68,7 +68,7 @@ class StoragePorts(NamedTuple):
     epoch: Callable[[], int]
     znodes: ZnodeClient
     peers: Peers
-    ask_controller: AskController
+    ask_controller: SendToController
     on_offline: Callable[[str], None]
 
 

@@ -14,7 +14,7 @@ from engine.admin.auto_creation import TRANSACTION_STATE
 from engine.api.transaction_verifier import TransactionVerifier
 from engine.broker.coordinator_topic import CoordinatorTopic
 from engine.broker.host import BrokerHost
-from engine.broker.isr_proposals import AskController
+from engine.broker.isr_proposals import SendToController
 from engine.broker.peers import Peers
 from engine.broker.storage import Storage
 from engine.broker.tasks import LoopTasks
@@ -58,7 +58,7 @@ class TransactionDeps(NamedTuple):
     storage: Storage
     tasks: LoopTasks
     peers: Peers
-    ask_controller: AskController
+    ask_controller: SendToController
     #: The broker's id and its epoch.
     identity: Callable[[], tuple[int, int]]
 

@@ -15,7 +15,7 @@ from engine.wire.structs import Message
 GROUP_KEY_TYPE: Final = 0
 
 
-class AskAny(Protocol):
+class AnyBrokerRequest(Protocol):
     """Asks any broker, and again while the code of the response is retriable: `KafkaClient.ask`."""
 
     def __call__(
@@ -28,7 +28,7 @@ class AskAny(Protocol):
 class Coordinators:
     """The coordinators that one client has found, by key type and key."""
 
-    def __init__(self, ask: AskAny) -> None:
+    def __init__(self, ask: AnyBrokerRequest) -> None:
         self._ask = ask
         self._addresses: dict[tuple[int, str], Address] = {}
 

@@ -30,7 +30,7 @@ from engine.client.config_admin import (
 )
 from engine.client.connection import Call, Response
 from engine.client.errors import NoCommonVersion, TimedOut, Unreachable
-from engine.client.findings import MIN_ISR, ClusterFacts, Unasked
+from engine.client.findings import MIN_ISR, ClusterFacts, Unanswered
 from engine.client.health import BROKER_THROTTLES, TOPIC_THROTTLES, throttles_in
 from engine.client.metadata import ClusterView, PartitionView
 from engine.client.move_progress import copied_by_broker
@@ -238,10 +238,10 @@ class _Gathering:
                     described |= configs_of(answer.message)
         return described
 
-    def _unasked(self) -> Iterator[Unasked]:
+    def _unasked(self) -> Iterator[Unanswered]:
         """Return what brokers did not tell that are not silent altogether."""
         if self._is_late:
-            yield Unasked("cluster", _ALL, TimedOut("asking brokers", self._timeout_ms))
+            yield Unanswered("cluster", _ALL, TimedOut("asking brokers", self._timeout_ms))
         silent = self._silent()
         for request, answer in self._answers.items():
             what, broker_id = request
@@ -252,7 +252,7 @@ class _Gathering:
             error = answer if isinstance(answer, EngineError) else _refusal(what, answer)
             if error is not None:
                 subject = "cluster" if broker_id == _FIRST else f"broker {broker_id}"
-                yield Unasked(subject, what, error)
+                yield Unanswered(subject, what, error)
 
     # -- how fast
 

@@ -84,7 +84,7 @@ class HealthFinding(NamedTuple):
     shared_cause: str | None = None
 
 
-class Unasked(NamedTuple):
+class Unanswered(NamedTuple):
     """Something that a broker, or the cluster, did not tell, in words, and why."""
 
     subject: str
@@ -107,7 +107,7 @@ class ClusterFacts(NamedTuple):
     throttles: Sequence[Throttle]
     moves: Mapping[TopicPartition, OngoingReassignment] = MappingProxyType({})
     silent: Mapping[int, EngineError] = MappingProxyType({})
-    unasked: Sequence[Unasked] = ()
+    unasked: Sequence[Unanswered] = ()
     rates: Mapping[TopicPartition, float] = MappingProxyType({})
 
 

@@ -81,7 +81,7 @@ class ProducerOptions(NamedTuple):
     max_block_ms: int = SEND_BLOCK_MS
 
 
-class ProducerNotes(NamedTuple):
+class ProducerCallbacks(NamedTuple):
     """Callbacks for events of a producer that are not in its results."""
 
     on_retry: Callable[[EngineError], None] | None = None
@@ -117,7 +117,7 @@ class Producer:
         self,
         client: KafkaClient,
         options: ProducerOptions | None = None,
-        notes: ProducerNotes | None = None,
+        notes: ProducerCallbacks | None = None,
         *,
         transaction: OpenTransaction | None = None,
     ) -> None:
@@ -125,7 +125,7 @@ class Producer:
         self._client = client
         self._transaction = transaction
         self._options = options or ProducerOptions()
-        self._notes = notes or ProducerNotes()
+        self._notes = notes or ProducerCallbacks()
         self._open: dict[TopicPartition, OutgoingBatch] = {}
         self._sticky: dict[str, int] = {}
         self._view: ClusterView | None = None

@@ -22,7 +22,7 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 
 
-class LogLook(NamedTuple):
+class LogSample(NamedTuple):
     """One partition's leader at one moment; `end_offset` is exclusive, `size_bytes` of its log."""
 
     leader: int
@@ -62,7 +62,7 @@ def sample_rates(client: KafkaClient, topics: Iterable[str] | None, window_ms: i
     return Sampled(rates, errors)
 
 
-def rate_between(first: LogLook, second: LogLook) -> PartitionRate:
+def rate_between(first: LogSample, second: LogSample) -> PartitionRate:
     """Return the rate of writes between two looks at one leader."""
     elapsed_s = max(second.at_ms - first.at_ms, 1) / 1000
     records = max(second.end_offset - first.end_offset, 0)
@@ -72,7 +72,7 @@ def rate_between(first: LogLook, second: LogLook) -> PartitionRate:
     return PartitionRate(round(written / elapsed_s), records / elapsed_s, not is_whole)
 
 
-def _mean_record_bytes(first: LogLook, second: LogLook) -> float:
+def _mean_record_bytes(first: LogSample, second: LogSample) -> float:
     """Return the bytes of a record, by the look that has more of them."""
     sample = max(first, second, key=lambda one: one.end_offset - one.start_offset)
     return sample.size_bytes / max(sample.end_offset - sample.start_offset, 1)
@@ -80,7 +80,7 @@ def _mean_record_bytes(first: LogLook, second: LogLook) -> float:
 
 def _sample(
     client: KafkaClient, view: ClusterView, errors: dict[str, EngineError]
-) -> dict[TopicPartition, LogLook]:
+) -> dict[TopicPartition, LogSample]:
     """Read log start, log end and size of all partitions that have a live leader.
 
     Partitions with a failed request are left out; their errors go into `errors`.
@@ -96,7 +96,7 @@ def _sample(
     at_ms = client.clock.monotonic_ms()
     sizes = _leader_sizes(client, leaders, errors)
     return {
-        partition: LogLook(leader, starts[partition], ends[partition], sizes[partition], at_ms)
+        partition: LogSample(leader, starts[partition], ends[partition], sizes[partition], at_ms)
         for partition, leader in leaders.items()
         if partition in starts and partition in ends and partition in sizes
     }

@@ -42,7 +42,7 @@ from engine.client.producing import (
     OutgoingRecord,
     OutgoingValues,
     Producer,
-    ProducerNotes,
+    ProducerCallbacks,
     ProducerOptions,
 )
 from engine.client.transaction_calls import GroupMembership, ProducerIdentity, TransactionCalls
@@ -133,7 +133,7 @@ class TransactionalProducer:
         client: KafkaClient,
         transactional_id: str,
         options: ProducerOptions | None = None,
-        notes: ProducerNotes | None = None,
+        notes: ProducerCallbacks | None = None,
         *,
         timeout_ms: int = TRANSACTION_TIMEOUT_MS,
     ) -> None:

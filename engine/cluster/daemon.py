@@ -18,7 +18,7 @@ from engine.cluster.broker_processes import (
 )
 from engine.cluster.data_directory import (
     BadClusterFile,
-    BrokersOutlive,
+    BrokersStillRun,
     ClusterInUse,
     ClusterState,
     DataDirectory,
@@ -394,7 +394,7 @@ def directories_that_stay(data: DataDirectory) -> list[str]:
 
 
 def destroy(data: DataDirectory, files: Files) -> list[str]:
-    """Remove a stopped cluster with its data; raises NoClusterThere, ClusterInUse, BrokersOutlive.
+    """Remove a stopped cluster with its data; raises NoClusterThere, ClusterInUse, BrokersStillRun.
 
     Returns the paths in its directory that remain, because no cluster created them. The
     contents of `directories_that_stay` remain too.
@@ -406,7 +406,7 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
         raise ClusterInUse(data.path)
     alive = data.held_broker_ids()
     if alive:
-        raise BrokersOutlive(data.path, alive)
+        raise BrokersStillRun(data.path, alive)
     plan = _readable_plan(data)
     if plan is None:
         found = broker_directories(data, files).values()

@@ -114,7 +114,7 @@ class ClusterInUse(EngineError):
         self.path = path
 
 
-class BrokersOutlive(EngineError):
+class BrokersStillRun(EngineError):
     """Brokers' processes outlived the process of their cluster."""
 
     def __init__(self, path: str, broker_ids: list[int]) -> None:

@@ -37,7 +37,7 @@ from engine.host.real_http import RealHttp
 from engine.host.real_network import RealNetwork, local_host_name
 from engine.host.real_workers import ThreadWorkers
 from engine.host.side_process import PipedProcess
-from engine.native.compiled_walk import WalkTakeUp, start_compiler
+from engine.native.compiled_walk import CompiledWalkLoader, start_compiler
 
 _EXIT_KILLED = 137
 #: How often it is looked for the process that started this one.
@@ -182,7 +182,7 @@ class Process:
             self.loop.on_signals(on_poll, (POLL_SIGNAL,))
         when_informed(served.brokers, on_ready)
         if served.brokers:
-            WalkTakeUp(self.loop, self.clock, start_compiler).begin()
+            CompiledWalkLoader(self.loop, self.clock, start_compiler).begin()
         # What was loaded stays: without it a collection has only requests to look at. What little
         # of it is garbage is not worth the time of a look, which is part of every start.
         garbage = Garbage(gc, self.loop, self.clock)

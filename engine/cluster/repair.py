@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from engine.cluster.data_directory import (
     BadClusterFile,
-    BrokersOutlive,
+    BrokersStillRun,
     ClusterInUse,
     ClusterState,
     DataDirectory,
@@ -116,7 +116,7 @@ def check_present(data: DataDirectory, files: Files) -> None:
 def examine(data: DataDirectory, files: Files) -> Repair:
     """Return what a repair of a stopped cluster would write.
 
-    Errors: ClusterInUse, BrokersOutlive, NothingToRepairFrom; ZnodeStoreFailed for a store that is
+    Errors: ClusterInUse, BrokersStillRun, NothingToRepairFrom; ZnodeStoreFailed for a store that is
     there and that the host refuses to open.
     """
     if data.state() in (ClusterState.RUNNING, ClusterState.STARTING):
@@ -124,7 +124,7 @@ def examine(data: DataDirectory, files: Files) -> Repair:
     left = data.held_broker_ids()
     if left:
         # They write to the logs that are to be read, and know the store that is to be replaced.
-        raise BrokersOutlive(data.path, left)
+        raise BrokersStillRun(data.path, left)
     reasons: dict[str, str] = {}
     rebuilt, kept = None, None
     try:

@@ -26,7 +26,7 @@ from engine.client.batch_sender import BatchResult, is_too_large
 from engine.client.blocking import KafkaClient
 from engine.client.groups import committed_offsets
 from engine.client.offsets import LATEST, list_offsets
-from engine.client.producing import OutgoingRecord, Producer, ProducerNotes, ProducerOptions
+from engine.client.producing import OutgoingRecord, Producer, ProducerCallbacks, ProducerOptions
 from engine.client.transaction_calls import GroupMembership
 from engine.client.transactional_producer import TransactionalProducer, TransactionPhase
 from engine.copying.copy_journal import CopyJournal
@@ -104,7 +104,7 @@ class ExactlyOnceWriter:
         journal: CopyJournal,
         stored: Mapping[TopicPartition, int],
         options: ProducerOptions,
-        notes: ProducerNotes | None = None,
+        notes: ProducerCallbacks | None = None,
     ) -> None:
         self._client = client
         self._plan = plan
@@ -220,7 +220,7 @@ class AtLeastOnceWriter:
         journal: CopyJournal,
         stored: Mapping[TopicPartition, int],
         options: ProducerOptions,
-        notes: ProducerNotes | None = None,
+        notes: ProducerCallbacks | None = None,
     ) -> None:
         self._client = client
         self._plan = plan

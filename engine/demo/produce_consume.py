@@ -34,7 +34,7 @@ _WAIT_MS: Final = 50
 _FETCH_WAIT_MS: Final = 100
 
 
-class SendWay(Enum):
+class SendMode(Enum):
     """Whether each record is waited for."""
 
     SYNC = "sync"
@@ -66,7 +66,7 @@ class ProduceConsume:
         clients: tuple[KafkaClient, KafkaClient],
         topic: str,
         group_id: str,
-        way: SendWay,
+        way: SendMode,
         on_record: Callable[[SeenRecord], None],
     ) -> None:
         """The clients are the producer's and the consumer's."""
@@ -115,7 +115,7 @@ class ProduceConsume:
 
     def _send(self, left: int | None) -> None:
         """Send one record and wait for it, or some without waiting."""
-        if self._way is SendWay.SYNC:
+        if self._way is SendMode.SYNC:
             self._add()
             self._report_stored(self._producer.flush())
             return

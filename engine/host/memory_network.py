@@ -230,7 +230,7 @@ class MemoryConnection:
             self._carry(lambda: other.close("closed by the peer"))
 
 
-class HeldCarry:
+class PendingDelivery:
     """Queues calls until a look-up is over, then delivers them in order."""
 
     def __init__(self, carry: Carry) -> None:
@@ -395,7 +395,7 @@ class MemoryNetwork:
 
         Buffer sizes and layers have no effect here.
         """
-        held = HeldCarry(self.timers.call_soon)
+        held = PendingDelivery(self.timers.call_soon)
         ours = MemoryConnection(self.timers, f"{host}:{port}", carry=held)
         theirs = MemoryConnection(self.timers, f"{address}:1", is_open=False)
         ours.join(theirs)

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from engine.client.blocking import KafkaClient
 from engine.client.errors import TimedOut
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
-from engine.client.producing import OutgoingRecord, Producer, ProducerNotes, ProducerOptions
+from engine.client.producing import OutgoingRecord, Producer, ProducerCallbacks, ProducerOptions
 from engine.errors import EngineError
 from engine.host.ports import Entropy
 from engine.measuring.load import LoadShape
@@ -62,7 +62,7 @@ class LatencyRun:
         producing = sides.producing
         self._producing = producing
         self._fetcher = Fetcher(sides.consuming, sides.starts, sides.fetching)
-        self._producer = Producer(producing, sides.sending, ProducerNotes(on_retry=on_retry))
+        self._producer = Producer(producing, sides.sending, ProducerCallbacks(on_retry=on_retry))
         self._shape = shape
         self._now_ns = now_ns
         self._interval_ns = interval_ns

@@ -20,7 +20,7 @@ from typing import Final
 
 from engine.client.batch_sender import BatchResult
 from engine.client.blocking import KafkaClient
-from engine.client.producing import Producer, ProducerNotes, ProducerOptions
+from engine.client.producing import Producer, ProducerCallbacks, ProducerOptions
 from engine.errors import EngineError
 from engine.measuring.load import RecordLoad
 from engine.measuring.measurement import Measurement
@@ -55,7 +55,7 @@ class ProducingRun:
         self._record_count = record_count
         self._now_ns = now_ns
         self._interval_ns = interval_ns
-        self._producer = Producer(client, options, ProducerNotes(on_retry=on_retry))
+        self._producer = Producer(client, options, ProducerCallbacks(on_retry=on_retry))
         self._sent = self._done = 0
         self._chunk_number = 0
         #: When the records of a chunk were handed over, and its first number; of those chunks that

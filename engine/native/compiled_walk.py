@@ -78,7 +78,7 @@ def compiled_walk(address: int) -> RecordWalk:
     return walk
 
 
-class WalkTakeUp:
+class CompiledWalkLoader:
     """Brings the compiled walk into a process that runs brokers."""
 
     def __init__(self, timers: Timers, clock: Clock, start: Callable[[], int | None]) -> None:

@@ -14,7 +14,7 @@ from engine.planner.level_targets import TargetRule, find_targets
 from engine.planner.move_saving import MoveSaving
 from engine.planner.placement_state import UNBOUNDED, PlacementState
 from engine.planner.plan import ReassignmentPlan
-from engine.planner.plan_building import PlanNotes, build_plan
+from engine.planner.plan_building import PlanFindings, build_plan
 from engine.planner.rate_balancing import RateBalancing, RateState, moves_for_rates
 from engine.planner.rate_leaders import RateLeaders
 from engine.planner.rounds import go_on
@@ -35,11 +35,11 @@ def balance_in_rounds(
     """
     rounds: list[_Round] = []
 
-    def search(state: PlacementState, _: PlanNotes) -> None:
+    def search(state: PlacementState, _: PlanFindings) -> None:
         rounds.append(_balance_once(state, goals, small))
 
     state = PlacementState(model, constraints)
-    before, unused = list(state.counts), PlanNotes("balance")
+    before, unused = list(state.counts), PlanFindings("balance")
     search(state, unused)
     last = state
     if constraints.is_unlimited:
@@ -54,7 +54,7 @@ def balance_in_rounds(
 class _Round(NamedTuple):
     """One search: the fewest moves for each goal from where it began, and the goals it reached."""
 
-    notes: PlanNotes
+    notes: PlanFindings
     for_counts: int
     for_bytes: int
     for_rates: int
@@ -88,7 +88,7 @@ def _balance_once(state: PlacementState, goals: Collection[LevelGoal], small: bo
 
     Later steps keep what earlier ones reached, as far as their goals are wanted.
     """
-    notes = PlanNotes("balance")
+    notes = PlanFindings("balance")
     constraints = state.constraints
     tolerance = constraints.bytes_tolerance
     has_bytes = LevelGoal.BYTES in goals
@@ -129,7 +129,7 @@ def _balance_once(state: PlacementState, goals: Collection[LevelGoal], small: bo
 
 
 def _level_rates(
-    rates: RateState, notes: PlanNotes, balancing: ByteBalancing, *, keeps_bytes: bool
+    rates: RateState, notes: PlanFindings, balancing: ByteBalancing, *, keeps_bytes: bool
 ) -> bool:
     """Level bytes in by exchanges that leave counts, and bytes where these are a goal.
 
@@ -144,7 +144,7 @@ def _level_rates(
     return _note_level(notes, "bytes in", highest, constraints.rate_tolerance)
 
 
-def _note_level(notes: PlanNotes, goal: str, highest: float, tolerance: float) -> bool:
+def _note_level(notes: PlanFindings, goal: str, highest: float, tolerance: float) -> bool:
     """Return True if bytes or rates are level; note it if they are not."""
     is_level = highest <= tolerance
     if not is_level:
@@ -175,7 +175,7 @@ def _moves_for_bytes(
     return moves_for_bytes(state, targets, tolerance)
 
 
-def elect_preferred(state: PlacementState, notes: PlanNotes) -> None:
+def elect_preferred(state: PlacementState, notes: PlanFindings) -> None:
     """Have those elected who are first but do not lead, where nothing else changes."""
     for number, (partition, replicas) in enumerate(
         zip(state.partitions, state.replicas, strict=True)

@@ -16,7 +16,7 @@ from engine.planner.constraints import RackRule
 from engine.planner.placement_state import PlacementState
 
 
-class Homeless(NamedTuple):
+class ReplicaToPlace(NamedTuple):
     """A replica to be placed: of a partition, from a broker, None for one that is new."""
 
     partition: int
@@ -28,7 +28,7 @@ class Homeless(NamedTuple):
 class Placed(NamedTuple):
     """What became of the homeless: who found no place, and who one against the racks' limit."""
 
-    left: list[Homeless]
+    left: list[ReplicaToPlace]
     against_racks: list[int]
 
 
@@ -50,7 +50,7 @@ class _Order:
             for members in state.members
         ]
 
-    def emptiest(self, item: Homeless, care: _RackCare) -> int | None:
+    def emptiest(self, item: ReplicaToPlace, care: _RackCare) -> int | None:
         """Return the broker that should take a replica, None where none may."""
         state = self._state
         partition, source, leaves_rack = item
@@ -90,7 +90,7 @@ class _Order:
 
 def place_all(
     state: PlacementState,
-    homeless: Iterable[Homeless],
+    homeless: Iterable[ReplicaToPlace],
     has_budget: Callable[[PlacementState, int], bool],
 ) -> Placed:
     """Give every replica a broker, the largest first; `has_budget` says if one may be copied."""
@@ -117,11 +117,11 @@ def place_all(
     return result
 
 
-def _largest_first(item: Homeless) -> tuple[int, int]:
+def _largest_first(item: ReplicaToPlace) -> tuple[int, int]:
     return -item.partition, -1 if item.source is None else item.source
 
 
-def _settle_one(state: PlacementState, order: _Order, item: Homeless, target: int) -> None:
+def _settle_one(state: PlacementState, order: _Order, item: ReplicaToPlace, target: int) -> None:
     if item.source is None:
         state.place(item.partition, target)
     elif state.receives[item.source]:

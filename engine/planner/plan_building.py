@@ -18,7 +18,7 @@ from engine.planner.plan import (
 )
 
 
-class PlanNotes:
+class PlanFindings:
     """What a verb found out beside the replicas themselves."""
 
     def __init__(self, verb: str) -> None:
@@ -30,7 +30,7 @@ class PlanNotes:
         self.elections: set[int] = set()
 
 
-def build_plan(state: PlacementState, notes: PlanNotes) -> ReassignmentPlan:
+def build_plan(state: PlacementState, notes: PlanFindings) -> ReassignmentPlan:
     """Return the plan of a search; changes for which no order leaves room are given up."""
     changes = _changes(state, notes)
     held = {b.broker_id: 0 for b in state.brokers}
@@ -55,7 +55,7 @@ def build_plan(state: PlacementState, notes: PlanNotes) -> ReassignmentPlan:
     return assemble(state, notes, changes, batches)
 
 
-def _changes(state: PlacementState, notes: PlanNotes) -> list[PartitionChange]:
+def _changes(state: PlacementState, notes: PlanFindings) -> list[PartitionChange]:
     """Return the changes of the search by partition, elections of leaders included."""
     ids = [b.broker_id for b in state.brokers]
     found = []
@@ -83,7 +83,7 @@ def _changes(state: PlacementState, notes: PlanNotes) -> list[PartitionChange]:
 
 def assemble(
     state: PlacementState,
-    notes: PlanNotes,
+    notes: PlanFindings,
     changes: Sequence[PartitionChange],
     batches: Sequence[Sequence[int]],
 ) -> ReassignmentPlan:

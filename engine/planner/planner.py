@@ -27,9 +27,9 @@ from engine.planner.leader_balancing import LeaderBalancing
 from engine.planner.level_targets import TargetRule
 from engine.planner.log_dir_balancing import batch_log_dir_moves, plan_log_dirs
 from engine.planner.placement_state import PlacementState
-from engine.planner.placing import Homeless
+from engine.planner.placing import ReplicaToPlace
 from engine.planner.plan import ReassignmentPlan, UnmetGoal
-from engine.planner.plan_building import PlanNotes, assemble, build_plan
+from engine.planner.plan_building import PlanFindings, assemble, build_plan
 from engine.planner.repairs import note_rack_faults, offline_replicas, rack_faults, resize
 from engine.planner.rounds import go_on
 from engine.planner.search_steps import (
@@ -71,19 +71,19 @@ def _spread(
     def begin(at: ClusterModel) -> PlacementState:
         return PlacementState(at, constraints, only_receivers=added)
 
-    def search(state: PlacementState, notes: PlanNotes) -> None:
+    def search(state: PlacementState, notes: PlanFindings) -> None:
         level_counts(state, notes, TargetRule.ADDED_RISE, small=small, path_cost=1)
         ByteBalancing(
             state, max_moves=constraints.max_moves, max_bytes=constraints.max_bytes_moved
         ).level_free()
         level_all_leaders(state, notes)
 
-    state, notes = begin(model), PlanNotes("spread")
+    state, notes = begin(model), PlanFindings("spread")
     has_faults = any(map(state.fault_count, range(len(state.replicas))))
     search(state, notes)
     if has_faults and constraints.is_unlimited:
         # A fault that a move has mended leaves racks other limits.
-        later = PlanNotes("spread")
+        later = PlanFindings("spread")
         go_on(state, model, later, begin, search)
         notes.bound_moves += later.bound_moves
     return build_plan(state, notes)
@@ -97,9 +97,9 @@ def drain(
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
         state = PlacementState(model, c, leaving=drained)
-        notes = PlanNotes("drain")
+        notes = PlanFindings("drain")
         gone = [state.index_of[broker_id] for broker_id in drained]
-        homeless = [Homeless(p, b) for b in sorted(gone) for p in state.on_broker[b]]
+        homeless = [ReplicaToPlace(p, b) for b in sorted(gone) for p in state.on_broker[b]]
         rehouse(state, notes, homeless, "drain")
         return build_plan(state, notes)
 
@@ -120,11 +120,11 @@ def replace(
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
         """Move all replicas of the old broker to the new one, others where it cannot take them."""
         state = PlacementState(model, c, leaving=(old,))
-        notes = PlanNotes("replace")
+        notes = PlanFindings("replace")
         source, target = state.index_of[old], state.index_of[new]
         if not state.receives[target]:
             raise PlanRefused(f"broker {new}", "is dead or excluded, and cannot take replicas")
-        homeless: list[Homeless] = []
+        homeless: list[ReplicaToPlace] = []
         replaced: list[int] = []
         for partition in state.on_broker[source][::-1]:
             notes.bound_moves += state.movable[partition]
@@ -132,7 +132,7 @@ def replace(
                 state.move(partition, source, target)
                 replaced.append(partition)
             else:
-                homeless.append(Homeless(partition, source))
+                homeless.append(ReplicaToPlace(partition, source))
         notes.bound_moves -= sum(state.movable[item.partition] for item in homeless)
         # What stands in the old one's place stays there, and leads what that led.
         for partition in replaced:
@@ -154,7 +154,7 @@ def repair(model: ClusterModel, constraints: PlanConstraints = _DEFAULT) -> Reas
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
         state = PlacementState(model, c, leaving=dead)
-        notes = PlanNotes("repair")
+        notes = PlanFindings("repair")
         offline = offline_replicas(state, notes)
         rehouse(state, notes, [*offline, *rack_faults(state, offline)], "repair")
         note_rack_faults(state, notes)
@@ -187,7 +187,7 @@ def set_replication_factor(
                 raise PlanRefused(
                     f"topic {topic}", f"{factor} replicas do not fit on {brokers} brokers"
                 )
-        notes = PlanNotes("set-replication-factor")
+        notes = PlanFindings("set-replication-factor")
         homeless = resize(state, factors)
         rehouse(state, notes, homeless, "replication factor", keep_leaders=True)
         shared = sum(state.fault_count(p) > 0 for p in touched(state))
@@ -216,12 +216,12 @@ def demote(
     """Plan other leaders for what brokers lead; no replica moves. The demoted become the last."""
     _check(model, demoted)
     state = PlacementState(model, constraints)
-    notes = PlanNotes("demote")
+    notes = PlanFindings("demote")
     leaving = {state.index_of[broker_id] for broker_id in demoted}
     first = [p for p, replicas in enumerate(state.replicas) if replicas[0] in leaving]
     balancing = LeaderBalancing(state, (p for p in first if state.movable[p]), demoted=leaving)
     balancing.level()
-    note_excluded(state, notes, (Homeless(p, state.replicas[p][0]) for p in first), "leader")
+    note_excluded(state, notes, (ReplicaToPlace(p, state.replicas[p][0]) for p in first), "leader")
     for number in first:
         replicas = state.replicas[number]
         if not state.movable[number]:
@@ -252,7 +252,7 @@ def balance_log_dirs(
     _check(model, broker_ids or ())
     chosen = [b.broker_id for b in model.brokers] if broker_ids is None else broker_ids
     changes, held = plan_log_dirs(model, chosen, constraints)
-    notes = PlanNotes("balance-log-dirs")
+    notes = PlanFindings("balance-log-dirs")
     for broker_id in sorted(held):
         sizes = held[broker_id].values()
         mean = sum(sizes) / len(sizes) if sizes else 0

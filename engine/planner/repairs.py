@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.planner.placement_state import PlacementState
-from engine.planner.placing import Homeless
+from engine.planner.placing import ReplicaToPlace
 from engine.planner.plan import UnmetGoal
-from engine.planner.plan_building import PlanNotes
+from engine.planner.plan_building import PlanFindings
 
 
-def offline_replicas(state: PlacementState, notes: PlanNotes) -> list[Homeless]:
+def offline_replicas(state: PlacementState, notes: PlanFindings) -> list[ReplicaToPlace]:
     """Return the replicas that are offline, of partitions that have another to copy from."""
     found = []
     for number, partition in enumerate(state.partitions):
@@ -26,11 +26,11 @@ def offline_replicas(state: PlacementState, notes: PlanNotes) -> list[Homeless]:
                 UnmetGoal("repair", str(partition.name), "no replica is alive to copy from")
             )
             continue
-        found += [Homeless(number, broker) for broker in gone]
+        found += [ReplicaToPlace(number, broker) for broker in gone]
     return found
 
 
-def rack_faults(state: PlacementState, offline: list[Homeless]) -> list[Homeless]:
+def rack_faults(state: PlacementState, offline: list[ReplicaToPlace]) -> list[ReplicaToPlace]:
     """Return the replicas that should leave their racks; the leader stays where it can."""
     if not state.has_racks:
         return []
@@ -47,14 +47,14 @@ def rack_faults(state: PlacementState, offline: list[Homeless]) -> list[Homeless
         for held in by_group.values():
             held.sort(key=lambda b: (b == replicas[0], -state.counts[b], b))
             found += [
-                Homeless(number, broker, leaves_rack=True)
+                ReplicaToPlace(number, broker, leaves_rack=True)
                 for broker in held[: len(held) - limit]
                 if len(held) > limit
             ]
     return found
 
 
-def note_rack_faults(state: PlacementState, notes: PlanNotes) -> None:
+def note_rack_faults(state: PlacementState, notes: PlanFindings) -> None:
     """Note the faults that are left."""
     noted = {unmet.subject for unmet in notes.unmet}
     for number, partition in enumerate(state.partitions):
@@ -65,7 +65,7 @@ def note_rack_faults(state: PlacementState, notes: PlanNotes) -> None:
             notes.unmet.append(UnmetGoal("repair", str(partition.name), reason))
 
 
-def resize(state: PlacementState, factors: Mapping[str, int]) -> list[Homeless]:
+def resize(state: PlacementState, factors: Mapping[str, int]) -> list[ReplicaToPlace]:
     """Take away what is too much; return what is to be added."""
     added = []
     for number in range(len(state.partitions) - 1, -1, -1):
@@ -73,7 +73,7 @@ def resize(state: PlacementState, factors: Mapping[str, int]) -> list[Homeless]:
         if factor is None:
             continue
         replicas = state.replicas[number]
-        added += [Homeless(number, None)] * max(0, factor - len(replicas))
+        added += [ReplicaToPlace(number, None)] * max(0, factor - len(replicas))
         while state.movable[number] and len(replicas) > factor:
             state.remove(number, _least_missed(state, number))
     return added

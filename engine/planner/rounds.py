@@ -11,7 +11,7 @@ from typing import Final
 
 from engine.planner.cluster_model import ClusterModel, PartitionModel
 from engine.planner.placement_state import PlacementState
-from engine.planner.plan_building import PlanNotes
+from engine.planner.plan_building import PlanFindings
 
 #: Plans of plans until one changes nothing more.
 _ROUNDS_MAX: Final = 6
@@ -20,9 +20,9 @@ _ROUNDS_MAX: Final = 6
 def go_on(
     state: PlacementState,
     model: ClusterModel,
-    notes: PlanNotes,
+    notes: PlanFindings,
     begin: Callable[[ClusterModel], PlacementState],
-    search: Callable[[PlacementState, PlanNotes], None],
+    search: Callable[[PlacementState, PlanFindings], None],
 ) -> PlacementState:
     """Search from where `state` ended, again and again, and have it end there too.
 

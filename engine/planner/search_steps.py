@@ -11,9 +11,9 @@ from engine.planner.count_targets import clamp_to_moves, moves_between
 from engine.planner.leader_balancing import LeaderBalancing
 from engine.planner.level_targets import TargetRule, find_targets, targets_within_racks
 from engine.planner.placement_state import PlacementState
-from engine.planner.placing import Homeless, place_all
+from engine.planner.placing import ReplicaToPlace, place_all
 from engine.planner.plan import ReassignmentPlan, UnmetGoal
-from engine.planner.plan_building import PlanNotes
+from engine.planner.plan_building import PlanFindings
 
 
 def in_budget(
@@ -64,7 +64,7 @@ def leaderless(state: PlacementState) -> list[int]:
 
 def level_counts(
     state: PlacementState,
-    notes: PlanNotes,
+    notes: PlanFindings,
     rule: TargetRule,
     *,
     small: bool,
@@ -108,8 +108,8 @@ def level_counts(
 
 def rehouse(
     state: PlacementState,
-    notes: PlanNotes,
-    homeless: list[Homeless],
+    notes: PlanFindings,
+    homeless: list[ReplicaToPlace],
     goal: str,
     *,
     keep_leaders: bool = False,
@@ -137,7 +137,10 @@ def rehouse(
 
 
 def note_excluded(
-    state: PlacementState, notes: PlanNotes, homeless: Iterable[Homeless], kept_is: str = "replica"
+    state: PlacementState,
+    notes: PlanFindings,
+    homeless: Iterable[ReplicaToPlace],
+    kept_is: str = "replica",
 ) -> None:
     """Note topics that keep replicas, or leaders, on a broker since the plan may not change them.
 
@@ -161,7 +164,7 @@ def _id(state: PlacementState, broker: int) -> int:
     return state.brokers[broker].broker_id
 
 
-def _why(state: PlacementState, item: Homeless) -> str:
+def _why(state: PlacementState, item: ReplicaToPlace) -> str:
     """Return why no broker was found for a replica."""
     if not has_budget(state, item.partition):
         return "is beyond the moves or bytes that are allowed"
@@ -186,7 +189,7 @@ def level_leaders(state: PlacementState, free: Iterable[int]) -> LeaderBalancing
     return balancing
 
 
-def level_all_leaders(state: PlacementState, notes: PlanNotes) -> None:
+def level_all_leaders(state: PlacementState, notes: PlanFindings) -> None:
     """Choose leaders of all partitions; where they cannot be level, say so."""
     balancing = level_leaders(state, range(len(state.partitions)))
     leads = [balancing.leads[b] for b in range(len(state.brokers)) if state.in_play[b]]

@@ -9,12 +9,12 @@ from engine.client.cluster_admin import describe_log_dirs
 from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
 from engine.errors import EngineError
 from engine.planner.plan import PartitionChange
-from engine.reassign.preflight import PlanGround
+from engine.reassign.preflight import PlanTarget
 
 _MIN_ISR = "min.insync.replicas"
 
 
-def read_ground(client: KafkaClient, changes: Iterable[PartitionChange]) -> PlanGround:
+def read_ground(client: KafkaClient, changes: Iterable[PartitionChange]) -> PlanTarget:
     """Ask the brokers that take part for their directories; raises errors of asking for metadata.
 
     What is not told of (directories, min.insync.replicas) is not known, and no error.
@@ -29,4 +29,4 @@ def read_ground(client: KafkaClient, changes: Iterable[PartitionChange]) -> Plan
     for resource, entries in describe_configs(client, resources, names=(_MIN_ISR,)).items():
         if not isinstance(entries, EngineError) and entries:
             min_isr[resource.name] = int(entries[0].value or 1)
-    return PlanGround(view, log_dirs, min_isr)
+    return PlanTarget(view, log_dirs, min_isr)

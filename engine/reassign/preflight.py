@@ -50,7 +50,7 @@ class PlanFault(NamedTuple):
         return f"{self.subject}: {self.reason}"
 
 
-class PlanGround(NamedTuple):
+class PlanTarget(NamedTuple):
     """The cluster that a plan is to be executed on.
 
     `log_dirs` are of the live brokers that take part, or why a broker does not tell of them;
@@ -111,7 +111,7 @@ class _Copy(NamedTuple):
 def preflight(
     changes: Sequence[PartitionChange],
     batches: Sequence[Sequence[int]],
-    ground: PlanGround,
+    ground: PlanTarget,
     *,
     is_room_required: bool = True,
 ) -> Preflight:
@@ -155,7 +155,7 @@ def waiting_changes(
     return [changes[number] for number in numbers], positions
 
 
-def _target_faults(change: PartitionChange, ground: PlanGround) -> Iterator[PlanFault]:
+def _target_faults(change: PartitionChange, ground: PlanTarget) -> Iterator[PlanFault]:
     """Yield the brokers and directories that cannot receive replicas of a change."""
     alive = ground.view.brokers
     for copy in _coming(change, ground):
@@ -190,7 +190,7 @@ def _directory_faults(subject: str, copy: _Copy, dirs: Sequence[LogDirView]) -> 
         yield PlanFault(subject, reason)
 
 
-def _warnings(change: PartitionChange, ground: PlanGround) -> Iterator[PlanFault]:
+def _warnings(change: PartitionChange, ground: PlanTarget) -> Iterator[PlanFault]:
     subject, count = str(change.name), len(change.new_replicas)
     min_isr = ground.min_isr.get(change.topic, 1)
     if count < min_isr:
@@ -205,7 +205,7 @@ def _warnings(change: PartitionChange, ground: PlanGround) -> Iterator[PlanFault
 # Room
 
 
-def _coming(change: PartitionChange, ground: PlanGround) -> list[_Copy]:
+def _coming(change: PartitionChange, ground: PlanTarget) -> list[_Copy]:
     """Return the replicas that brokers get by a change, between their directories too."""
     named = dict(zip(change.new_replicas, change.new_log_dirs, strict=False))
     size_bytes = ground.copied_bytes(change)
@@ -215,7 +215,7 @@ def _coming(change: PartitionChange, ground: PlanGround) -> list[_Copy]:
     ]
 
 
-def _leaving(change: PartitionChange, ground: PlanGround) -> list[_Copy]:
+def _leaving(change: PartitionChange, ground: PlanTarget) -> list[_Copy]:
     lying = dict(zip(change.old_replicas, change.old_log_dirs, strict=False))
     leaving = [
         _Copy(id_, _path(lying.get(id_)), ground.size_bytes(change, id_)) for id_ in change.removed
@@ -231,7 +231,7 @@ def _path(name: str | None) -> str | None:
 
 
 def _rooms(
-    changes: Sequence[PartitionChange], batches: Sequence[Sequence[int]], ground: PlanGround
+    changes: Sequence[PartitionChange], batches: Sequence[Sequence[int]], ground: PlanTarget
 ) -> Iterator[DiskRoom]:
     """Yield the free space that each disk needs while the batches are executed.
 

@@ -47,11 +47,11 @@ class CopyFrom(NamedTuple):
     offset: int
 
 
-class TakePlace(NamedTuple):
+class ReplaceLog(NamedTuple):
     """Replace the log by the future log."""
 
 
-MoveStep: TypeAlias = "CopyFrom | TakePlace | TruncateToDivergence | TruncateTo | RestartAt"
+MoveStep: TypeAlias = "CopyFrom | ReplaceLog | TruncateToDivergence | TruncateTo | RestartAt"
 
 
 def move_step(log: LocalLogEnds, future: LocalLogEnds, parted: EpochEnd | None) -> MoveStep:
@@ -64,7 +64,7 @@ def move_step(log: LocalLogEnds, future: LocalLogEnds, parted: EpochEnd | None) 
         return TruncateTo(log.log_end_offset)
     if future.log_end_offset < log.log_end_offset:
         return CopyFrom(future.log_end_offset)
-    return TakePlace()
+    return ReplaceLog()
 
 
 class DirectoryMove:
@@ -88,7 +88,7 @@ class DirectoryMove:
                 future.truncate_to(offset, now_ms)
             case RestartAt(offset):
                 future.restart_at(offset, now_ms)
-            case TakePlace():
+            case ReplaceLog():
                 future.take_over(self.partition.log)
                 return None
             case step:

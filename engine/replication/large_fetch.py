@@ -31,7 +31,7 @@ from engine.replication.delayed_fetch import (
 from engine.replication.effects import Effect
 from engine.replication.partition import Partition
 from engine.replication.partition_access import PartitionAccess
-from engine.replication.partition_reader import PartitionReader, WhatIsLeft
+from engine.replication.partition_reader import PartitionReader, RemainingBytes
 from engine.replication.partition_types import FetchParams, FetchSpec
 
 
@@ -197,7 +197,7 @@ class LargeFetches:
         is_noting: bool,
     ) -> None:
         """Read the partitions a few per turn; perform the effects if `is_noting`."""
-        left = WhatIsLeft(params, topic_ids)
+        left = RemainingBytes(params, topic_ids)
         for start in range(0, len(specs), ROWS_PER_SHARE):
             if share.is_over():
                 await share.next()

@@ -31,7 +31,7 @@ from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.ports import ReplicaManagerPorts
 
 
-class WhatIsLeft:
+class RemainingBytes:
     """The bytes that a fetch may still read, after some of its partitions were read."""
 
     __slots__ = ("at_least_one_batch", "left_bytes", "topic_ids")
@@ -62,7 +62,7 @@ class PartitionReader:
         params: FetchParams,
         specs: Iterable[tuple[TopicPartition, FetchSpec]],
         effects: list[Effect] | None,
-        left: WhatIsLeft | None = None,
+        left: RemainingBytes | None = None,
         session: Mapping[TopicPartition, SessionPosition] | None = None,
     ) -> FetchResults:
         """Read partitions until the bytes are used up; followers are noted if `effects` is there.

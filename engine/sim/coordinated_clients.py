@@ -28,7 +28,7 @@ from engine.sim.transactors import NextInstance, Transactor, ids_that_outlast_th
 GROUP, COPIERS = "g", "copies"
 
 
-class World(Protocol):
+class RunContext(Protocol):
     """What a run has for its clients."""
 
     nodes: dict[int, SimulatedBroker]
@@ -50,7 +50,9 @@ class World(Protocol):
 class CoordinatedClients:
     """Transactional producers with a reader of what they commit, a group, and copiers."""
 
-    def __init__(self, plan: Plan, world: World, invariants: Invariants, ledger: Ledger) -> None:
+    def __init__(
+        self, plan: Plan, world: RunContext, invariants: Invariants, ledger: Ledger
+    ) -> None:
         self._plan = plan
         self._world = world
         self._invariants = invariants

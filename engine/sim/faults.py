@@ -12,7 +12,7 @@ from engine.model import TopicPartition
 from engine.sim.fault_kinds import SEPARATE_WORK, WORK, Direction, FaultKind
 from engine.sim.invariants import Invariants
 from engine.sim.loop import VirtualLoop
-from engine.sim.machine_links import Wires, orders_to
+from engine.sim.machine_links import MachineLinks, orders_to
 from engine.sim.network import SimulatedNetwork
 from engine.sim.node import SimulatedBroker
 from engine.sim.plan import Fault
@@ -75,7 +75,7 @@ class Injector:
     ) -> None:
         self._nodes = nodes
         self._network = network
-        self._links: Wires = network.links
+        self._links: MachineLinks = network.links
         self._loop: VirtualLoop = network.links.loop
         self._server = server
         self._invariants = invariants
@@ -287,7 +287,7 @@ class Injector:
             machine.wall_offset_ms += jump_ms
             clocks.changed(machine.name, now_ms, machine.wall_offset_ms)
 
-    # Wires
+    # MachineLinks
 
     def _block_links(self, fault: Fault, node: SimulatedBroker) -> None:
         """Block links between a broker and others or the store, in one direction or both."""

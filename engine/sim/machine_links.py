@@ -24,7 +24,7 @@ def orders_to(machine: str) -> str:
     return f"{machine}/orders"
 
 
-class Wires:
+class MachineLinks:
     """All links of a simulation, by the names of their machines."""
 
     def __init__(self, loop: VirtualLoop, random: Random, *, delay_ms_max: int) -> None:
@@ -82,7 +82,7 @@ class Wires:
 class Channel:
     """One direction of one connection: what is sent first arrives first."""
 
-    def __init__(self, links: Wires, source: str, target: str) -> None:
+    def __init__(self, links: MachineLinks, source: str, target: str) -> None:
         self._links = links
         self._key = source, target
         self._orders: tuple[str, str] | None = None

@@ -17,16 +17,16 @@ from functools import partial
 from engine.host.acceptor import Arrival
 from engine.host.memory_network import (
     Carry,
-    HeldCarry,
     LookupFault,
     MemoryConnection,
     MemoryListener,
+    PendingDelivery,
 )
 from engine.host.ports import Connection, ListenOptions, SendPart
 from engine.host.send_parts import part_bytes
 from engine.host.stream_layer import LayerOf
 from engine.sim.machine import Machine, MachineTimers
-from engine.sim.machine_links import Channel, Wires
+from engine.sim.machine_links import Channel, MachineLinks
 
 _API_KEY = struct.Struct(">h")
 _API_VERSIONS = 18
@@ -37,7 +37,7 @@ _ORDERS = (4, 5, 6)
 class SimulatedNetwork:
     """All listeners and connections of a simulation."""
 
-    def __init__(self, links: Wires) -> None:
+    def __init__(self, links: MachineLinks) -> None:
         self.links = links
         self.machines: dict[str, Machine] = {}
         self.listeners: dict[tuple[str, int], tuple[int, MemoryListener]] = {}
@@ -110,7 +110,7 @@ class MachineNetwork:
                 lambda: target.enter(target_life, lambda: theirs.close("connection reset by peer"))
             )
 
-        carry = HeldCarry(_carry(there, target, target_life, refuse))
+        carry = PendingDelivery(_carry(there, target, target_life, refuse))
         ours = _AskingConnection(self.timers, f"{host}:{port}", there, carry)
         theirs = MemoryConnection(
             MachineTimers(target, target_life),

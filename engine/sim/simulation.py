@@ -41,7 +41,7 @@ from engine.sim.ledger import Ledger
 from engine.sim.loop import VirtualLoop
 from engine.sim.losses import Rules
 from engine.sim.machine import Machine
-from engine.sim.machine_links import Wires
+from engine.sim.machine_links import MachineLinks
 from engine.sim.network import SimulatedNetwork
 from engine.sim.node import BROKER_PORT, SimulatedBroker
 from engine.sim.operator import Operator
@@ -102,7 +102,7 @@ class Simulation:
         self.invariants = Invariants(rules, self.nodes, on_broken=self.loop.stop)
         self.ledger = Ledger(self.invariants, self.trace)
         self.quotas = QuotaRules(self.invariants)
-        self.links = Wires(self.loop, self.random("links"), delay_ms_max=plan.delay_ms_max)
+        self.links = MachineLinks(self.loop, self.random("links"), delay_ms_max=plan.delay_ms_max)
         self.network = SimulatedNetwork(self.links)
         self.server = StoreServer(self._machine(STORE), self.links, WatchedJournal(self.invariants))
         self.producers: list[SimulatedProducer] = []

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from engine.sim.machine import Machine
-from engine.sim.machine_links import Channel, Wires
+from engine.sim.machine_links import Channel, MachineLinks
 from engine.sim.set_back import Snapshots, put_back
 from engine.znode.journal import Stored
 from engine.znode.memory_journal import MemoryJournal
@@ -86,7 +86,7 @@ class WatchedJournal:
 class StoreConnection:
     """One connection of one client: a channel each way."""
 
-    def __init__(self, links: Wires, client: str, server: str) -> None:
+    def __init__(self, links: MachineLinks, client: str, server: str) -> None:
         self.to_server: Channel = links.channel(client, server)
         self.to_client: Channel = links.channel(server, client)
 
@@ -94,7 +94,7 @@ class StoreConnection:
 class StoreServer:
     """The store and who is connected to it."""
 
-    def __init__(self, machine: Machine, links: Wires, journal: WatchedJournal) -> None:
+    def __init__(self, machine: Machine, links: MachineLinks, journal: WatchedJournal) -> None:
         self.machine = machine
         self.links = links
         self._journal = journal

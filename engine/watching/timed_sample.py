@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.move_progress import copied_by_broker
-from engine.client.rates import LogLook, PartitionRate, rate_between
+from engine.client.rates import LogSample, PartitionRate, rate_between
 from engine.exporter.cluster_sample import ClusterSample
 from engine.exporter.gathering import gather_sample
 from engine.exporter.request_pace import RequestPace
@@ -96,7 +96,7 @@ def leader_sizes(sample: ClusterSample) -> dict[TopicPartition, int]:
     return sizes
 
 
-def _log_looks(timed: TimedSample) -> dict[TopicPartition, LogLook]:
+def _log_looks(timed: TimedSample) -> dict[TopicPartition, LogSample]:
     sample = timed.sample
     looks = {}
     for key, size_bytes in leader_sizes(sample).items():
@@ -104,5 +104,5 @@ def _log_looks(timed: TimedSample) -> dict[TopicPartition, LogLook]:
         if row is None or key not in sample.low_watermarks or key not in sample.high_watermarks:
             continue
         start, end = sample.low_watermarks[key], sample.high_watermarks[key]
-        looks[key] = LogLook(row.leader, start, end, size_bytes, timed.at_ms)
+        looks[key] = LogSample(row.leader, start, end, size_bytes, timed.at_ms)
     return looks

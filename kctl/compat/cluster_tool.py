@@ -17,7 +17,7 @@ from engine.client.metadata import BrokerView
 from engine.errors import EngineError
 from kctl import exits
 from kctl.compat.java_admin import admin_call
-from kctl.compat.java_commands import Command, CommandOption, GivenCommand, NumberType, Takes
+from kctl.compat.java_commands import Arity, Command, CommandOption, GivenCommand, NumberType
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.releases import Release
 
@@ -35,7 +35,7 @@ _CONNECTION_4 = (
 )
 _ID = CommandOption("id", "i", "The id of the broker.", is_required=True, number=NumberType.Integer)
 _FENCED = CommandOption(
-    "include-fenced-brokers", "", "Those of fenced brokers, too.", takes=Takes.NOTHING
+    "include-fenced-brokers", "", "Those of fenced brokers, too.", takes=Arity.NOTHING
 )
 _RACKLESS_WIDTH: Final = 10
 

@@ -25,7 +25,7 @@ from kctl.compat.feature_levels import (
     mapping_lines,
 )
 from kctl.compat.java_admin import TIMEOUT
-from kctl.compat.java_commands import Command, CommandOption, GivenCommand, Takes
+from kctl.compat.java_commands import Arity, Command, CommandOption, GivenCommand
 from kctl.compat.java_failures import TerseFailure, ToolFailure, as_java
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.quorum_servers import SERVER_OPTIONS, server_of
@@ -33,13 +33,13 @@ from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
 
 SUMMARY = "Shows and changes the levels of features."
-_FEATURE: Final = CommandOption("feature", "", "FEATURE=LEVEL.", takes=Takes.APPENDED)
-_NAME: Final = CommandOption("feature", "", "The name of a feature.", takes=Takes.APPENDED)
+_FEATURE: Final = CommandOption("feature", "", "FEATURE=LEVEL.", takes=Arity.APPENDED)
+_NAME: Final = CommandOption("feature", "", "The name of a feature.", takes=Arity.APPENDED)
 _METADATA_OPTION: Final = CommandOption("metadata", "", "A level of metadata.version, as 3.3-IV3.")
 _RELEASE_OPTION: Final = CommandOption("release-version", "", "All features of a release, as 4.0.")
 _NO_NODE: Final = "Timed out waiting for a node assignment. Call: updateFeatures"
-_DRY_RUN: Final = CommandOption("dry-run", "", "Change nothing.", takes=Takes.NOTHING)
-_UNSAFE: Final = CommandOption("unsafe", "", "Even if metadata is lost.", takes=Takes.NOTHING)
+_DRY_RUN: Final = CommandOption("dry-run", "", "Change nothing.", takes=Arity.NOTHING)
+_UNSAFE: Final = CommandOption("unsafe", "", "Even if metadata is lost.", takes=Arity.NOTHING)
 
 
 def commands(release: Release) -> tuple[Command, ...]:

@@ -18,7 +18,7 @@ from kctl.compat.java_numbers import INT_BITS, LONG_BITS, is_java_number
 from kctl.compat.java_options import GivenOptions
 
 
-class Takes(Enum):
+class Arity(Enum):
     """The values that an option takes."""
 
     ONE = "one; the last one counts"
@@ -43,7 +43,7 @@ class CommandOption(NamedTuple):
     summary: str
     is_required: bool = False
     number: NumberType | None = None
-    takes: Takes = Takes.ONE
+    takes: Arity = Arity.ONE
     choices: tuple[str, ...] = ()
 
     @property
@@ -54,12 +54,12 @@ class CommandOption(NamedTuple):
     @property
     def value(self) -> str:
         """Return the name of its value in usages."""
-        if self.takes is Takes.NOTHING:
+        if self.takes is Arity.NOTHING:
             return ""
         if self.choices:
             return f" {{{','.join(self.choices)}}}"
         name = self.name.upper().replace("-", "_")
-        return f" {name} [{name} ...]" if self.takes is Takes.SEVERAL else f" {name}"
+        return f" {name} [{name} ...]" if self.takes is Arity.SEVERAL else f" {name}"
 
 
 class Command(NamedTuple):
@@ -72,7 +72,7 @@ class Command(NamedTuple):
 
 
 #: The options of tools that print their version before a command.
-VERSION_OPTION = CommandOption("version", "v", "Print the version.", takes=Takes.NOTHING)
+VERSION_OPTION = CommandOption("version", "v", "Print the version.", takes=Arity.NOTHING)
 
 
 class HelpRequested(EngineError):
@@ -187,12 +187,12 @@ class _Reader:
 
     def _values(self, option: CommandOption, joined: str | None, left: list[str]) -> list[str]:
         """Return the values of an option, taken from the words after it."""
-        if option.takes is Takes.NOTHING:
+        if option.takes is Arity.NOTHING:
             return []
         if joined is None and (not left or _resembles_an_option(left[-1])):
             self.refuse(f"argument {option.shown}: expected {_COUNTS[option.takes]}")
         values = [left.pop() if joined is None else joined]
-        while option.takes is Takes.SEVERAL and left and not _resembles_an_option(left[-1]):
+        while option.takes is Arity.SEVERAL and left and not _resembles_an_option(left[-1]):
             values.append(left.pop())
         return values
 
@@ -231,7 +231,7 @@ class _Reader:
                     f"argument {option.shown}: invalid choice: '{value}' "
                     f"(choose from {{{choices}}})"
                 )
-        if option.takes is Takes.APPENDED:
+        if option.takes is Arity.APPENDED:
             values = [*self.values.get(option.name, ()), *values]
         self.values[option.name] = values
 
@@ -272,9 +272,9 @@ class _Reader:
 
 
 _COUNTS = {
-    Takes.ONE: "one argument",
-    Takes.APPENDED: "one argument",
-    Takes.SEVERAL: "at least one argument",
+    Arity.ONE: "one argument",
+    Arity.APPENDED: "one argument",
+    Arity.SEVERAL: "at least one argument",
 }
 
 

@@ -16,7 +16,7 @@ from engine.errors import EngineError
 from engine.host.ports import FileMissing
 from kctl import exits
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT
-from kctl.compat.java_commands import Command, CommandOption, NumberType, Takes
+from kctl.compat.java_commands import Arity, Command, CommandOption, NumberType
 from kctl.compat.java_failures import ToolFailure, as_java
 from kctl.compat.java_numbers import java_number
 from kctl.compat.java_options import GivenOptions
@@ -40,18 +40,18 @@ _OPTIONS: Final = (
     CommandOption(
         "throughput", "", "Records a second; -1 for as many as can be.", is_required=True
     ),
-    CommandOption("producer-props", "", "Properties of the producer.", takes=Takes.SEVERAL),
+    CommandOption("producer-props", "", "Properties of the producer.", takes=Arity.SEVERAL),
     CommandOption("producer.config", "", "A file of properties of the producer."),
-    CommandOption("print-metrics", "", "Not served.", takes=Takes.NOTHING),
+    CommandOption("print-metrics", "", "Not served.", takes=Arity.NOTHING),
     CommandOption("transactional-id", "", "The id of the transactions."),
     CommandOption("transaction-duration-ms", "", "When to commit.", number=NumberType.Long),
     CommandOption("record-size", "", "Bytes of a record.", number=NumberType.Integer),
     CommandOption("payload-file", "", "A file of records, picked at random."),
-    CommandOption("payload-monotonic", "", "Records 0, 1, ...", takes=Takes.NOTHING),
+    CommandOption("payload-monotonic", "", "Records 0, 1, ...", takes=Arity.NOTHING),
 )
 _FOUR: Final = (
     CommandOption("bootstrap-server", "", "Brokers to ask first."),
-    CommandOption("command-property", "", "As --producer-props.", takes=Takes.SEVERAL),
+    CommandOption("command-property", "", "As --producer-props.", takes=Arity.SEVERAL),
     CommandOption("command-config", "", "As --producer.config."),
     CommandOption("warmup-records", "", "Records that are counted apart.", number=NumberType.Long),
     CommandOption(

@@ -13,7 +13,7 @@ from engine.client.quorum_admin import QuorumReplica, QuorumView, describe_quoru
 from engine.errors import EngineError
 from engine.naming import uuid_text
 from kctl import exits
-from kctl.compat.java_commands import Command, CommandOption, GivenCommand, NumberType, Takes
+from kctl.compat.java_commands import Arity, Command, CommandOption, GivenCommand, NumberType
 from kctl.compat.java_failures import TerseFailure, as_java
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_table import java_table
@@ -23,15 +23,15 @@ from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
 
 SUMMARY = "Shows and changes the quorum of controllers."
-_DRY_RUN: Final = CommandOption("dry-run", "", "Change nothing.", takes=Takes.NOTHING)
+_DRY_RUN: Final = CommandOption("dry-run", "", "Change nothing.", takes=Arity.NOTHING)
 _COMMANDS: Final = (
     Command(
         "describe",
         "Show the quorum.",
         (
-            CommandOption("status", "", "A summary.", takes=Takes.NOTHING),
-            CommandOption("replication", "", "A row for each replica.", takes=Takes.NOTHING),
-            CommandOption("human-readable", "", "Ages instead of times.", takes=Takes.NOTHING),
+            CommandOption("status", "", "A summary.", takes=Arity.NOTHING),
+            CommandOption("replication", "", "A row for each replica.", takes=Arity.NOTHING),
+            CommandOption("human-readable", "", "Ages instead of times.", takes=Arity.NOTHING),
         ),
     ),
     Command("add-controller", "Not served here.", (_DRY_RUN,)),

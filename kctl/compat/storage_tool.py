@@ -24,7 +24,7 @@ from kctl.compat.feature_levels import (
     first_levels,
     mapping_lines,
 )
-from kctl.compat.java_commands import Command, CommandOption, GivenCommand, Takes
+from kctl.compat.java_commands import Arity, Command, CommandOption, GivenCommand
 from kctl.compat.java_failures import TerseFailure, ToolFailure
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.releases import Release
@@ -44,17 +44,17 @@ SUMMARY: Final = "The Kafka storage tool."
 _CONFIG: Final = CommandOption("config", "c", "The properties of the node.", is_required=True)
 _CLUSTER: Final = CommandOption("cluster-id", "t", "The id of the cluster.", is_required=True)
 _RELEASE: Final = CommandOption("release-version", "r", "All features of a release, as 4.0.")
-_FEATURE: Final = CommandOption("feature", "f", "FEATURE=LEVEL.", takes=Takes.APPENDED)
+_FEATURE: Final = CommandOption("feature", "f", "FEATURE=LEVEL.", takes=Arity.APPENDED)
 _REFUSED: Final = ("add-scram", "standalone", "no-initial-controllers", "initial-controllers")
 _FORMAT: Final = (
     _CONFIG,
     _CLUSTER,
-    CommandOption("add-scram", "S", "Not served.", takes=Takes.APPENDED),
-    CommandOption("ignore-formatted", "g", "Format the others.", takes=Takes.NOTHING),
+    CommandOption("add-scram", "S", "Not served.", takes=Arity.APPENDED),
+    CommandOption("ignore-formatted", "g", "Format the others.", takes=Arity.NOTHING),
     _RELEASE,
     _FEATURE,
-    CommandOption("standalone", "s", "Not served.", takes=Takes.NOTHING),
-    CommandOption("no-initial-controllers", "N", "Not served.", takes=Takes.NOTHING),
+    CommandOption("standalone", "s", "Not served.", takes=Arity.NOTHING),
+    CommandOption("no-initial-controllers", "N", "Not served.", takes=Arity.NOTHING),
     CommandOption("initial-controllers", "I", "Not served."),
 )
 

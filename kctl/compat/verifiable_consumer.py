@@ -18,7 +18,7 @@ from engine.model import TopicPartition
 from engine.wire.json_form import JsonNode
 from kctl import exits
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT
-from kctl.compat.java_commands import Command, CommandOption, NumberType, Takes
+from kctl.compat.java_commands import Arity, Command, CommandOption, NumberType
 from kctl.compat.java_consumer import GroupSource, consumer_settings
 from kctl.compat.java_failures import ToolFailure, as_java
 from kctl.compat.java_log import log_line
@@ -42,8 +42,8 @@ _OPTIONS: Final = (
         "Of classic; 30000.",
         number=NumberType.Integer,
     ),
-    CommandOption("verbose", "", "Tell of each record.", takes=Takes.NOTHING),
-    CommandOption("enable-autocommit", "", "Commit from time to time.", takes=Takes.NOTHING),
+    CommandOption("verbose", "", "Tell of each record.", takes=Arity.NOTHING),
+    CommandOption("enable-autocommit", "", "Commit from time to time.", takes=Arity.NOTHING),
     CommandOption("reset-policy", "", "earliest, latest or none; earliest."),
     CommandOption("assignment-strategy", "", "Of classic, a class; range."),
     CommandOption("consumer.config", "", "A file of properties of the consumer."),

@@ -58,7 +58,7 @@ class NoFiles(EngineError):
         super().__init__("which state? No file is named")
 
 
-class CannotBeHad(EngineError):
+class ImpossibleProperty(EngineError):
     """A declared property is impossible; no step was performed."""
 
     def __init__(self, faults: Sequence[EngineError]) -> None:
@@ -109,14 +109,14 @@ def read_cluster_state(client: KafkaClient, declared: DeclaredState) -> CurrentS
 def compared(client: KafkaClient, declared: DeclaredState, *, prunes: bool) -> StateComparison:
     """Return the steps from a cluster to the declared state, and note undeclared resources.
 
-    Errors: CannotBeHad, those of requests.
+    Errors: ImpossibleProperty, those of requests.
     """
     state = read_cluster_state(client, declared)
     comparison = compare(declared, state, prunes=prunes)
     if comparison.faults:
         for fault in comparison.faults[1:]:
             report_error(fault)
-        raise CannotBeHad(comparison.faults)
+        raise ImpossibleProperty(comparison.faults)
     if not prunes:
         _note_undeclared(undeclared_steps(declared, state))
     return comparison

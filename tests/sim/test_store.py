@@ -11,7 +11,7 @@ import pytest
 from engine.host.coroutine import drive
 from engine.sim.loop import VirtualLoop
 from engine.sim.machine import Machine
-from engine.sim.machine_links import Wires
+from engine.sim.machine_links import MachineLinks
 from engine.sim.store import StoreServer, WatchedJournal
 from engine.sim.store_client import SimulatedZnodeClient
 from engine.znode.kept_watches import KeptWatches
@@ -44,7 +44,7 @@ class Stage:
     def __init__(self) -> None:
         self.loop = VirtualLoop()
         unseen = Unseen()
-        wires = Wires(self.loop, Random(1), delay_ms_max=3)
+        wires = MachineLinks(self.loop, Random(1), delay_ms_max=3)
         store = Machine("store", self.loop, unseen)
         self.server = StoreServer(store, wires, WatchedJournal(unseen))
         self.simulated: list[SimulatedZnodeClient] = []

@@ -32,7 +32,7 @@ from kctl.console import confirm, notify, report_error
 from kctl.declared.open_moves import has_earlier_moves
 from kctl.declared.pending_steps import (
     STEP_COLUMNS,
-    CannotBeHad,
+    ImpossibleProperty,
     compared,
     name_of,
     read_declared,
@@ -125,7 +125,7 @@ def apply_state(options: ClusterOptions, request: ApplyStateRequest) -> int:
 def _check(client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateRequest) -> None:
     """Refuse all steps before the first is performed, if one is known to be impossible.
 
-    Errors: DeletionNotAllowed, TooManyDeletions, CannotBeHad, those of moves that cannot be.
+    Errors: DeletionNotAllowed, TooManyDeletions, ImpossibleProperty, those of moves that cannot be.
     """
     deletions = sum(step.deletes for step in steps)
     if deletions and not request.allows_deletion and not request.moves.dry_run:
@@ -139,7 +139,7 @@ def _check(client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateR
     if faults:
         for fault in faults[1:]:
             report_error(fault)
-        raise CannotBeHad(faults)
+        raise ImpossibleProperty(faults)
     created = {s.name for s in steps if isinstance(s.operation, CreateTopic)}
     operations = [s.operation for s in steps if isinstance(s.operation, MoveReplicas)]
     operations = [one for one in operations if one.topic not in created]

@@ -53,7 +53,7 @@ class CleanedReplica(NamedTuple):
 Replicas = dict[CleanedReplica, LogCompaction]
 
 
-class NoCleanerTells(EngineError):
+class CleanerStateUnavailable(EngineError):
     """The Kafka protocol has no request for the state of a broker's cleaner."""
 
     hint = (
@@ -144,7 +144,7 @@ def show_status(options: ClusterOptions, request: CleanStatusRequest) -> int:
     with connect(options) as client:
         data = embedded_cluster(client)
         if data is None:
-            raise NoCleanerTells
+            raise CleanerStateUnavailable
         names, failures = _named(client, request)
         writer = RowWriter(STATUS_COLUMNS, request.output, is_stream=request.watch)
         seen: dict[CleanedReplica, dict[str, object]] = {}

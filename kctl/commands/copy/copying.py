@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from engine.client.blocking import KafkaClient
 from engine.client.group_admin import delete_groups
 from engine.client.groups import committed_offsets
-from engine.client.producing import ProducerNotes
+from engine.client.producing import ProducerCallbacks
 from engine.client.topic_admin import create_topics
 from engine.client.transactional_producer import TransactionalIdDenied, TransactionFailed
 from engine.copying.copy_journal import CopyJournal, CopyState, read_copy
@@ -260,7 +260,7 @@ def _make_topics(destination: KafkaClient, topics: Destination) -> None:
 def _writer(
     destination: KafkaClient, request: CopyRequest, job: _Job, journal: CopyJournal
 ) -> CopyWriter:
-    notes = ProducerNotes(on_retry=_print_retry)
+    notes = ProducerCallbacks(on_retry=_print_retry)
     options = request.producer()
     stored = {} if job.state is None else job.state.stored
     if job.plan.delivery == EXACTLY_ONCE:

@@ -9,7 +9,7 @@ from engine.client.blocking import KafkaClient
 from engine.client.group_admin import delete_groups
 from engine.client.topic_admin import NewTopic, create_topics
 from engine.cluster.plan import ClusterPlan
-from engine.demo.produce_consume import ProduceConsume, SeenRecord, SendWay
+from engine.demo.produce_consume import ProduceConsume, SeenRecord, SendMode
 from engine.errors import ApiError, EngineError
 from engine.host.ports import Clock
 from engine.kafka_errors import TOPIC_ALREADY_EXISTS
@@ -46,7 +46,7 @@ class ProduceConsumeRequest(NamedTuple):
 def run_produce_consume(options: ClusterOptions, request: ProduceConsumeRequest) -> int:
     """Produce and consume until the count is reached or Ctrl-C; returns the exit code."""
     check_format(request.output)
-    ways = [way.value for way in SendWay]
+    ways = [way.value for way in SendMode]
     if request.way not in ways:
         raise UnreadableArgument("a way to send", request.way, " or ".join(ways))
     plan = ClusterPlan(port=0, settings={"group.initial.rebalance.delay.ms": "0"})
@@ -82,7 +82,7 @@ def _run(
     clock = clients[0].clock
     printer = _Printer(request.output, clock)
     group_id = f"{request.topic}-{clients[0].entropy.random_bytes(4).hex()}"
-    demo = ProduceConsume(clients, request.topic, group_id, SendWay(request.way), printer.print)
+    demo = ProduceConsume(clients, request.topic, group_id, SendMode(request.way), printer.print)
     try:
         demo.run(request.records, let_interrupt)
     finally:

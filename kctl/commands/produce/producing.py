@@ -12,7 +12,7 @@ import sys
 from functools import partial
 
 from engine.client.blocking import KafkaClient
-from engine.client.producing import Producer, ProducerNotes
+from engine.client.producing import Producer, ProducerCallbacks
 from engine.client.transactional_producer import TransactionalProducer
 from engine.errors import EngineError
 from kctl.commands.produce.input import FileRecords, RecordSource, record_source
@@ -46,7 +46,7 @@ def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
             request, options.timeout_s, skipped=skipped, rate_line=rate_line, limits=limits
         )
         client.view_of_existing([request.topic])
-        notes = ProducerNotes(report.on_retry, report.on_plain)
+        notes = ProducerCallbacks(report.on_retry, report.on_plain)
         try:
             with deferred_interrupts() as interrupts:
                 if transactions is None:

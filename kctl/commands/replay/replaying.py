@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from engine.client.batch_sender import BatchResult
 from engine.client.blocking import KafkaClient
-from engine.client.producing import OutgoingRecord, Producer, ProducerNotes
+from engine.client.producing import OutgoingRecord, Producer, ProducerCallbacks
 from engine.errors import EngineError
 from engine.host.real import RealFiles
 from engine.inspection.replay import (
@@ -78,7 +78,7 @@ def replay_logs(options: ClusterOptions, request: ReplayRequest) -> int:
         _check_partitions(client, request, partitions)
         report = _Report(client, sum(folder.files.log_bytes for folder in partitions))
         records = source_records(files, partitions, bounds, on_read=report.read)
-        producer = Producer(client, None, ProducerNotes(on_retry=report.on_retry))
+        producer = Producer(client, None, ProducerCallbacks(on_retry=report.on_retry))
         try:
             with deferred_interrupts() as interrupts:
                 run = _Run(client, producer, request, report, interrupts)

@@ -64,7 +64,7 @@ class Bar(NamedTuple):
     text: str
 
 
-class StackPart(NamedTuple):
+class StackSegment(NamedTuple):
     """A part of a column: the column, the series it belongs to, its height."""
 
     column: str
@@ -104,7 +104,7 @@ def bar_chart(bars: Sequence[Bar], mean: float | None = None) -> str:
     )
 
 
-def stacked_columns(parts: Sequence[StackPart], unit: str) -> str:
+def stacked_columns(parts: Sequence[StackSegment], unit: str) -> str:
     """Return columns in their order, each made of its parts by series."""
     series = list(dict.fromkeys(_drawn(part.series) for part in parts))
     x = {"field": "column", "type": "nominal", "sort": None, "title": None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kctl.commands.report.charts import Bar, StackPart, bar_chart, stacked_columns
+from kctl.commands.report.charts import Bar, StackSegment, bar_chart, stacked_columns
 from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
 from kctl.time_text import time_text
@@ -86,7 +86,7 @@ def deletion_chart(document: OutputRow) -> Charts:
         for series in (*sorted(named), "other topics"):
             height = heights.get((number, series), 0)
             if height or series == min(named):
-                parts.append(StackPart(column, series, height / unit_bytes))
+                parts.append(StackSegment(column, series, height / unit_bytes))
     if not heights:
         return []
     word = "hour" if is_by_hour else "day"

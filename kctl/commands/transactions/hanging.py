@@ -58,7 +58,7 @@ class NoSuchTransaction(EngineError):
         self.start_offset = start_offset
 
 
-class CoordinatorWillEnd(EngineError):
+class TransactionNotHanging(EngineError):
     """A transaction is open at its coordinator, which ends it."""
 
     hint = (
@@ -149,7 +149,7 @@ def abort(options: ClusterOptions, request: AbortRequest) -> int:
     with connect(options) as client:
         producer = _open_at(client, key, request.start_offset)
         if not find_hanging(client, [producer], idle_for_ms=_NONE):
-            raise CoordinatorWillEnd(key, producer.producer_id)
+            raise TransactionNotHanging(key, producer.producer_id)
         if not request.dry_run:
             what = (
                 f"Abort the transaction of producer {producer.producer_id} in {key} of "

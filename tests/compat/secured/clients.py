@@ -23,7 +23,7 @@ _MODULES: Final = "org.apache.kafka.common.security"
 #: How often a client of librdkafka is looked at for errors.
 _LOOK_S: Final = 0.5
 _THREADS: Final = 4
-#: Takes cells, the broker and the folder of certificates; returns an outcome for each cell.
+#: Arity cells, the broker and the folder of certificates; returns an outcome for each cell.
 Outcomes = Callable[[Sequence[Cell], SecuredBroker, Path], list[str]]
 
 

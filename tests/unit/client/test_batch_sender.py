@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine.client.batch_sender import ProduceSender, SenderOptions
 from engine.client.outgoing_batch import OutgoingBatch
 from engine.client.produce_calls import ACKS_ALL
-from engine.client.producing import OutgoingValues, Producer, ProducerNotes, ProducerOptions
+from engine.client.producing import OutgoingValues, Producer, ProducerCallbacks, ProducerOptions
 from engine.errors import EngineError
 from engine.host.streams import StreamEvent
 from engine.records.builder import BatchSettings
@@ -297,7 +297,7 @@ def test_a_broker_that_stays_away_is_given_up_after_the_timeout() -> None:
     log = ProduceLog()
     told: list[EngineError] = []
     client = log.client()
-    producer = Producer(client, notes=ProducerNotes(on_retry=told.append))
+    producer = Producer(client, notes=ProducerCallbacks(on_retry=told.append))
     producer.add(record(b"a", partition=0))
     producer.flush()
     log.codes = [NOT_LEADER] * 1_000
@@ -325,7 +325,7 @@ def test_a_broker_that_does_not_answer_is_given_up_after_the_timeout() -> None:
 def test_a_failing_partition_is_logged_once_and_requested_with_pauses() -> None:
     log = ProduceLog()
     told: list[EngineError] = []
-    producer = Producer(log.client(), notes=ProducerNotes(on_retry=told.append))
+    producer = Producer(log.client(), notes=ProducerCallbacks(on_retry=told.append))
     producer.add(record(b"a", partition=0))
     producer.add(record(b"b", partition=1))
     producer.flush()

@@ -8,7 +8,7 @@ import pytest
 
 from engine.client.cluster_admin import LogDirView, ReplicaSize
 from engine.client.errors import TimedOut, Unreachable
-from engine.client.findings import KINDS, ClusterFacts, HealthFinding, Unasked, findings_of
+from engine.client.findings import KINDS, ClusterFacts, HealthFinding, Unanswered, findings_of
 from engine.client.health import Throttle
 from engine.client.metadata import BrokerView, ClusterView, PartitionView, TopicView
 from engine.client.move_progress import MoveFigures
@@ -190,7 +190,7 @@ def test_a_broker_that_counts_as_live_and_does_not_answer_is_reported_with_all_t
     ],
 )
 def test_what_could_not_be_asked_is_a_finding(error: EngineError, severity: str) -> None:
-    unasked = Unasked("cluster", "the settings of topics", error)
+    unasked = Unanswered("cluster", "the settings of topics", error)
     (found,) = findings_of(facts(unasked=[unasked]))
     cause = f"the settings of topics are not known: {error}"
     assert (severity, "unasked", "cluster", cause) == found[:4]

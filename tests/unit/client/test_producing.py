@@ -11,7 +11,7 @@ from engine.client.producing import (
     OutgoingRecord,
     OutgoingValues,
     Producer,
-    ProducerNotes,
+    ProducerCallbacks,
     ProducerOptions,
 )
 from engine.errors import ApiError, EngineError
@@ -292,7 +292,7 @@ def test_where_no_id_is_given_it_goes_without_and_says_so() -> None:
     log = ProduceLog()
     log.handlers["InitProducerId"] = refused(31)
     told: list[EngineError] = []
-    producer = Producer(log.client(), notes=ProducerNotes(on_plain=told.append))
+    producer = Producer(log.client(), notes=ProducerCallbacks(on_plain=told.append))
     producer.add(record(b"a", partition=0))
     producer.flush()
     assert ["CLUSTER_AUTHORIZATION_FAILED"] == [e.name for e in told if isinstance(e, ApiError)]
@@ -348,7 +348,7 @@ def test_an_idempotent_batch_is_stored_once_after_a_lost_answer(stores: bool) ->
     log = ProduceLog()
     log.handlers["Produce"] = losing(log, stores=stores)
     told: list[EngineError] = []
-    producer = Producer(log.client(), notes=ProducerNotes(on_retry=told.append))
+    producer = Producer(log.client(), notes=ProducerCallbacks(on_retry=told.append))
     producer.add(record(b"a", partition=0))
     assert [(P0, -1 if stores else 10, 1, None)] == seen(producer.flush())
     assert [b"a"] == log.values(P0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.client.rates import LogLook, PartitionRate, rate_between, sample_rates
+from engine.client.rates import LogSample, PartitionRate, rate_between, sample_rates
 from engine.errors import ApiError
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.model import TopicPartition
@@ -14,7 +14,7 @@ from tests.unit.client.fake_broker import FakeCluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
-FIRST = LogLook(leader=1, start_offset=0, end_offset=100, size_bytes=10_000, at_ms=0)
+FIRST = LogSample(leader=1, start_offset=0, end_offset=100, size_bytes=10_000, at_ms=0)
 
 
 def test_a_log_that_only_grew_was_written_what_it_grew_by() -> None:

@@ -19,7 +19,7 @@ from engine.cluster.broker_processes import (
     broker_statuses,
 )
 from engine.cluster.data_directory import (
-    BrokersOutlive,
+    BrokersStillRun,
     ClusterState,
     DataDirectory,
     RunningBroker,
@@ -154,11 +154,11 @@ def test_nothing_is_repaired_or_removed_under_brokers_that_outlived_their_cluste
         else:
             files.remove(data.plan_path)
             files.make_dir(data.broker_path(2))
-        with pytest.raises(BrokersOutlive, match="its brokers do: 2") as told:
+        with pytest.raises(BrokersStillRun, match="its brokers do: 2") as told:
             repair.examine(data, files)
         assert "cluster stop" in (told.value.hint or "")
         data.write_plan(PLAN._replace(is_in_processes=False))
-        with pytest.raises(BrokersOutlive):
+        with pytest.raises(BrokersStillRun):
             daemon.destroy(data, files)
     assert processes.is_running(pid)
 

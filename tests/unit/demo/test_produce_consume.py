@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.client.blocking import KafkaClient
-from engine.demo.produce_consume import ProduceConsume, SeenRecord, SendWay
+from engine.demo.produce_consume import ProduceConsume, SeenRecord, SendMode
 from engine.errors import ApiError
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.reassign.memory_streams import MemoryStreams, client_of
@@ -25,15 +25,15 @@ class Stage:
         self.cluster.pass_time(1_000)
         self.seen: list[SeenRecord] = []
 
-    def demo(self, way: SendWay) -> ProduceConsume:
+    def demo(self, way: SendMode) -> ProduceConsume:
         def client() -> KafkaClient:
             return client_of(self.cluster, MemoryStreams(self.cluster))
 
         return ProduceConsume((client(), client()), "t", "g", way, self.seen.append)
 
 
-@pytest.mark.parametrize("way", SendWay)
-def test_every_record_is_reported_as_sent_and_as_received(way: SendWay) -> None:
+@pytest.mark.parametrize("way", SendMode)
+def test_every_record_is_reported_as_sent_and_as_received(way: SendMode) -> None:
     stage = Stage()
     demo = stage.demo(way)
     demo.run(250, lambda: None)
@@ -50,16 +50,16 @@ def test_every_record_is_reported_as_sent_and_as_received(way: SendWay) -> None:
 
 def test_sync_has_one_record_under_way() -> None:
     stage = Stage()
-    stage.demo(SendWay.SYNC).run(20, lambda: None)
+    stage.demo(SendMode.SYNC).run(20, lambda: None)
     assert list(range(20)) == [int(seen.key or b"") for seen in stage.seen if seen.is_sent]
 
 
 def test_a_consumer_begins_behind_what_there_was() -> None:
     stage = Stage()
-    stage.demo(SendWay.ASYNC).run(10, lambda: None)
+    stage.demo(SendMode.ASYNC).run(10, lambda: None)
     stage.seen.clear()
     stage.cluster.pass_time(60_000)
-    stage.demo(SendWay.ASYNC).run(10, lambda: None)
+    stage.demo(SendMode.ASYNC).run(10, lambda: None)
     assert 10 == sum(not seen.is_sent for seen in stage.seen)
 
 
@@ -71,7 +71,7 @@ def test_a_run_without_an_end_is_ended_between_two_steps() -> None:
         if next(turns, None) is None:
             raise KeyboardInterrupt
 
-    demo = stage.demo(SendWay.SYNC)
+    demo = stage.demo(SendMode.SYNC)
     with pytest.raises(KeyboardInterrupt):
         demo.run(None, on_turn)
     assert 0 < demo.sent_count <= 30
@@ -80,4 +80,4 @@ def test_a_run_without_an_end_is_ended_between_two_steps() -> None:
 def test_a_record_that_is_not_stored_ends_the_run() -> None:
     stage = Stage(message_max_bytes="60")
     with pytest.raises(ApiError):
-        stage.demo(SendWay.SYNC).run(1, lambda: None)
+        stage.demo(SendMode.SYNC).run(1, lambda: None)

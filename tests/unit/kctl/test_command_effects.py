@@ -12,7 +12,7 @@ from engine.wire import messages
 from kctl.command_effects import CHANGES, EFFECTS, READS, effect_of
 from kctl.context import Choice
 from kctl.guard import Guard, client_checks, enter
-from kctl.guard_errors import NotToChange, ReadOnlyContext
+from kctl.guard_errors import ReadOnlyCommand, ReadOnlyContext
 from tests.cli.commands import all_leaves, parameter_names
 
 
@@ -72,7 +72,7 @@ def test_the_client_of_a_reading_command_sends_nothing_that_changes(
     enter("topics list", {})
     on_call = client_checks(Choice("127.0.0.1:1", None, "-b")).on_call
     assert on_call is not None
-    with pytest.raises(NotToChange, match="DeleteTopics"):
+    with pytest.raises(ReadOnlyCommand, match="DeleteTopics"):
         on_call(Call("DeleteTopics", messages.DeleteTopicsRequest(timeout_ms=1)))
 
 

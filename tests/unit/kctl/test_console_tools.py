@@ -18,7 +18,13 @@ from kctl.compat.console_producer import java_lines
 from kctl.compat.consumer_perf import DateFormat
 from kctl.compat.feature_levels import dependency_lines, feature_level, level_named, mapping_lines
 from kctl.compat.formatter_classes import formatter_named
-from kctl.compat.java_commands import Command, CommandOption, CommandRefused, Takes, read_arguments
+from kctl.compat.java_commands import (
+    Arity,
+    Command,
+    CommandOption,
+    CommandRefused,
+    read_arguments,
+)
 from kctl.compat.java_consumer import consumer_settings
 from kctl.compat.java_deserializers import deserializer_named
 from kctl.compat.java_options import read_options
@@ -294,9 +300,9 @@ _COMMAND = Command(
     "tool",
     "Does it.",
     (
-        CommandOption("props", "", "Several.", takes=Takes.SEVERAL),
-        CommandOption("feature", "f", "Again and again.", takes=Takes.APPENDED),
-        CommandOption("quiet", "q", "A flag.", takes=Takes.NOTHING),
+        CommandOption("props", "", "Several.", takes=Arity.SEVERAL),
+        CommandOption("feature", "f", "Again and again.", takes=Arity.APPENDED),
+        CommandOption("quiet", "q", "A flag.", takes=Arity.NOTHING),
         CommandOption("acks", "", "A choice.", choices=("0", "-1")),
     ),
 )

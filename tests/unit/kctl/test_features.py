@@ -21,7 +21,7 @@ from kctl.commands.features.levels import (
     wanted_levels,
 )
 from kctl.connect import ClusterOptions
-from kctl.console import CannotAsk
+from kctl.console import NoTerminal
 from kctl.schemas import schema_of
 from tests.unit.client.fake_broker import FakeCluster
 
@@ -171,7 +171,7 @@ def test_a_refusal_of_the_controller_is_reported_for_each(
 
 
 def test_nothing_is_sent_before_a_yes_or_with_a_level_that_cannot_be(cluster: Featured) -> None:
-    with pytest.raises(CannotAsk, match=r"from 1 to 2"):
+    with pytest.raises(NoTerminal, match=r"from 1 to 2"):
         change_levels(ClusterOptions(), request(["transaction.version=2"], yes=False))
     with pytest.raises(LevelRefused):
         change_levels(ClusterOptions(), request(["transaction.version=3"]))

@@ -23,8 +23,8 @@ from kctl.guard import Guard, client_checks, enter, keep_cluster_id
 from kctl.guard_errors import (
     GuardedCluster,
     NameNotTyped,
-    NotToChange,
     OtherCluster,
+    ReadOnlyCommand,
     ReadOnlyContext,
 )
 
@@ -244,7 +244,9 @@ def test_a_command_that_reads_has_a_client_that_sends_nothing_else(kept: Kept) -
     check = client_checks(chosen()).on_call
     assert check is not None
     check(Call("Metadata", messages.MetadataRequest(topics=None)))
-    with pytest.raises(NotToChange, match=r"`kctl topics list` is not to change anything.*DeleteT"):
+    with pytest.raises(
+        ReadOnlyCommand, match=r"`kctl topics list` is not to change anything.*DeleteT"
+    ):
         check(Call("DeleteTopics", messages.DeleteTopicsRequest()))
     for words in ("topics create", "cluster start"):
         enter(words, at())

@@ -15,7 +15,12 @@ from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
 from engine.limits import WALK_COMPILE_DELAY_MS, WALK_COMPILE_POLL_MS, WALK_TAKE_UP_DELAY_MS
 from engine.native import compiled_walk
-from engine.native.compiled_walk import WalkTakeUp, kept_walk_path, load_walk, start_compiler
+from engine.native.compiled_walk import (
+    CompiledWalkLoader,
+    kept_walk_path,
+    load_walk,
+    start_compiler,
+)
 from engine.native.flat_code import keep_flat
 from engine.native.flat_compiler import WALK, compile_flat
 from engine.native.record_walk import WalkTier, walk_plainly
@@ -30,7 +35,7 @@ class Beside:
         self.timers = MemoryTimers(self.clock)
         self.started = 0
         self.pid = pid
-        WalkTakeUp(self.timers, self.clock, self._start).begin()
+        CompiledWalkLoader(self.timers, self.clock, self._start).begin()
 
     def _start(self) -> int | None:
         self.started += 1

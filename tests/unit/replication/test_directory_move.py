@@ -8,7 +8,7 @@ from engine.limits import SENDFILE_BYTES_MIN
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.segment import Segment
-from engine.replication.directory_move import CopyFrom, DirectoryMove, TakePlace, move_step
+from engine.replication.directory_move import CopyFrom, DirectoryMove, ReplaceLog, move_step
 from engine.replication.following.fetch_state import (
     LocalLogEnds,
     RestartAt,
@@ -29,7 +29,7 @@ from tests.unit.replication.replicas import leader_of, state
         ((0, 20), (0, 9), EpochEnd(1, 7), TruncateToDivergence(EpochEnd(1, 7))),
         ((0, 20), (0, 25), None, TruncateTo(20)),
         ((0, 20), (0, 19), None, CopyFrom(19)),
-        ((0, 20), (0, 20), None, TakePlace()),
+        ((0, 20), (0, 20), None, ReplaceLog()),
     ],
 )
 def test_each_pair_of_ends_has_its_step(
