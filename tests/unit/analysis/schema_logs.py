@@ -61,6 +61,16 @@ def values() -> tuple[bytes | None, ...]:
     )
 
 
+def write_keyed_log(folder: Path) -> Path:
+    """Write a log whose keys are those values, the null one last; returns its directory."""
+    builder = BatchBuilder()
+    for number, key in enumerate(values()):
+        builder.append(TIME_MS + number, key, b'{"x": %d}' % number)
+    (folder / "keyed-0").mkdir()
+    (folder / "keyed-0" / name_of(0)).write_bytes(builder.build())
+    return folder
+
+
 def write_log(folder: Path) -> Path:
     """Write a log directory; returns it."""
     builder = BatchBuilder()
