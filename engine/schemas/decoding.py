@@ -158,7 +158,7 @@ def reader_of(
     if schema.kind is SchemaKind.AVRO:
         from engine.schemas.avro import avro_reader
 
-        return avro_reader(schema, what)
+        return avro_reader(schema, what, is_enveloped=is_enveloped)
     if schema.kind is SchemaKind.PROTOBUF:
         from engine.schemas.protobuf import protobuf_reader
 
