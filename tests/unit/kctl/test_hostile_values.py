@@ -24,7 +24,7 @@ from engine.records.record import NO_TIMESTAMP, Record, TimestampType
 from engine.schemas.decoding import SchemaDecoder
 from engine.schemas.schema import Schema, SchemaKind
 from kctl.commands.consume.consuming import RowSink, Sink, TextSink
-from kctl.record_decoding import NOTHING, RecordDecoding
+from kctl.record_decoding import NOTHING, Decoders, RecordDecoding
 from kctl.record_rows import RECORD_COLUMNS
 from kctl.render import MARKUPS, TABLES, RowWriter
 from tests.runs import run_of
@@ -84,7 +84,8 @@ def consumed(sink: Sink, values: list[bytes], *, schema: bool) -> tuple[list[Any
     """Write the values as `kctl consume` does; returns what they say, and the errors."""
     errors: list[EngineError] = []
     one = Schema(SchemaKind.JSON, "{}") if schema else None
-    decoding = RecordDecoding(SchemaDecoder(None, one), errors.append)
+    decoder = SchemaDecoder(None, one)
+    decoding = RecordDecoding(Decoders(decoder, decoder), errors.append)
     records = [
         Record(offset, NO_TIMESTAMP, CREATED, value, value, (("h", value),))
         for offset, value in enumerate(values)
