@@ -15,7 +15,7 @@ from engine.analysis.anonymise import WrongAnonymising, anonymised_columns
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_export_task
 from engine.analysis.local_query import run_local_query
 from engine.analysis.parquet_export import ExportPlan, export_with
-from engine.analysis.row_condition import row_condition
+from engine.analysis.row_condition import narrowed, row_condition
 from engine.analysis.splits import Selection, Split, plan_splits
 from engine.analysis.value_decoding import (
     IDS_QUERY,
@@ -36,6 +36,7 @@ from tests.unit.analysis.schema_logs import (
     PROTO,
     SCHEMAS,
     SchemaTable,
+    write_fields_log,
     write_keyed_log,
     write_log,
 )
@@ -136,6 +137,31 @@ def test_keys_are_structs_if_wanted(splits: list[Split], tmp_path: Path) -> None
     entries = anonymised_columns(["decoded_key.id=drop", "key=drop"], columns)
     rows = _export(tmp_path / "out", splits, ExportShape(anonymised=entries, decoding=decoding))
     assert [None, []] == [rows[0]["decoded_key"][name] for name in ("id", "tags")]
+
+
+@pytest.mark.parametrize(
+    ("condition", "offsets"),
+    [
+        ("decoded_value.offset = 101", [1]),
+        ("r.decoded_value.partition >= 53", [3]),
+        ("decoded_value.topic in ('x1', 'x2')", [1, 2]),
+        ("decoded_value.topic = 'x1' or decoded_value.topic = 'x3'", [1, 3]),
+        ("decoded_value.timestampMs = 2 and offset < 3", [2]),
+        ("if(decoded_value.offset < 103, decoded_value.topic = 'x2', r.offset = 3)", [2, 3]),
+    ],
+)
+def test_fields_with_the_names_of_columns_narrow_nothing(
+    condition: str, offsets: list[int], tmp_path: Path
+) -> None:
+    decoding = write_fields_log(tmp_path)
+    splits = plan_splits(RealFiles(), [str(tmp_path)], Selection())
+    query = f"select offset, timestampMs, topic from records r where {condition} order by offset"
+    rows = _ask(query, splits, decoding)
+    assert offsets == [row["offset"] for row in rows]
+    assert {"orders"} == {row["topic"] for row in rows}
+    assert offsets == [row["timestampMs"] - TIME_MS for row in rows]
+    where = row_condition(condition.replace("r.", ""), views_of(decoding))
+    assert splits == narrowed(splits, where, views_of(decoding))
 
 
 @pytest.fixture(scope="module")
