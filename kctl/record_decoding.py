@@ -98,9 +98,12 @@ def schema_decoders(
     """Return the decoders of a registry, or of a folder or files of schemas; None without any.
 
     A registry and a folder have the schemas of keys, too; the file of one schema is for values.
+    Either comes before a registry that the environment names.
 
     Errors: UnreadableArgument, UnusableSchema, SchemaPackageMissing.
     """
+    if schemas and registry == environment.get("KCTL_SCHEMA_REGISTRY"):
+        registry = None
     if registry and schemas:
         raise UnreadableArgument("options that go together", "--schema-registry --schemas", "one")
     if not (registry or schemas or key_schema):

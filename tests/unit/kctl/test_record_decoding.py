@@ -71,6 +71,14 @@ def test_a_registry_and_files_are_not_both_asked() -> None:
         schema_decoders("http://r", "folder", None, {}, 5)
 
 
+def test_files_come_before_a_registry_of_the_environment(tmp_path: Path) -> None:
+    environment = {"KCTL_SCHEMA_REGISTRY": "http://r"}
+    decoders = schema_decoders("http://r", str(tmp_path), None, environment, 5)
+    assert decoders is not None
+    with pytest.raises(NoSuchSchema, match=str(tmp_path)):
+        decoders.values.value(ENVELOPE + b"\x07{}")
+
+
 def test_a_file_is_for_values_and_another_one_for_keys(tmp_path: Path) -> None:
     (tmp_path / "long.avsc").write_text('"long"')
     (tmp_path / "key.proto").write_text('syntax = "proto3"; message Key { int32 id = 1; }')
