@@ -149,6 +149,15 @@ def test_an_avro_time_that_no_calendar_has_is_said(logical: str) -> None:
         decoder.value(enveloped(3, avro("long", 1 << 62)))
 
 
+@pytest.mark.parametrize("content", [b"\0\0\0\x31", b"\0\x31", b"\x31\0"])
+def test_numbers_of_java_are_no_json_in_another_coding(content: bytes) -> None:
+    decoder = SchemaDecoder(None, Schema(SchemaKind.JSON, "{}"))
+    with pytest.raises(Undecodable):
+        decoder.value(content)
+    # A mark of UTF-8 is none.
+    assert 1 == decoder.value(b"\xef\xbb\xbf1")
+
+
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"NaN", b'{"a": -Infinity}', b"\xff"])
 def test_json_that_is_none_is_said_and_the_next_value_is_read(content: bytes) -> None:
     decoder = SchemaDecoder(Schemas({5: Schema(SchemaKind.JSON, "{}")}))
