@@ -225,6 +225,13 @@ def test_a_path_is_searched_in_deep_values_and_refused_where_that_cannot_be(path
     assert not offsets & set(places)
 
 
+def test_a_path_finds_nothing_in_numbers_of_java() -> None:
+    filters = Filters(json_conditions=(json_condition("$"),))
+    values = (b"\0\0\0\x31", b"\0\x31", b"1", b"\xef\xbb\xbf1")
+    run = run_of(*(Record(n, 0, CREATED, None, value) for n, value in enumerate(values)))
+    assert [2, 3] == list(filters.places(run))
+
+
 def test_a_table_prints_no_row_twice_after_an_error() -> None:
     class Full(io.StringIO):
         def write(self, text: str) -> int:
