@@ -24,11 +24,15 @@ TOO_DEEP: Final = f"it is nested more than {JSON_DEPTH_MAX} levels deep"
 
 
 def read_json(raw: bytes | str) -> object:
-    """Return a document that can be written again; raises ValueError with the reason."""
+    """Return a document that can be written again; raises ValueError with the reason.
+
+    Bytes are UTF-8: the int 49 as Kafka writes it would be the document 1 in UTF-32.
+    """
     import json
 
+    text = raw if isinstance(raw, str) else raw.decode("utf-8-sig")
     try:
-        document = json.loads(raw, parse_constant=_no_constant, parse_float=_finite)
+        document = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     json_text(document)

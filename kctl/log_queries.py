@@ -95,7 +95,7 @@ def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQ
     show_step("starting Spark")
     target = wanted.target or SparkTarget()
     session = start_session(target)
-    if not target.is_local and wanted.values is not None and wanted.values.way == "schema":
+    if not target.is_local and wanted.values is not None and wanted.values.by_schemas:
         ship(session, SCHEMA_PACKAGES)
     read = Committed(wanted.plan.splits, [])
     if wanted.is_committed:

@@ -10,6 +10,7 @@ from engine.errors import EngineError
 from engine.host.real import RealFiles
 from engine.records.record_run import RecordRun
 from engine.schemas.decoding import SchemaDecoder
+from engine.schemas.schema import Schema, SchemaSource
 from kctl.arguments import UnreadableArgument
 
 #: The value of bytes without a schema, since null is a value, too.
@@ -53,26 +54,33 @@ def _json_column(decoded: Sequence[object], raw: Sequence[bytes | None]) -> Sequ
     ]
 
 
+class Decoders(NamedTuple):
+    """What decodes keys and what decodes values."""
+
+    keys: SchemaDecoder
+    values: SchemaDecoder
+
+
 class RecordDecoding:
     """Decodes runs; reports each error once, and leaves the bytes concerned undecoded."""
 
-    def __init__(self, decoder: SchemaDecoder, fail: Callable[[EngineError], None]) -> None:
-        self._decoder = decoder
+    def __init__(self, decoders: Decoders, fail: Callable[[EngineError], None]) -> None:
+        self._decoders = decoders
         self._fail = fail
         self._reported: set[str] = set()
 
     def decoded(self, run: RecordRun) -> Decoded:
         """Return the decoded keys and values of a run."""
-        return Decoded(self._column(run.keys), self._column(run.values))
+        return Decoded(
+            [self._one(self._decoders.keys, raw) for raw in run.keys],
+            [self._one(self._decoders.values, raw) for raw in run.values],
+        )
 
-    def _column(self, contents: Sequence[bytes | None]) -> Sequence[object]:
-        return [self._one(raw) for raw in contents]
-
-    def _one(self, raw: bytes | None) -> object:
-        if raw is None or not self._decoder.decodes(raw):
+    def _one(self, decoder: SchemaDecoder, raw: bytes | None) -> object:
+        if raw is None or not decoder.decodes(raw):
             return NOTHING
         try:
-            return self._decoder.value(raw)
+            return decoder.value(raw)
         except EngineError as error:
             if str(error) not in self._reported:
                 self._reported.add(str(error))
@@ -80,25 +88,51 @@ class RecordDecoding:
             return NOTHING
 
 
-def schema_decoder(
-    registry: str | None, schemas: str | None, environment: Mapping[str, str], timeout_s: float
-) -> SchemaDecoder | None:
-    """Return the decoder of a registry, a folder or a file of schemas; None without any.
+def schema_decoders(
+    registry: str | None,
+    schemas: str | None,
+    key_schema: str | None,
+    environment: Mapping[str, str],
+    timeout_s: float,
+) -> Decoders | None:
+    """Return the decoders of a registry, or of a folder or files of schemas; None without any.
+
+    A registry and a folder have the schemas of keys, too; the file of one schema is for values.
+    Either comes before a registry that the environment names.
 
     Errors: UnreadableArgument, UnusableSchema, SchemaPackageMissing.
     """
+    if schemas and registry == environment.get("KCTL_SCHEMA_REGISTRY"):
+        registry = None
     if registry and schemas:
         raise UnreadableArgument("options that go together", "--schema-registry --schemas", "one")
+    if not (registry or schemas or key_schema):
+        return None
+    if schemas and not os.path.isdir(schemas):
+        keys, values = SchemaDecoder(None), SchemaDecoder(None, _one(schemas))
+    else:
+        keys = values = SchemaDecoder(_source(registry, schemas, environment, timeout_s))
+    return Decoders(SchemaDecoder(None, _one(key_schema)) if key_schema else keys, values)
+
+
+def _one(path: str) -> Schema:
+    from engine.schemas.folder import schema_in_file
+
+    return schema_in_file(RealFiles(), path)
+
+
+def _source(
+    registry: str | None, folder: str | None, environment: Mapping[str, str], timeout_s: float
+) -> SchemaSource | None:
+    """Return the schemas by id of a registry or a folder, None without either."""
     if registry:
         from engine.host.real_http import RealHttp
         from engine.schemas.registry import Registry
 
         auth = environment.get("KCTL_SCHEMA_REGISTRY_AUTH")
-        return SchemaDecoder(Registry(RealHttp(), registry, auth=auth, timeout_s=timeout_s))
-    if schemas is None:
+        return Registry(RealHttp(), registry, auth=auth, timeout_s=timeout_s)
+    if folder is None:
         return None
-    from engine.schemas.folder import SchemaFolder, schema_in_file
+    from engine.schemas.folder import SchemaFolder
 
-    if os.path.isdir(schemas):
-        return SchemaDecoder(SchemaFolder(RealFiles(), schemas))
-    return SchemaDecoder(None, schema_in_file(RealFiles(), schemas))
+    return SchemaFolder(RealFiles(), folder)

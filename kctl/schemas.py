@@ -63,7 +63,8 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "produce": _rows("produce.report.BATCH_COLUMNS"),
     "consume": _rows(
         ".record_rows.RECORD_COLUMNS+.record_rows.DECODED_COLUMNS",
-        note="decoded_key and decoded_value are there with --schemas or --schema-registry",
+        note="decoded_key and decoded_value are there with --schemas, --schema-registry or"
+        " --key-schema",
     ),
     "copy": _rows(
         "copy.copying.TOPIC_COLUMNS",

@@ -21,6 +21,7 @@ KEYS_HELP = (
     "text or schema: with schema decoded_key is a struct by the schemas that keys name, as"
     " decoded_value is; text by default: JSON of a key with a schema, the text of others."
 )
+KEY_SCHEMA_HELP = "All keys by FILE.avsc, FILE.json, FILE.proto:Message; goes with any --values."
 REGISTRY_HELP = (
     "Decode Avro, Protobuf and JSON Schema by this registry; with --values schema"
     " $KCTL_SCHEMA_REGISTRY by default."
@@ -40,10 +41,20 @@ class WantedValues(NamedTuple):
     registry: str | None
     schemas: str | None
     shapes_keys: bool = False
+    key_schema: str | None = None
+
+    @property
+    def by_schemas(self) -> bool:
+        """Return whether tasks need what reads schemas."""
+        return self.way == "schema" or self.key_schema is not None
 
 
 def wanted_values(
-    values: str | None, registry: str | None, schemas: str | None, keys: str | None = None
+    values: str | None,
+    registry: str | None,
+    schemas: str | None,
+    keys: str | None = None,
+    key_schema: str | None = None,
 ) -> WantedValues | None:
     """Return how values are read, None for raw ones; raises UnknownWay, UnreadableArgument."""
     from engine.analysis.value_decoding import WAYS, UnknownWay
@@ -51,7 +62,7 @@ def wanted_values(
 
     if registry and schemas:
         raise UnreadableArgument("options that go together", "--schema-registry --schemas", "one")
-    by_schema = registry or schemas or keys == "schema"
+    by_schema = registry or schemas or keys == "schema" or key_schema
     way = values or ("schema" if by_schema else "raw")
     if way not in WAYS:
         raise UnknownWay(way, f"expected one of {', '.join(WAYS)}")
@@ -60,25 +71,29 @@ def wanted_values(
     if way == "schema" and not schemas:
         registry = registry or os.environ.get("KCTL_SCHEMA_REGISTRY")
         if not registry:
-            raise UnknownWay(way, "--schema-registry or --schemas says where schemas are")
-    shapes_keys = _shapes_keys(keys, way, schemas)
-    return None if way == "raw" else WantedValues(way, registry, schemas, shapes_keys)
+            rule = "--schema-registry or --schemas says where schemas are"
+            raise UnknownWay(way, f"{rule}; --values utf8 needs none" if key_schema else rule)
+    shapes_keys = _shapes_keys(keys, way, schemas, key_schema)
+    if way == "raw":
+        return None
+    return WantedValues(way, registry, schemas, shapes_keys, key_schema)
 
 
-def _shapes_keys(keys: str | None, way: str, schemas: str | None) -> bool:
+def _shapes_keys(keys: str | None, way: str, schemas: str | None, key_schema: str | None) -> bool:
     """Return whether keys become structs; raises UnknownWay."""
     from engine.analysis.value_decoding import UnknownWay
 
     if keys not in (None, "text", "schema"):
         raise UnknownWay(str(keys), "expected one of text, schema", "--keys")
-    if keys != "schema":
-        return False
+    if key_schema is not None and (keys == "text" or way == "raw"):
+        rule = "it makes decoded_key a struct, so not with --keys text or --values raw"
+        raise UnknownWay(key_schema, rule, "--key-schema")
+    if keys != "schema" or key_schema is not None:
+        return key_schema is not None
     if way != "schema":
         raise UnknownWay(keys, f"it goes with --values schema, not with {way}", "--keys")
     if schemas is not None and not os.path.isdir(schemas):
-        raise UnknownWay(
-            keys, f"{schemas} is for values; a folder or a registry has both", "--keys"
-        )
+        raise UnknownWay(keys, f"{schemas} is for values; --key-schema FILE is for keys", "--keys")
     return True
 
 
@@ -89,19 +104,31 @@ def decoding_of(
 
     Errors: UnusableSchema, StorageError, HttpUnreachable, RegistryRefused, those of `ask`.
     """
-    from engine.analysis.value_decoding import IDS_QUERY, ValueDecoding, by_one, by_schemas, ids_in
+    from engine.analysis.value_decoding import (
+        IDS_QUERY,
+        ValueDecoding,
+        by_one,
+        by_schemas,
+        ids_in,
+        with_keys_by_one,
+    )
     from engine.host.real import RealFiles
+    from engine.schemas.folder import schema_in_file
 
     if wanted is None:
         return None
     if wanted.way != "schema":
-        return ValueDecoding(wanted.way)
-    if wanted.schemas is not None and not os.path.isdir(wanted.schemas):
-        from engine.schemas.folder import schema_in_file
-
-        return by_one(schema_in_file(RealFiles(), wanted.schemas))
-    ids = ids_in(ask(IDS_QUERY).rows)
-    return by_schemas(_source(wanted), *ids, shapes_keys=wanted.shapes_keys)
+        decoding = ValueDecoding(wanted.way)
+    elif wanted.schemas is not None and not os.path.isdir(wanted.schemas):
+        decoding = by_one(schema_in_file(RealFiles(), wanted.schemas))
+    else:
+        of_values, of_keys = ids_in(ask(IDS_QUERY).rows)
+        if wanted.key_schema is not None:
+            of_keys = set()
+        decoding = by_schemas(_source(wanted), of_values, of_keys, shapes_keys=wanted.shapes_keys)
+    if wanted.key_schema is None:
+        return decoding
+    return with_keys_by_one(decoding, schema_in_file(RealFiles(), wanted.key_schema))
 
 
 def _source(wanted: WantedValues) -> SchemaSource:

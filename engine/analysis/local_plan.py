@@ -63,7 +63,7 @@ def scans_of(
     scans: dict[str, list[ViewScan]] = {}
     for _, text in connection.execute(f"explain (format json) {sql}").fetchall():
         for node in json.loads(text):
-            for view, scan in _scans(node, views):
+            for view, scan in _scans(node, views, sql):
                 scans.setdefault(view, []).append(scan)
     return {view: _all_of(found) for view, found in scans.items()}
 
@@ -74,8 +74,12 @@ def _all_of(scans: list[ViewScan]) -> ViewScan:
     return ViewScan(frozenset[str]().union(*(scan.columns for scan in scans)), ())
 
 
-def _scans(node: JsonObject, views: Views) -> Iterator[tuple[str, ViewScan]]:
-    """Yield the scans of a plan's node and of those below it."""
+def _scans(node: JsonObject, views: Views, sql: str) -> Iterator[tuple[str, ViewScan]]:
+    """Yield the scans of a plan's node and of those below it.
+
+    Of a scan of fields a plan may give no columns, as of one that hands none on: all that are in
+    the query are read, which has the name of each.
+    """
     details = node["extra_info"]
     # A name that is a keyword of DuckDB is quoted.
     view = (
@@ -83,16 +87,25 @@ def _scans(node: JsonObject, views: Views) -> Iterator[tuple[str, ViewScan]]:
     )
     if view in views:
         conditions = tuple(_texts(details.get("Filters", "")))
-        columns = {*_names(details.get("Projections", "")), *_named_in(views[view], conditions)}
+        # A scan may use the columns of conditions without handing them on.
+        columns = {*_names(details.get("Projections", "")), *_named_in(views[view], *conditions)}
+        if not details.get("Projections", "") and _has_fields(views[view], sql):
+            columns |= set(_named_in(views[view], sql))
         yield view, ViewScan(frozenset(columns), conditions)
     for child in node["children"]:
-        yield from _scans(child, views)
+        yield from _scans(child, views, sql)
 
 
-def _named_in(columns: tuple[ViewColumn, ...], conditions: tuple[str, ...]) -> Iterator[str]:
-    """Yield the columns that conditions name: a scan may use them without handing them on."""
-    words = set(re.findall(r"\w+", " ".join(conditions)))
-    yield from (column.name for column in columns if column.name in words)
+def _named_in(columns: tuple[ViewColumn, ...], *texts: str) -> Iterator[str]:
+    """Yield the columns that texts name, in letters of any case."""
+    words = set(re.findall(r"\w+", " ".join(texts).lower()))
+    yield from (column.name for column in columns if column.name.lower() in words)
+
+
+def _has_fields(columns: tuple[ViewColumn, ...], sql: str) -> bool:
+    """Return whether a query names fields of columns."""
+    followed = set(re.findall(r'(\w+)"?\.', sql))
+    return any(column.name in followed for column in columns)
 
 
 def _names(value: str | list[str]) -> Iterator[str]:

@@ -10,6 +10,7 @@
 |---|---|
 | bytes where a function or a cast wants text | decoded as UTF-8, with U+FFFD for what is none |
 | text compared with bytes | the text's bytes |
+| a doubled quote in a text | the quote |
 | timestamps of the session's zone, UTC | timestamps without a zone, which are UTC |
 | text of a time with a zone, cast or compared | the time in UTC |
 | `percentile` interpolates | `quantile_cont` |
@@ -31,6 +32,7 @@ from engine.analysis.column_types import spark_type
 from engine.analysis.columns import VIEWS
 from engine.analysis.local_plan import Views
 from engine.analysis.saved_views import NO_VIEWS, SavedViews, failed_view
+from engine.analysis.sql_text import with_escaped_quotes
 from engine.analysis.statements import QueryFailed, StatementRefused, unknown_column, unknown_view
 from engine.analysis.table_values import time_text
 from engine.analysis.view_expansion import ViewExpansion
@@ -112,7 +114,7 @@ def _parsed(query: str) -> exp.Query:
         if form.match(query):
             query = form.sub("select * from ", query, count=1)
     try:
-        statements = sqlglot.parse(_with_quoted_offsets(query), read="spark")
+        statements = sqlglot.parse(_with_quoted_offsets(with_escaped_quotes(query)), read="spark")
     except (ParseError, TokenError) as error:
         raise QueryFailed(_parsing_failure(error)) from error
     (tree,) = statements  # `check_statement` refuses several.

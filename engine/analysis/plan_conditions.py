@@ -9,7 +9,7 @@ Texts stand there without quotes, so that one such as `x) AND (topic#4 = y` woul
 the condition. What is read here is right if no text of the query contains a parenthesis:
 
 1. Only views that are known are in the plan, and no text that is quoted in the query, or in the
-   saved views that it uses, contains one, or a `#`, a backslash or the end of a line.
+   saved views that it uses, contains one, or a `#`, a backslash, the end of a line, `AND` or `OR`.
 2. No text is computed in the plan: it is made without the rule CONSTANT_FOLDING.
 3. Each operator of two sides is in parentheses of its own. One within these, at whose depth there
    is `AND` and no `OR`, has what meets all conditions.
@@ -44,9 +44,11 @@ _CONSTANTS = {
 }
 _COMPARISON = re.compile(r"\((\w+)#(\d+)L? (=|<=>|<|<=|>|>=) (.+)\)")
 _LIST = re.compile(r"(\w+)#(\d+)L? (?:IN \((.+)\)|INSET (.+))")
-_CAST = re.compile(r"cast\((.+) as \w+\)")
+_CAST = re.compile(r"cast\((.+) as (\w+)\)")
+#: How many bits the numbers of a type have: others become another number, or none.
+_BITS = {"int": 32, "bigint": 64}
 _VIEW = re.compile(r"^[\s:+|-]*View \(`([^`]*)`", re.M)
-_MISLEADING = re.compile(r"[()#\\\r\n]")
+_MISLEADING = re.compile(r"[()#\\\r\n]|\b(?:AND|OR)\b")
 
 
 def are_readable(texts: Iterable[str]) -> bool:
@@ -125,6 +127,8 @@ def _constant(name: str, text: str) -> str | None:
         return None
     cast = _CAST.fullmatch(text)
     plain = cast[1] if cast else text
+    if cast and (bits := _BITS.get(cast[2])) and not -1 << bits - 1 <= int(plain) < 1 << bits - 1:
+        return None
     if name == "topic":
         return f"'{plain}'"
     return f"TIMESTAMP '{plain}'" if name == "timestamp" else plain

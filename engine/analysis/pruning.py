@@ -94,7 +94,10 @@ class ValueRange(NamedTuple):
 
 
 def bounds_of(conditions: Iterable[str], dialect: str = "duckdb") -> Bounds:
-    """Return what rows can be of that meet all conditions, each in SQL of a dialect."""
+    """Return what rows can be of that meet all conditions, each in SQL of a dialect.
+
+    Columns have their names alone there: in front of a point is a column whose field it is.
+    """
     return bounds_of_ranges(_ranges(conditions, dialect))
 
 
@@ -186,17 +189,24 @@ def _range_of(node: exp.Expression) -> tuple[str, ValueRange] | None:
 
     if isinstance(node, exp.Or):
         return _either(_range_of(node.left.unnest()), _range_of(node.right.unnest()))
-    if isinstance(node, exp.In) and isinstance(node.this, exp.Column):
+    if isinstance(node, exp.In) and _is_column(node.this):
         constants = [_constant(value) for value in node.expressions]
         values = listed(value for value in constants if value is not None)
         return None if None in constants or values is None else (node.this.name, values)
-    if isinstance(node, exp.Binary) and isinstance(node.left, exp.Column):
+    if isinstance(node, exp.Binary) and _is_column(node.left):
         value = _constant(node.right)
         operators = {exp.EQ: "=", exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}
         operator = operators.get(type(node))
         values = None if value is None or operator is None else compared(operator, value)
         return None if values is None else (node.left.name, values)
     return None
+
+
+def _is_column(node: exp.Expression) -> bool:
+    """Return whether this is a column of the view, not a field of one: `decoded_value.offset`."""
+    from sqlglot import exp
+
+    return isinstance(node, exp.Column) and len(node.parts) == 1
 
 
 def _either(

@@ -19,6 +19,7 @@ from engine.analysis.column_types import spark_type
 from engine.analysis.columns import CHEAPEST, VIEWS, spark_schema
 from engine.analysis.local_plan import Views
 from engine.analysis.plan_conditions import are_readable, has_views_alone
+from engine.analysis.plan_objects import plain_conditions
 from engine.analysis.plan_text import (
     conditions_of_all,
     explained_unfolded,
@@ -99,24 +100,25 @@ def _used_in(frame: DataFrame, views: Views) -> UsedViews:
     plan = frame._jdf.queryExecution().optimizedPlan()
     referred = {attribute.exprId().id() for attribute in _each(plan.output())}
     sources: list[list[JavaObject]] = []
-    filters: dict[int, str] = {}
+    filters: dict[int, tuple[str, ...]] = {}
     for node in _nodes(plan):
         if node.nodeName() == "MapInArrow":
             sources.append(list(_each(node.output())))
             continue
         referred |= {a.exprId().id() for a in _each(node.references().toSeq())}
         if node.nodeName() == "Filter" and node.child().nodeName() == "MapInArrow":
-            filters[_number_of(list(_each(node.child().output())))] = node.condition().sql()
+            source = list(_each(node.child().output()))
+            filters[_number_of(source)] = tuple(plain_conditions(node.condition()))
     used: dict[str, set[str]] = {}
-    conditions: dict[str, list[str | None]] = {}
+    conditions: dict[str, list[tuple[str, ...]]] = {}
     for source in sources:
         names = [attribute.name() for attribute in source]
         view = next(view for view, columns in views.items() if names == [c.name for c in columns])
         found = used.setdefault(view, set())
         found |= {a.name() for a in source if a.exprId().id() in referred}
-        conditions.setdefault(view, []).append(filters.get(_number_of(source)))
+        conditions.setdefault(view, []).append(filters.get(_number_of(source), ()))
     of_all = {view: found[0] for view, found in conditions.items() if len(found) == 1}
-    return _chosen(used, views, {view: (text,) for view, text in of_all.items() if text})
+    return _chosen(used, views, of_all)
 
 
 def _number_of(source: list[JavaObject]) -> int:

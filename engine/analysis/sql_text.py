@@ -43,6 +43,23 @@ def quoted_texts(query: str) -> Iterator[str]:
             yield query[start.start() : position]
 
 
+def with_escaped_quotes(query: str) -> str:
+    """Return a query with a backslash before each quote in a text, where a second quote was."""
+    parts: list[str] = []
+    position, quote = 0, ""
+    while start := _START.search(query, position):
+        end, between = _end_of(query, start), query[position : start.start()]
+        if quote and start[0] == quote and not between:
+            # The text before ends where this one starts: both are one.
+            parts[-1] = parts[-1][:-1] + "\\" + query[start.start() : end]
+        else:
+            parts += (between, query[start.start() : end])
+        is_raw = between[-1:] in ("r", "R")
+        quote = start[0] if start[0] in ("'", '"') and not is_raw else ""
+        position = end
+    return "".join((*parts, query[position:]))
+
+
 def text_start(text: str) -> int:
     """Return where a text begins, after blanks and comments."""
     position = 0

@@ -7,11 +7,13 @@
 | json | the text of the JSON, in the form that all have | bytes that are no JSON |
 | schema | a key's JSON or text; columns by name of a value | no schema, or another one |
 | schema, of keys too | columns by name of both | the same; a key without a schema |
+| any, one schema for keys | columns by name of a key | a key that is not of it |
 
 The columns of values have the shape of all schemas that values name (`engine/schemas/shape.py`),
 those of keys that of all that keys name.
 Which these are is asked of the logs before a query, and schemas are fetched once, there: tasks take
-their texts along, and ask no registry. What is not decoded is null, with its problem beside it.
+their texts along, Protobuf's compiled, and ask no registry. What is not decoded is null, with its
+problem beside it.
 
 Markers of transactions say nothing.
 """
@@ -26,9 +28,9 @@ from engine.analysis.columns import RECORDS, VIEWS
 from engine.analysis.view_column import ViewColumn
 from engine.errors import EngineError
 from engine.json_text import json_text, read_json
-from engine.schemas.decoding import SchemaDecoder
+from engine.schemas.decoding import SchemaDecoder, require_package
 from engine.schemas.envelope import open_envelope
-from engine.schemas.schema import NoSuchSchema, Schema, SchemaSource, UnusableSchema
+from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind, SchemaSource, UnusableSchema
 from engine.schemas.shape import JSON, TEXT, Shape, fitted, merged
 from engine.schemas.shape_of import shape_of
 
@@ -50,8 +52,9 @@ IDS_QUERY = """
 class ValueDecoding(NamedTuple):
     """How keys and values are read; travels to tasks pickled.
 
-    `schemas` are those by id, `one` the one for all values without an envelope. `key_shape` is that
-    of keys by their schemas; without it these are texts.
+    `schemas` are those by id, `unusable` what is wrong with others, `one` the one for all values
+    without an envelope. `key_shape` is that of keys by their schemas; without it these are texts.
+    `key_one` is the schema for all keys without an envelope.
     """
 
     way: str
@@ -59,15 +62,21 @@ class ValueDecoding(NamedTuple):
     one: Schema | None = None
     shape: Shape = TEXT
     key_shape: Shape | None = None
+    key_one: Schema | None = None
+    unusable: Mapping[int, tuple[str, str]] = {}
 
     @property
     def columns(self) -> tuple[ViewColumn, ...]:
         """Return the columns that the view `records` has more."""
         return (
-            ViewColumn(KEY, self.key_shape or "string", True, f"the key as {self.way}"),
+            ViewColumn(KEY, self.key_shape or "string", True, f"the key as {self._key_way}"),
             ViewColumn(VALUE, self.shape, True, f"the value as {self.way}"),
             ViewColumn(PROBLEM, "string", True, "why the key or the value is not decoded"),
         )
+
+    @property
+    def _key_way(self) -> str:
+        return self.way if self.key_one is None else "schema"
 
 
 class UnknownWay(EngineError):
@@ -106,35 +115,61 @@ def by_schemas(
     One that is not there or cannot be used is a problem of its records; other errors are raised.
     """
     schemas: dict[int, Schema] = {}
+    unusable: dict[int, tuple[str, str]] = {}
     of_ids: dict[int, Shape] = {}
     for schema_id in sorted(of_values | of_keys):
         try:
-            schemas[schema_id] = source.schema(schema_id)
-            if schema_id in of_values or shapes_keys:
-                what = f"schema {schema_id}"
-                of_ids[schema_id] = shape_of(schemas[schema_id], what, is_enveloped=True)
-        except (NoSuchSchema, UnusableSchema):
+            schema = _portable(source.schema(schema_id), what := f"schema {schema_id}")
+            of_ids[schema_id] = shape_of(schema, what, is_enveloped=True)
+            schemas[schema_id] = schema
+        except NoSuchSchema:
             continue
+        except UnusableSchema as error:
+            unusable[schema_id] = (error.what, error.reason)
     shape = merged(of for schema_id, of in of_ids.items() if schema_id in of_values)
     key_shape = merged(of for schema_id, of in of_ids.items() if schema_id in of_keys)
-    return ValueDecoding("schema", schemas, None, shape, key_shape if shapes_keys else None)
+    return ValueDecoding(
+        "schema", schemas, None, shape, key_shape if shapes_keys else None, unusable=unusable
+    )
 
 
 def by_one(schema: Schema) -> ValueDecoding:
     """Return a decoding by one schema for all values; raises UnusableSchema."""
-    return ValueDecoding("schema", {}, schema, shape_of(schema, "the schema", is_enveloped=False))
+    schema = _portable(schema, what := "the schema")
+    return ValueDecoding("schema", {}, schema, shape_of(schema, what, is_enveloped=False))
+
+
+def with_keys_by_one(decoding: ValueDecoding, schema: Schema) -> ValueDecoding:
+    """Return a decoding in which all keys are of one schema; raises UnusableSchema."""
+    schema = _portable(schema, what := "the schema of keys")
+    return decoding._replace(key_one=schema, key_shape=shape_of(schema, what, is_enveloped=False))
+
+
+def _portable(schema: Schema, what: str) -> Schema:
+    """Return a schema that tasks can use without Protobuf's compiler.
+
+    Errors: SchemaPackageMissing, UnusableSchema.
+    """
+    require_package(schema)
+    if schema.kind is not SchemaKind.PROTOBUF:
+        return schema
+    from engine.schemas.protobuf import compiled
+
+    return compiled(schema, what)
 
 
 class _Known:
     """A source of the schemas that a task took along."""
 
-    def __init__(self, schemas: Mapping[int, Schema]) -> None:
-        self._schemas = schemas
+    def __init__(self, decoding: ValueDecoding) -> None:
+        self._decoding = decoding
 
     def schema(self, schema_id: int) -> Schema:
-        if schema_id not in self._schemas:
+        if schema_id in self._decoding.unusable:
+            raise UnusableSchema(*self._decoding.unusable[schema_id])
+        if schema_id not in self._decoding.schemas:
             raise NoSuchSchema(schema_id, "the source of schemas")
-        return self._schemas[schema_id]
+        return self._decoding.schemas[schema_id]
 
 
 class ValueDecoder:
@@ -144,13 +179,14 @@ class ValueDecoder:
         self._columns = columns
         self._own = {column.name for column in decoding.columns} & {c.name for c in columns}
         self._of_key, self._of_value = _texts(decoding.way), _texts(decoding.way)
-        if decoding.way == "schema":
-            keys = SchemaDecoder(_Known(decoding.schemas), with_defaults=True)
+        if decoding.way == "schema" or decoding.key_one is not None:
+            keys = SchemaDecoder(_Known(decoding), decoding.key_one, with_defaults=True)
             if decoding.key_shape is None:
                 self._of_key = _text_or(_by_schema(keys, JSON))
             else:
                 self._of_key = _by_schema(keys, decoding.key_shape)
-            values = SchemaDecoder(_Known(decoding.schemas), decoding.one, with_defaults=True)
+        if decoding.way == "schema":
+            values = SchemaDecoder(_Known(decoding), decoding.one, with_defaults=True)
             self._of_value = _by_schema(values, decoding.shape)
 
     @property

@@ -120,7 +120,8 @@ def matches_json(
     from jsonpath import JSONPathError
 
     try:
-        document = json.loads(bytes(raw))
+        # As UTF-8 alone: an int of Kafka's serializer looks like a number in UTF-32.
+        document = json.loads(bytes(raw).decode("utf-8-sig", "surrogatepass"))
     except ValueError:
         return False
     except RecursionError:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import isfinite, isnan
 
 from engine.errors import EngineError
+from engine.records.varint import write_varint
 from engine.schemas.schema import Schema, UnusableSchema
 
 
@@ -42,19 +43,28 @@ def parsed_avro(schema: Schema, what: str) -> tuple[object, dict[str, object]]:
         raise UnusableSchema(what, f"it is no Avro schema: {error}") from error
 
 
-def avro_reader(schema: Schema, what: str) -> Callable[[bytes], object]:
+def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], object]:
     """Return what reads values of a schema; raises UnusableSchema.
 
     It raises ValueError for bytes that are no such value.
+
+    Source: Confluent's KafkaAvroSerializer, which writes bytes that are no part of anything
+    without their length behind an envelope.
     """
     from io import BytesIO
 
     import fastavro
 
     parsed, _ = parsed_avro(schema, what)
+    kind = parsed
+    while isinstance(kind, dict):
+        kind = kind.get("type")
+    lacks_length = is_enveloped and kind == "bytes"
 
     def read(content: bytes) -> object:
         """Decode one value; raises ValueError if bytes do not fit the schema or are left over."""
+        if lacks_length:
+            content = _with_length(content)
         stream = BytesIO(content)
         try:
             value = fastavro.schemaless_reader(stream, parsed, None)
@@ -68,6 +78,13 @@ def avro_reader(schema: Schema, what: str) -> Callable[[bytes], object]:
         return plain(value)
 
     return read
+
+
+def _with_length(content: bytes) -> bytes:
+    """Return bytes as Avro has them, behind their length."""
+    out = bytearray()
+    write_varint(out, len(content))
+    return bytes(out) + content
 
 
 def plain(value: object) -> object:

@@ -140,6 +140,13 @@ def _value(reader: Callable[[bytes], object], content: bytes, what: str) -> obje
         raise Undecodable(what, TOO_DEEP) from error
 
 
+def require_package(schema: Schema) -> None:
+    """Raise SchemaPackageMissing where what reads a kind of schema is not installed."""
+    package = _PACKAGES.get(schema.kind)
+    if package is not None and schema.descriptors is None and find_spec(package) is None:
+        raise SchemaPackageMissing(schema.kind)
+
+
 def reader_of(
     schema: Schema, what: str, *, is_enveloped: bool, with_defaults: bool = False
 ) -> Callable[[bytes], object]:
@@ -147,13 +154,11 @@ def reader_of(
 
     Errors: UnusableSchema, SchemaPackageMissing.
     """
-    package = _PACKAGES.get(schema.kind)
-    if package is not None and find_spec(package) is None:
-        raise SchemaPackageMissing(schema.kind)
+    require_package(schema)
     if schema.kind is SchemaKind.AVRO:
         from engine.schemas.avro import avro_reader
 
-        return avro_reader(schema, what)
+        return avro_reader(schema, what, is_enveloped=is_enveloped)
     if schema.kind is SchemaKind.PROTOBUF:
         from engine.schemas.protobuf import protobuf_reader
 

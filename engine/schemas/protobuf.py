@@ -41,7 +41,7 @@ def protobuf_messages(schema: Schema, what: str, *, is_enveloped: bool) -> list[
     """Return the outermost messages that values can be of; raises UnusableSchema."""
     from google.protobuf import descriptor_pb2, descriptor_pool
 
-    files = descriptor_pb2.FileDescriptorSet.FromString(_compiled(schema, what))
+    files = descriptor_pb2.FileDescriptorSet.FromString(_descriptors(schema, what))
     pool = descriptor_pool.DescriptorPool()
     for file in files.file:
         pool.Add(file)
@@ -51,6 +51,11 @@ def protobuf_messages(schema: Schema, what: str, *, is_enveloped: bool) -> list[
     if is_enveloped:
         return messages
     return messages[:1] if schema.message is None else [_named(pool, schema.message, what)]
+
+
+def compiled(schema: Schema, what: str) -> Schema:
+    """Return a schema with its descriptors; raises UnusableSchema."""
+    return schema._replace(descriptors=_descriptors(schema, what))
 
 
 def _named(pool: DescriptorPool, name: str, what: str) -> Any:
@@ -100,8 +105,10 @@ def _read(descriptor: Descriptor, content: bytes, with_defaults: bool) -> object
         raise ValueError(f"a {descriptor.full_name} that cannot be shown: {error}") from error
 
 
-def _compiled(schema: Schema, what: str) -> bytes:
+def _descriptors(schema: Schema, what: str) -> bytes:
     """Return the descriptors of a schema and all that it imports; raises UnusableSchema."""
+    if schema.descriptors is not None:
+        return schema.descriptors
     try:
         return compile_protobuf({**dict(schema.references), _FILE: schema.text}, _FILE)
     except NotProtobuf as error:

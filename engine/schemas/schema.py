@@ -20,12 +20,14 @@ class Schema(NamedTuple):
     """A schema's text, and those that it refers to by a name, each before the ones that need it.
 
     `message` is the full name of a protobuf message, where something else than the value says it.
+    `descriptors` are what Protobuf's compiler made of the text, for where there is no compiler.
     """
 
     kind: SchemaKind
     text: str
     references: tuple[tuple[str, str], ...] = ()
     message: str | None = None
+    descriptors: bytes | None = None
 
 
 class NoSuchSchema(EngineError):

@@ -55,11 +55,23 @@ JSON = Shape(ShapeKind.JSON)
 
 
 def struct_of(fields: Iterable[tuple[str, Shape]], *, is_open: bool = False) -> Shape:
-    """Return a struct; JSON without a field, or where two names differ in their letters' case."""
+    """Return a struct; JSON without a field, or with names that an engine does not take.
+
+    Those are names that differ in their letters' case alone, and `_is_name` has the others.
+    """
     found = tuple(fields)
     if not found or len({name.lower() for name, _ in found}) < len(found):
         return JSON
+    if not all(_is_name(name) for name, _ in found):
+        return JSON
     return Shape(ShapeKind.STRUCT, found, is_open=is_open)
+
+
+def _is_name(text: str) -> bool:
+    """Return whether a column can have a name: not empty, without NUL, and of whole characters."""
+    return (
+        bool(text) and "\0" not in text and not any("\ud800" <= sign <= "\udfff" for sign in text)
+    )
 
 
 def merged(shapes: Iterable[Shape]) -> Shape:

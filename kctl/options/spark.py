@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kctl.value_options import KEYS_HELP, REGISTRY_HELP, SCHEMAS_HELP, VALUES_HELP
+from kctl.value_options import KEY_SCHEMA_HELP, KEYS_HELP, REGISTRY_HELP, SCHEMAS_HELP, VALUES_HELP
 
 TopicsOption = Annotated[
     str | None, typer.Option(metavar="REGEX", help="Regular expression for whole topic names.")
@@ -50,6 +50,7 @@ ConfOption = Annotated[
 ]
 ValuesOption = Annotated[str | None, typer.Option(metavar="WAY", help=VALUES_HELP)]
 KeysOption = Annotated[str | None, typer.Option(metavar="WAY", help=KEYS_HELP)]
+KeySchemaOption = Annotated[str | None, typer.Option(metavar="FILE", help=KEY_SCHEMA_HELP)]
 RegistryOption = Annotated[str | None, typer.Option(metavar="URL", help=REGISTRY_HELP)]
 SchemasOption = Annotated[str | None, typer.Option(metavar="PATH", help=SCHEMAS_HELP)]
 ViewsOption = Annotated[

@@ -10,7 +10,7 @@ import pytest
 
 from kctl.__main__ import main
 from tests.golden_cases import case_dir
-from tests.unit.analysis.schema_logs import AVRO, write_log
+from tests.unit.analysis.schema_logs import AVRO, write_keyed_log, write_log
 
 LOGS = str(case_dir("plain") / "data")
 
@@ -112,6 +112,24 @@ def test_values_are_read_by_a_folder_of_schemas(
     assert (0, [{"i": 1, "u": None}]) == (code, json.loads(out))
 
 
+def test_keys_are_read_by_a_file_of_their_schema(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "logs").mkdir()
+    logs = str(write_keyed_log(tmp_path / "logs"))
+    key_schema, value_schema = tmp_path / "key.json", tmp_path / "value.json"
+    key_schema.write_text('{"type": "object", "properties": {"x": {"type": "integer"}}}')
+    value_schema.write_text(key_schema.read_text())
+    words = ("--key-schema", str(key_schema), "-o", "json")
+    query = "select decoded_key.x kx, {} vx from records where offset = 7"
+    for way, field in (
+        (("--schemas", str(value_schema)), "decoded_value.x"),
+        (("--values", "json"), "cast(get_json_object(decoded_value, '$.x') as int)"),
+    ):
+        code, out, err = _run(capsys, "spark-sql", query.format(field), logs, *way, *words)
+        assert (0, [{"kx": 1, "vx": 7}]) == (code, json.loads(out)), err
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -121,7 +139,13 @@ def test_values_are_read_by_a_folder_of_schemas(
         (("--keys", "schema"), "says where schemas are"),
         (("--keys", "xml"), "--keys xml: expected one of text, schema"),
         (("--keys", "schema", "--values", "json"), "it goes with --values schema"),
-        (("--keys", "schema", "--schemas", "x.avsc"), "x.avsc is for values"),
+        (("--keys", "schema", "--schemas", "x.avsc"), "--key-schema FILE is for keys"),
+        (("--key-schema", "x.avsc"), "--values utf8 needs none"),
+        (("--key-schema", "x.avsc", "--values", "raw"), "not with --keys text or --values raw"),
+        (
+            ("--key-schema", "x.avsc", "--values", "utf8", "--keys", "text"),
+            "--key-schema x.avsc: it makes",
+        ),
     ],
 )
 def test_a_wrong_way_to_read_values_is_refused(

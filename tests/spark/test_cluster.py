@@ -22,6 +22,7 @@ from engine.analysis.splits import Selection, plan_splits
 from engine.analysis.statements import QueryFailed
 from engine.host.real import RealFiles
 from tests.spark.clusters import Cluster, Daemon, Run, awaited, spark_cluster
+from tests.unit.analysis.schema_logs import PROTO, write_keyed_log
 from tests.unit.log.logs import batch, name_of
 
 pytestmark = [
@@ -110,6 +111,19 @@ def test_a_condition_brings_its_engine_along(cluster: Cluster, tmp_path: Path) -
         cluster, tmp_path / "logs", tmp_path / "out", "--where", "offset >= 40", "-o", "json"
     )
     assert 10 == json.loads(run.result())[0]["record_count"]
+
+
+def test_protobuf_is_decoded_where_its_compiler_is_not(cluster: Cluster, tmp_path: Path) -> None:
+    logs, schemas = tmp_path / "logs", tmp_path / "schemas"
+    logs.mkdir()
+    schemas.mkdir()
+    write_keyed_log(logs)
+    (schemas / "3.proto").write_text(PROTO)
+    words = ("select decoded_key.total, decoded_value from records where offset = 2", logs,
+             "--schemas", schemas, "--keys", "schema", "-o", "json")  # fmt: skip
+    local = Run("spark-sql", *words, "--engine", "local").result()
+    assert [{"total": 1 << 40, "decoded_value": None}] == json.loads(local)
+    assert local == Run("spark-sql", *words, *cluster.options).result()
 
 
 def test_second_attempts_double_no_rows(cluster: Cluster, logs: Path, tmp_path: Path) -> None:

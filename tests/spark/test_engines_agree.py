@@ -15,11 +15,23 @@ from engine.analysis.reports import REPORTS, report_named
 from engine.analysis.spark_query import run_query
 from engine.analysis.splits import Selection, Split, plan_reading, plan_splits
 from engine.analysis.statements import QueryFailed
-from engine.analysis.value_decoding import IDS_QUERY, by_schemas, ids_in
+from engine.analysis.value_decoding import (
+    IDS_QUERY,
+    ValueDecoding,
+    by_schemas,
+    ids_in,
+    with_keys_by_one,
+)
 from engine.host.real import RealFiles
 from engine.records.builder import BatchBuilder, BatchSettings
 from tests.golden_cases import case_dir, data_dir
-from tests.unit.analysis.schema_logs import SchemaTable, write_log
+from tests.unit.analysis.schema_logs import (
+    SCHEMAS,
+    SchemaTable,
+    write_fields_log,
+    write_keyed_log,
+    write_log,
+)
 from tests.unit.log.logs import DIR, get, log_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -170,6 +182,41 @@ def test_both_engines_decode_values_the_same(spark: Any, tmp_path: Path) -> None
         on_spark = run_query(spark, query, splits, control=False, max_rows=0, decoding=decoding)
         local = run_local_query(query, splits, control=False, max_rows=0, decoding=decoding)
         assert _rows(on_spark) == _rows(local), query
+
+
+def test_both_engines_decode_keys_of_every_kind_the_same(spark: Any, tmp_path: Path) -> None:
+    splits = plan_splits(RealFiles(), [str(write_keyed_log(tmp_path))], Selection())
+    of_values, of_keys = ids_in(run_query(spark, IDS_QUERY, splits, control=False, max_rows=0).rows)
+    by_ids = by_schemas(SchemaTable(), of_values, of_keys, shapes_keys=True)
+    by_file = with_keys_by_one(ValueDecoding("json"), SCHEMAS[2])
+    for decoding in (by_ids, by_file, with_keys_by_one(by_ids, SCHEMAS[3])):
+        for query in (
+            "select offset, decoded_key, decoded_value, decoding_problem from records",
+            "select decoded_key.id, count(*) n from records group by 1",
+            "select offset from records where decoded_key.total > 100",
+        ):
+            on_spark = run_query(spark, query, splits, control=False, max_rows=0, decoding=decoding)
+            local = run_local_query(query, splits, control=False, max_rows=0, decoding=decoding)
+            assert _rows(on_spark) == _rows(local), query
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "decoded_value.offset = 101 or decoded_value.offset = 103",
+        "r.decoded_value.partition between 51 and 52 and offset > 1",
+        "decoded_value.topic in ('x1', 'it''s', 'x3')",
+        "decoded_value.timestampMs <=> 2",
+    ],
+)
+def test_both_engines_know_fields_from_columns(spark: Any, condition: str, tmp_path: Path) -> None:
+    decoding = write_fields_log(tmp_path)
+    splits = plan_splits(RealFiles(), [str(tmp_path)], Selection())
+    query = f"select offset, topic, 'it''s' text from records r where {condition}"
+    on_spark = run_query(spark, query, splits, control=False, max_rows=0, decoding=decoding)
+    here = run_local_query(query, splits, control=False, max_rows=0, decoding=decoding)
+    assert on_spark.rows
+    assert _rows(on_spark) == _rows(here)
 
 
 def test_both_engines_find_early_records_behind_late_ones(spark: Any, tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ def test_a_text_with_a_parenthesis_narrows_nothing(spark: Any) -> None:
     query = "select key from records where topic = 'a' and cast(key as string) = 'x) AND (y'"
     views_used(spark, query)
     assert () == used_by_text(spark, query, VIEWS)["records"].conditions
-    plain = query.replace("x) AND (y", "x AND y")
+    plain = query.replace("x) AND (y", "x and y")
     assert ("topic = 'a'",) == used_by_text(spark, plain, VIEWS)["records"].conditions
     assert spark.conf.get("spark.sql.optimizer.excludedRules", None) is None
     saved = {"v": query}

@@ -83,6 +83,12 @@ def consume(
             "FILE.proto:Message.",
         ),
     ] = None,
+    key_schema: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Decode all keys by FILE.avsc, FILE.json, FILE.proto:Message."
+        ),
+    ] = None,
     template: Annotated[
         str | None,
         typer.Option(
@@ -149,6 +155,7 @@ def consume(
         is_raw=raw,
         schema_registry=schema_registry,
         schemas=schemas,
+        key_schema=key_schema,
         filters=content_filters(key, key_regex, value_regex, header, json_path),
         group=None if group is None else group_settings(group, overrides.own),
         auto_commit_interval_ms=commit_interval_ms(overrides.own),

@@ -26,7 +26,7 @@ from kctl.console import notify, report_error
 from kctl.exits import Terminated
 from kctl.interrupts import HeldInterrupts, deferred_interrupts
 from kctl.offset_points import OffsetLookup, PointKind, parse_point
-from kctl.record_decoding import Decoded, RecordDecoding, schema_decoder
+from kctl.record_decoding import Decoded, RecordDecoding, schema_decoders
 from kctl.record_format import RecordFormat
 from kctl.record_rows import DECODED_COLUMNS, RECORD_COLUMNS, run_columns
 from kctl.render import MARKUPS, TABLES, RowWriter, check_format
@@ -55,6 +55,7 @@ class ConsumeRequest(NamedTuple):
     filters: Filters = Filters()
     schema_registry: str | None = None
     schemas: str | None = None
+    key_schema: str | None = None
     #: None outside of a group.
     group: MemberSettings | None = None
     auto_commit_interval_ms: int = AUTO_COMMIT_INTERVAL_MS
@@ -133,18 +134,22 @@ def consume_records(options: ClusterOptions, request: ConsumeRequest) -> int:
 
 def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldInterrupts) -> int:
     """Print records, as a group's member or from given offsets; return the exit code."""
-    decoder = schema_decoder(
-        request.schema_registry, request.schemas, os.environ, options.timeout_s
+    decoders = schema_decoders(
+        request.schema_registry,
+        request.schemas,
+        request.key_schema,
+        os.environ,
+        options.timeout_s,
     )
-    sink = _sink(request, is_decoded=decoder is not None)
+    sink = _sink(request, is_decoded=decoders is not None)
     with connect(options) as client:
         run = PrintRun(sink, request.max_messages, interrupts)
         if request.filters.json_conditions:
             run.filters = request.filters._replace(on_unjudged=run.fail)
         else:
             run.filters = request.filters
-        if decoder is not None:
-            run.decoding = RecordDecoding(decoder, run.fail)
+        if decoders is not None:
+            run.decoding = RecordDecoding(decoders, run.fail)
         try:
             if request.group is not None:
                 run.consume_all(group_consumer(client, request, run), client.timeout_ms)

@@ -39,7 +39,7 @@ class ExportOptions(NamedTuple):
         """Return the packages that tasks import because of these options."""
         from engine.analysis.shipping import CONDITION_PACKAGES, SCHEMA_PACKAGES
 
-        by_schemas = self.values is not None and self.values.way == "schema"
+        by_schemas = self.values is not None and self.values.by_schemas
         return (
             *(() if self.where is None else CONDITION_PACKAGES),
             *(SCHEMA_PACKAGES if by_schemas else ()),

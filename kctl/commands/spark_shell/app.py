@@ -14,6 +14,7 @@ from kctl.options.spark import (
     ConfOption,
     ControlOption,
     IsolationOption,
+    KeySchemaOption,
     KeysOption,
     MasterOption,
     PartitionsOption,
@@ -42,6 +43,7 @@ def spark_shell(
     isolation: IsolationOption = "read_uncommitted",
     values: ValuesOption = None,
     keys: KeysOption = None,
+    key_schema: KeySchemaOption = None,
     schema_registry: RegistryOption = None,
     schemas: SchemasOption = None,
     views: ViewsOption = None,
@@ -70,7 +72,7 @@ def spark_shell(
     check_isolation(isolation)
     target = target_of(master, remote, conf)
     engine = "local" if target is None else "spark"
-    decoded = wanted_values(values, schema_registry, schemas, keys)
+    decoded = wanted_values(values, schema_registry, schemas, keys, key_schema)
     plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
     store = ViewStore(RealFiles(), views_path(os.environ, views))
     is_committed = isolation == "read_committed"

@@ -16,6 +16,7 @@ from kctl.options.spark import (
     ControlOption,
     EngineOption,
     IsolationOption,
+    KeySchemaOption,
     KeysOption,
     MasterOption,
     PartitionsOption,
@@ -62,6 +63,7 @@ def spark_sql(
     isolation: IsolationOption = "read_uncommitted",
     values: ValuesOption = None,
     keys: KeysOption = None,
+    key_schema: KeySchemaOption = None,
     schema_registry: RegistryOption = None,
     schemas: SchemasOption = None,
     save: Annotated[
@@ -100,7 +102,7 @@ def spark_sql(
     check_isolation(isolation)
     target = target_of(master, remote, conf)
     check_engine(engine, target)
-    decoded = wanted_values(values, schema_registry, schemas, keys)
+    decoded = wanted_values(values, schema_registry, schemas, keys, key_schema)
     query, logdirs = query_and_dirs(words, file)
     store = ViewStore(RealFiles(), views_path(os.environ, views))
     change = wanted_change(query, save)

@@ -9,6 +9,7 @@ from typing import Any
 
 import fastavro
 
+from engine.analysis.value_decoding import ValueDecoding, by_one
 from engine.records.builder import BatchBuilder
 from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind
 from tests.unit.log.logs import TIME_MS, name_of
@@ -59,6 +60,30 @@ def values() -> tuple[bytes | None, ...]:
         None,
         b'{"x" : 1}',
     )
+
+
+def write_fields_log(folder: Path) -> ValueDecoding:
+    """Write a log whose values have fields named as columns; returns how they are read."""
+    builder = BatchBuilder()
+    for number in range(4):
+        fields = {"offset": number + 100, "partition": number + 50, "topic": f"x{number}",
+                  "timestampMs": number}  # fmt: skip
+        builder.append(TIME_MS + number, b"k", json.dumps(fields).encode())
+    (folder / "orders-0").mkdir()
+    (folder / "orders-0" / name_of(0)).write_bytes(builder.build())
+    kinds = {name: {"type": "integer"} for name in ("offset", "partition", "timestampMs")}
+    schema = {"type": "object", "properties": {**kinds, "topic": {"type": "string"}}}
+    return by_one(Schema(SchemaKind.JSON, json.dumps(schema)))
+
+
+def write_keyed_log(folder: Path) -> Path:
+    """Write a log whose keys are those values, the null one last; returns its directory."""
+    builder = BatchBuilder()
+    for number, key in enumerate(values()):
+        builder.append(TIME_MS + number, key, b'{"x": %d}' % number)
+    (folder / "keyed-0").mkdir()
+    (folder / "keyed-0" / name_of(0)).write_bytes(builder.build())
+    return folder
 
 
 def write_log(folder: Path) -> Path:

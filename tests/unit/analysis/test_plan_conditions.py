@@ -33,6 +33,11 @@ _OF_VIEW = "MapInArrow _refuse_to_read(id#0L)#1, [key#2, topic#4], false"
         ("(topic#4 = a b)", ()),
         ("(cast(topic#4 as bigint) = 5)", ()),
         ("(timestamp#7 > 2026)", ()),
+        ("(decoded_value#9.offset = 3)", ()),
+        # Numbers that the type has not: without ANSI mode this one is 0.
+        ("(partition#5 = cast(4294967296 as int))", ()),
+        ("(offset#6L = cast(9223372036854775808 as bigint))", ()),
+        ("(partition#5 = cast(-2147483648 as int))", ("partition = -2147483648",)),
         ("NOT (topic#4 = a)", ()),
         ("((topic#4 = a) = (offset#6L = 3))", ()),
         ("CASE WHEN (topic#4 = a) THEN true ELSE (offset#6L = 3) END", ()),
@@ -67,6 +72,10 @@ def test_only_the_filter_right_above_counts() -> None:
         (r"select 1 where key = '\u0028'", False),
         ("select 1 as `a)`", False),
         ("select 'a\nb'", False),
+        # In a list of many it would end the list.
+        ("select 1 where key = 'a AND b'", False),
+        ("select 1 where key in ('AND b', 'OR')", False),
+        ("select 1 where key = 'brand' and topic = 'ORDERS'", True),
     ],
 )
 def test_texts_that_could_be_parts_of_a_condition_are_seen(query: str, readable: bool) -> None:

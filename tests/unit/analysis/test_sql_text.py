@@ -7,6 +7,7 @@ import pytest
 from engine.analysis.sql_text import (
     one_statement,
     text_start,
+    with_escaped_quotes,
     without_comments,
     without_texts,
 )
@@ -42,6 +43,19 @@ def test_texts_and_comments_are_blanks(query: str, left: str) -> None:
 )
 def test_a_statement_has_no_semicolon(text: str, statement: str) -> None:
     assert statement == one_statement(text)
+
+
+@pytest.mark.parametrize(
+    ("query", "escaped"),
+    [
+        ("select 'it''s', ''", r"select 'it\'s', ''"),
+        ('select "a""b"', r'select "a\"b"'),
+        ("select 'a' 'b' -- it''s", "select 'a' 'b' -- it''s"),
+        ("select r'a''b'", "select r'a''b'"),
+    ],
+)
+def test_quotes_in_a_text_have_a_backslash(query: str, escaped: str) -> None:
+    assert escaped == with_escaped_quotes(query)
 
 
 def test_comments_alone_can_be_left_out() -> None:

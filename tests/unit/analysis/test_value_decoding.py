@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from engine.analysis.anonymise import WrongAnonymising, anonymised_columns
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_export_task
 from engine.analysis.local_query import run_local_query
 from engine.analysis.parquet_export import ExportPlan, export_with
-from engine.analysis.row_condition import row_condition
+from engine.analysis.row_condition import narrowed, row_condition
 from engine.analysis.splits import Selection, Split, plan_splits
 from engine.analysis.value_decoding import (
     IDS_QUERY,
@@ -22,11 +24,23 @@ from engine.analysis.value_decoding import (
     by_schemas,
     ids_in,
     views_of,
+    with_keys_by_one,
 )
 from engine.host.held_file import RealHeldFiles
 from engine.host.real import RealFiles
+from engine.records.builder import BatchBuilder
+from engine.schemas import decoding as decoding_of_schemas
+from engine.schemas.decoding import SchemaPackageMissing
 from engine.schemas.schema import Schema, SchemaKind
-from tests.unit.analysis.schema_logs import SchemaTable, write_log
+from tests.unit.analysis.schema_logs import (
+    PROTO,
+    SCHEMAS,
+    SchemaTable,
+    write_fields_log,
+    write_keyed_log,
+    write_log,
+)
+from tests.unit.log.logs import TIME_MS, name_of
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +137,126 @@ def test_keys_are_structs_if_wanted(splits: list[Split], tmp_path: Path) -> None
     entries = anonymised_columns(["decoded_key.id=drop", "key=drop"], columns)
     rows = _export(tmp_path / "out", splits, ExportShape(anonymised=entries, decoding=decoding))
     assert [None, []] == [rows[0]["decoded_key"][name] for name in ("id", "tags")]
+
+
+@pytest.mark.parametrize(
+    ("condition", "offsets"),
+    [
+        ("decoded_value.offset = 101", [1]),
+        ("r.decoded_value.partition >= 53", [3]),
+        ("decoded_value.topic in ('x1', 'x2')", [1, 2]),
+        ("decoded_value.topic = 'x1' or decoded_value.topic = 'x3'", [1, 3]),
+        ("decoded_value.timestampMs = 2 and offset < 3", [2]),
+        ("if(decoded_value.offset < 103, decoded_value.topic = 'x2', r.offset = 3)", [2, 3]),
+    ],
+)
+def test_fields_with_the_names_of_columns_narrow_nothing(
+    condition: str, offsets: list[int], tmp_path: Path
+) -> None:
+    decoding = write_fields_log(tmp_path)
+    splits = plan_splits(RealFiles(), [str(tmp_path)], Selection())
+    query = f"select offset, timestampMs, topic from records r where {condition} order by offset"
+    rows = _ask(query, splits, decoding)
+    assert offsets == [row["offset"] for row in rows]
+    assert {"orders"} == {row["topic"] for row in rows}
+    assert offsets == [row["timestampMs"] - TIME_MS for row in rows]
+    where = row_condition(condition.replace("r.", ""), views_of(decoding))
+    assert splits == narrowed(splits, where, views_of(decoding))
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory: pytest.TempPathFactory) -> list[Split]:
+    folder = write_keyed_log(tmp_path_factory.mktemp("keyed"))
+    return plan_splits(RealFiles(), [str(folder)], Selection())
+
+
+def test_keys_of_several_schemas_have_one_struct(keyed: list[Split]) -> None:
+    rows = run_local_query(IDS_QUERY, keyed, control=False, max_rows=0).rows
+    assert (set(), {1, 2, 3, 9}) == ids_in(rows)
+    decoding = by_schemas(SchemaTable(), *ids_in(rows), shapes_keys=True)
+    query = "select offset, decoded_key k, decoding_problem p from records order by offset"
+    found = _ask(query, keyed, decoding)
+    assert {"id": 7, "name": "Ann", "tags": ["a"], "user": {"age": 41}} == {
+        name: value for name, value in found[0]["k"].items() if value is not None
+    }
+    assert [(8, 12), (0, 1 << 40)] == [(r["k"]["id"], r["k"]["total"]) for r in found[1:3]]
+    assert [None] * 5 == [row["k"] for row in found[3:]]
+    assert "key: the source of schemas has no schema 9" in found[3]["p"]
+    assert "key: schema 1: not of this Avro schema" in found[4]["p"]
+    assert "key: no schema" in found[5]["p"]
+    # A record without a key lacks no schema of one.
+    assert "value: no schema" == found[6]["p"]
+    by_field = _ask("select offset from records where decoded_key.total > 100", keyed, decoding)
+    assert [{"offset": 2}] == by_field
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "key", "said"),
+    [
+        (SchemaKind.AVRO, '"long"', b"\x0e", 7),
+        (SchemaKind.JSON, '{"type": "string"}', b'"seven"', "seven"),
+        (SchemaKind.PROTOBUF, PROTO, b"\0\x08\x07", {"id": 7, "total": 0}),
+    ],
+)
+def test_keys_that_are_one_value_are_no_structs(
+    kind: SchemaKind, text: str, key: bytes, said: object, tmp_path: Path
+) -> None:
+    for name, keys in (("enveloped-0", b"\0\0\0\0\x05" + key), ("bare-0", key.lstrip(b"\0"))):
+        builder = BatchBuilder()
+        builder.append(TIME_MS, keys, b"text")
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name_of(0)).write_bytes(builder.build())
+    schema = Schema(kind, text)
+    splits = plan_splits(RealFiles(), [str(tmp_path)], Selection())
+    for topic, decoding in (
+        ("enveloped", by_schemas(OneSchema(schema), set(), {5}, shapes_keys=True)),
+        ("bare", with_keys_by_one(ValueDecoding("utf8"), schema)),
+    ):
+        query = f"select decoded_key k, decoded_value v from records where topic = '{topic}'"
+        (row,) = _ask(query, splits, decoding)
+        assert said == row["k"]
+    assert "text" == row["v"]
+
+
+class OneSchema:
+    """A source of one schema, for all ids."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def schema(self, schema_id: int) -> Schema:
+        return self._schema
+
+
+def test_tasks_need_no_compiler_of_protobuf(
+    keyed: list[Split], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = OneSchema(SCHEMAS[3])
+    wrong = OneSchema(Schema(SchemaKind.PROTOBUF, "nonsense"))
+    by_ids = by_schemas(source, set(), {3}, shapes_keys=True)
+    unusable = by_schemas(wrong, set(), {3}, shapes_keys=True)
+    one = with_keys_by_one(ValueDecoding("utf8"), SCHEMAS[3])
+    of_values = by_one(SCHEMAS[3])
+    # As in a Python that has what Spark was sent.
+    monkeypatch.setitem(sys.modules, "grpc_tools", None)
+    query = "select decoded_key k, decoding_problem p from records where offset = 2"
+    for decoding in map(pickle.loads, map(pickle.dumps, (by_ids, one, of_values, unusable))):
+        (row,) = _ask(query, keyed, decoding)
+        assert "grpc_tools" not in row["p"]
+    assert "key: schema 3: it is no protobuf schema: " in row["p"]
+    (row,) = _ask(query, keyed, by_ids)
+    assert {"id": 0, "total": 1 << 40} == row["k"]
+
+
+def test_a_package_that_is_not_installed_is_named_before_logs_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(decoding_of_schemas, "find_spec", lambda name: None)
+    for schema in (SCHEMAS[1], SCHEMAS[3]):
+        with pytest.raises(SchemaPackageMissing):
+            by_schemas(OneSchema(schema), set(), {3})
+        with pytest.raises(SchemaPackageMissing):
+            with_keys_by_one(ValueDecoding("utf8"), schema)
 
 
 def _export(out: Path, splits: list[Split], shape: ExportShape) -> list[dict[str, Any]]:

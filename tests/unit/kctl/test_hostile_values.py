@@ -24,7 +24,7 @@ from engine.records.record import NO_TIMESTAMP, Record, TimestampType
 from engine.schemas.decoding import SchemaDecoder
 from engine.schemas.schema import Schema, SchemaKind
 from kctl.commands.consume.consuming import RowSink, Sink, TextSink
-from kctl.record_decoding import NOTHING, RecordDecoding
+from kctl.record_decoding import NOTHING, Decoders, RecordDecoding
 from kctl.record_rows import RECORD_COLUMNS
 from kctl.render import MARKUPS, TABLES, RowWriter
 from tests.runs import run_of
@@ -84,7 +84,8 @@ def consumed(sink: Sink, values: list[bytes], *, schema: bool) -> tuple[list[Any
     """Write the values as `kctl consume` does; returns what they say, and the errors."""
     errors: list[EngineError] = []
     one = Schema(SchemaKind.JSON, "{}") if schema else None
-    decoding = RecordDecoding(SchemaDecoder(None, one), errors.append)
+    decoder = SchemaDecoder(None, one)
+    decoding = RecordDecoding(Decoders(decoder, decoder), errors.append)
     records = [
         Record(offset, NO_TIMESTAMP, CREATED, value, value, (("h", value),))
         for offset, value in enumerate(values)
@@ -222,6 +223,13 @@ def test_a_path_is_searched_in_deep_values_and_refused_where_that_cannot_be(path
     offsets = {error.offset for error in told}  # type: ignore[attr-defined]
     assert {0, HOSTILE.index(b"[" * 100_000)} <= offsets
     assert not offsets & set(places)
+
+
+def test_a_path_finds_nothing_in_numbers_of_java() -> None:
+    filters = Filters(json_conditions=(json_condition("$"),))
+    values = (b"\0\0\0\x31", b"\0\x31", b"1", b"\xef\xbb\xbf1")
+    run = run_of(*(Record(n, 0, CREATED, None, value) for n, value in enumerate(values)))
+    assert [2, 3] == list(filters.places(run))
 
 
 def test_a_table_prints_no_row_twice_after_an_error() -> None:

@@ -124,6 +124,16 @@ def test_a_protobuf_value_without_a_form_is_said_and_the_next_one_is_read(conten
     assert {"name": "x"} == decoder.value(enveloped(4, b"\0\x32\x01x"))
 
 
+@pytest.mark.parametrize("schema", ['"bytes"', '{"type": "bytes"}'])
+def test_bytes_behind_an_envelope_have_no_length_as_confluent_writes_them(schema: str) -> None:
+    decoder = SchemaDecoder(Schemas({3: Schema(SchemaKind.AVRO, schema)}))
+    for content in (b"", b"\x04abcd", b"x" * 100):
+        assert content.decode() == decoder.value(enveloped(3, content))
+    # By a file of Avro alone they have one.
+    one = SchemaDecoder(None, Schema(SchemaKind.AVRO, schema))
+    assert "ab" == one.value(b"\x04ab")
+
+
 def test_avro_numbers_that_json_lacks_are_text() -> None:
     decoder = SchemaDecoder(Schemas({3: Schema(SchemaKind.AVRO, '"double"')}))
     for number, text in (("nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")):
@@ -137,6 +147,15 @@ def test_an_avro_time_that_no_calendar_has_is_said(logical: str) -> None:
     decoder = SchemaDecoder(Schemas({3: Schema(SchemaKind.AVRO, schema)}))
     with pytest.raises(Undecodable, match="schema 3"):
         decoder.value(enveloped(3, avro("long", 1 << 62)))
+
+
+@pytest.mark.parametrize("content", [b"\0\0\0\x31", b"\0\x31", b"\x31\0"])
+def test_numbers_of_java_are_no_json_in_another_coding(content: bytes) -> None:
+    decoder = SchemaDecoder(None, Schema(SchemaKind.JSON, "{}"))
+    with pytest.raises(Undecodable):
+        decoder.value(content)
+    # A mark of UTF-8 is none.
+    assert 1 == decoder.value(b"\xef\xbb\xbf1")
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"NaN", b'{"a": -Infinity}', b"\xff"])

@@ -86,6 +86,8 @@ def test_shapes_merge_field_by_field() -> None:
 def test_names_that_differ_in_case_alone_are_no_columns() -> None:
     assert JSON == struct_of([("id", LONG), ("ID", LONG)])
     assert JSON == struct_of([])
+    for name in ("", "a\0", "\ud800"):
+        assert JSON == struct_of([("id", LONG), (name, LONG)])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,63 @@
+"""Conditions in Spark's optimized plan as SQL, read from its own objects.
+
+Spark writes `r.decoded_value.offset` for a field of a column and `r.offset` for a column, whose
+view can have any name. So a column is written here by its name alone, and a condition that has
+more in it than columns and constants is left out: it narrows nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+
+_OPERATORS = {
+    "EqualTo": "=", "EqualNullSafe": "=", "LessThan": "<", "LessThanOrEqual": "<=",
+    "GreaterThan": ">", "GreaterThanOrEqual": ">=", "Or": "OR",
+}  # fmt: skip
+
+
+def plain_conditions(condition: JavaObject) -> Iterator[str]:
+    """Yield those of the conditions that `AND` joins which compare columns with constants.
+
+    `column <=> constant` is written with `=`: a constant that is null has no row of either.
+    """
+    waiting = [condition]
+    while waiting:
+        node = waiting.pop()
+        if _kind_of(node) == "And":
+            waiting += [node.right(), node.left()]
+        elif (text := _sql_of(node)) is not None:
+            yield text
+
+
+def _sql_of(node: JavaObject) -> str | None:
+    """Return an expression in SQL, None for one with more than columns and constants in it."""
+    kind = _kind_of(node)
+    if kind == "AttributeReference":
+        return f"`{node.name()}`"
+    if kind == "Literal":
+        return str(node.sql())
+    if kind in _OPERATORS:
+        sides = _sql_of(node.left()), _sql_of(node.right())
+        return None if None in sides else f"({sides[0]} {_OPERATORS[kind]} {sides[1]})"
+    if kind in ("In", "InSet"):
+        return _sql_of_list(node)
+    return None
+
+
+def _sql_of_list(node: JavaObject) -> str | None:
+    """Return `column IN (constant, …)` in SQL, None for a list of anything else."""
+    children = node.children()
+    texts = [_sql_of(children.apply(number)) for number in range(children.size())]
+    column = children.apply(0)
+    if None in texts or _kind_of(column) != "AttributeReference":
+        return None
+    # The constants of a set are no children: only Spark writes them.
+    return f"({texts[0]} {str(node.sql()).removeprefix(f'({column.sql()} ')}"
+
+
+def _kind_of(node: JavaObject) -> str:
+    return str(node.getClass().getSimpleName())
