@@ -337,7 +337,9 @@ class LogDirectory:
     def write_forgotten_watermarks(self) -> None:
         """Write the high watermarks down if some were forgotten."""
         if self._has_stale_watermarks:
-            self.write_high_watermarks(self._high_watermarks)
+            with self._writing:
+                self._has_stale_watermarks = False
+                self._write(HIGH_WATERMARKS, dict(self._high_watermarks))
 
     def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         lines = {**self._kept.get(name, {}), **offsets}

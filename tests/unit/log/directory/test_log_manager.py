@@ -551,6 +551,19 @@ def test_a_truncation_below_the_watermark_lowers_it_before_the_log_grows() -> No
     assert 20 == again.checkpointed_high_watermark(T0)
 
 
+def test_the_watermark_of_a_stopped_replica_outlives_the_deletion_of_another() -> None:
+    host = Host()
+    manager = host.started(dirs=(A,))
+    for key in (T0, T1, U0):
+        fill(manager.get_or_create(key, is_new=True), [5])
+    manager.checkpoint_high_watermarks({T0: 4, T1: 5, U0: 5})
+    manager.keep_high_watermark(T0, 4)
+    manager.delete([T1])
+    manager.checkpoint_high_watermarks({U0: 5})
+    assert {T0: 4, U0: 5} == read_offsets(host.files, f"{A}/{HIGH_WATERMARKS}")
+    assert 4 == manager.checkpointed_high_watermark(T0)
+
+
 def test_a_directory_of_another_making_is_served() -> None:
     host = Host()
     host.started().stop()
