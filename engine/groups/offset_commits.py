@@ -357,8 +357,11 @@ def _stored_one(
 def _removed(group: Group, partitions: list[TopicPartition], base_offset: int) -> None:
     """Forget the commits that are in the log before its tombstones, which are at `base_offset`.
 
-    It is −1 where they are not in the log, and set where they only lack replicas.
+    It is −1 where they are not in the log, and all commits count, and set where they only lack
+    replicas.
     """
+    if base_offset < 0:
+        return
     for position, partition in enumerate(partitions):
         group.offsets.remove_before(partition, base_offset + position)
 

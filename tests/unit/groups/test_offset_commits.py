@@ -10,6 +10,7 @@ from engine.groups.ports import CommittingProducer
 from engine.groups.records import offset_record
 from engine.groups.requests import MemberRequest
 from engine.host.promise import Promise
+from engine.kafka_errors import MESSAGE_TOO_LARGE
 from engine.model import TopicPartition
 from tests.unit.groups.stage import SETTINGS, Stage
 
@@ -248,6 +249,20 @@ def test_what_is_deleted_while_a_commit_is_on_its_way_is_deleted_for_good(
     left = {} if removal == "of the group" else {U0: SEVEN}
     assert (0, left) == commits.fetch("g", None)
     assert (0, left) == Stage(log=stage.log).coordinator.commits.fetch("g", None)
+
+
+def test_commits_whose_tombstones_could_not_be_written_count_as_in_the_log(stage: Stage) -> None:
+    commits = stage.coordinator.commits
+    stage.log.is_held = True
+    deleted = [TopicPartition("t", number) for number in range(4)]
+    commits.commit(ALONE, dict.fromkeys([*deleted, U0], SEVEN))
+    stage.log.error_code = MESSAGE_TOO_LARGE
+    commits.delete("g", deleted[::-1])
+    stage.log.error_code = 0
+    stage.log.release()
+    in_log = dict.fromkeys([*deleted, U0], SEVEN)
+    assert (0, in_log) == Stage(log=stage.log).coordinator.commits.fetch("g", None)
+    assert (0, in_log) == commits.fetch("g", None)
 
 
 def test_what_is_committed_after_a_deletion_stays(stage: Stage) -> None:
