@@ -429,12 +429,15 @@ def test_a_static_member_is_removed_by_its_instance_id(stage: Stage) -> None:
     assert {leader_id} == set(stage.group().members)
 
 
-def test_members_of_a_group_that_cannot_be_written_hear_so_and_join_again() -> None:
+def test_members_of_a_group_that_cannot_be_written_hear_so_and_join_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     stage = Stage()
     join = stage.join(instance_id="x" * 32_768)
     stage.pass_ms(3_000)
     assert -1 == stage.sync(join.result()).result().error_code
     assert "PreparingRebalance" == stage.state
+    assert any(m.startswith("group g cannot be written: ") for m in caplog.messages)
 
 
 @pytest.mark.parametrize(("protocol_type", "protocols"), [("consumer", ()), ("", (RANGE,))])

@@ -331,6 +331,17 @@ def test_records_of_other_kinds_and_damaged_ones_are_passed_over(
     assert [f"offset {at} of" for at in range(5)] == [m[:11] for m in passed_over]
 
 
+def test_loaded_groups_of_one_topic_share_its_partitions() -> None:
+    stage = Stage()
+    for group_id in ("g", "k"):
+        alone = ALONE._replace(group_id=group_id)
+        stage.coordinator.commits.commit(alone, {TopicPartition("t", 0): CommittedOffset(2)})
+    assert coordinator_partition("g", COUNT) == coordinator_partition("k", COUNT)
+    loaded = Stage(log=stage.log)
+    ((mine,), (theirs,)) = (loaded.group(group_id).offsets.all() for group_id in ("g", "k"))
+    assert mine is theirs
+
+
 def test_bytes_behind_keys_and_values_are_passed_over() -> None:
     log = written()
     record = offset_record("g", U0, CommittedOffset(2))
