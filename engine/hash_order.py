@@ -18,14 +18,23 @@ Java's concurrent map grows as Scala's does, and never shrinks. New keys go behi
 chain; as it grows a chain is taken apart: its last run of keys that stay together keeps its order,
 each key before that run is put in front.
 
-Source: java.lang.String.hashCode, Scala 2.13's mutable.HashMap; a real broker's answers;
-java.util.HashMap, java.util.concurrent.ConcurrentHashMap of JDK 17.
+Scala's immutable map keeps up to four keys in the order in which they came. More are in a tree:
+
+```
+improved  h + ~(h << 9), ^ >>> 14, + << 4, ^ >>> 10, 32 bits
+node      32 places by five bits of it, the lowest first; keys that are alone in theirs, then the
+          nodes of those that are not
+```
+
+Source: java.lang.String.hashCode, Scala 2.13's mutable.HashMap and immutable.HashMap; a real
+broker's answers; java.util.HashMap, java.util.concurrent.ConcurrentHashMap of JDK 17.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import TypeVar
 
 from engine.java_text import java_string_hash
 from engine.model import TopicPartition
@@ -34,8 +43,13 @@ _CHAINS_MIN = 16
 _UINT_MASK = 0xFFFFFFFF
 _SIGN = 0x80000000
 _LONG_MIN = -(1 << 63)
+#: How many keys an immutable map keeps as they came.
+SMALL_MAP_MAX = 4
+_PLACE_BITS, _PLACES_MASK, _HASH_BITS = 5, 31, 32
 #: More names than there are keys of a broker, of its topics and loggers.
 _KEPT_HASHES = 2048
+
+K = TypeVar("K")
 
 
 def in_hash_order(names: Iterable[str]) -> list[str]:
@@ -72,6 +86,50 @@ def partitions_in_hash_order(
         return improved & (chains - 1), improved ^ _SIGN
 
     return sorted(listed, key=place)
+
+
+def in_hash_tree_order(names: Iterable[str]) -> list[str]:
+    """Return names that are all different in the order of the tree of an immutable hash map."""
+    return _in_tree([(_tree_hash(java_string_hash(name)), name) for name in names], 0)
+
+
+def partitions_in_immutable_order(
+    partitions: Iterable[TopicPartition], *, have_topic_ids: bool = False
+) -> list[TopicPartition]:
+    """Return partitions that are all different in the order of an immutable map of them.
+
+    `have_topic_ids`: the keys have topic ids too, which are all zero.
+    Source: TopicPartition.hashCode, TopicIdPartition.hashCode.
+    """
+    listed = list(partitions)
+    if len(listed) <= SMALL_MAP_MAX:
+        return listed
+    seed = 2 * 31 * 31 if have_topic_ids else 31 * 31
+    of_topic = {topic: seed + java_string_hash(topic) for topic in {key.topic for key in listed}}
+    return _in_tree([(_tree_hash(of_topic[key[0]] + 31 * key[1]), key) for key in listed], 0)
+
+
+def _in_tree(hashed: list[tuple[int, K]], shift: int) -> list[K]:
+    """Return keys with their hashes in the order of a node `shift` bits below the root."""
+    if shift >= _HASH_BITS:
+        return [key for _, key in hashed]
+    places: dict[int, list[tuple[int, K]]] = {}
+    for entry in hashed:
+        places.setdefault(entry[0] >> shift & _PLACES_MASK, []).append(entry)
+    ordered = [places[place] for place in sorted(places)]
+    found = [entries[0][1] for entries in ordered if len(entries) == 1]
+    for entries in ordered:
+        if len(entries) > 1:
+            found += _in_tree(entries, shift + _PLACE_BITS)
+    return found
+
+
+def _tree_hash(number: int) -> int:
+    """Return a hash as an immutable map improves it. Source: scala.collection.Hashing.improve."""
+    number = number + ~(number << 9) & _UINT_MASK
+    number ^= number >> 14
+    number = number + (number << 4) & _UINT_MASK
+    return number ^ number >> 10
 
 
 def in_java_hash_order(names: Iterable[str]) -> list[str]:
