@@ -20,7 +20,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
-from engine.admin.auto_creation import CONSUMER_OFFSETS
 from engine.api.admission import AclOperation, AclResource, Audit, Session
 from engine.api.exchange import Exchange
 from engine.api.promised import when_all
@@ -39,7 +38,7 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.model import TopicPartition
-from engine.naming import INTERNAL_TOPICS
+from engine.naming import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from engine.replication.metadata_cache import MetadataCache
 from engine.transactions.coordinator import TransactionCoordinator
 from engine.wire import messages

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from engine.transactions.registry import _Load
 from engine.transactions.transaction_admin import TransactionFilter
 from tests.unit.transactions.stage import COUNT, T0, T1, Stage
 
@@ -62,7 +61,7 @@ def test_what_is_not_known_is_not_described() -> None:
 
 def test_while_some_partition_is_loaded_nothing_is_listed() -> None:
     stage = Stage()
-    stage.coordinator.registry._loading[3] = _Load(3, 1)
+    stage.coordinator.registry._loads.begin(3, 1)
     assert 14 == stage.coordinator.admin.list(TransactionFilter()).error_code
 
 
