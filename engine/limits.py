@@ -567,6 +567,10 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 # than a millisecond of work.
 LOADED_AT_ONCE = 128
 
+# The keys of a batch of tombstones. With small keys its records are up to twice as large: half of
+# what message.max.bytes lets a log take by default, which another topic's setting may lower.
+TOMBSTONE_BATCH_BYTES_MAX = 256 * 1024
+
 # -- transactions ------------------------------------------------------------------------------
 
 # Kafka's own pause before a broker asks again for producer ids that the controller refused.
