@@ -179,8 +179,22 @@ def test_a_broker_that_stops_coordinates_nothing() -> None:
     stage.coordinator.stop()
     assert 15 == stage.init().error_code
     assert stage.coordinator.registry.is_stopped
+    assert [] == list(stage.coordinator.registry.transactions())
     stage.coordinator.registry.elected(0, 9)
     assert 15 == stage.coordinator.registry.find("x").error_code
+
+
+def test_markers_wait_while_their_partition_is_loaded_for_a_later_epoch() -> None:
+    log = Slow()
+    stage = Stage(log).begun(T0)
+    stage.links.is_held = True
+    stage.end().result()
+    log.stage = stage
+    registry = stage.coordinator.registry
+    registry.elected(registry.partition_of("x"), 2)
+    assert () == stage.coordinator.markers.pending_ids
+    stage.timers.run_until_idle()
+    assert ("x",) == stage.coordinator.markers.pending_ids
 
 
 def test_a_load_ends_as_the_broker_stops() -> None:
