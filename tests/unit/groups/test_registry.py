@@ -135,6 +135,14 @@ def test_who_waits_for_a_group_hears_that_it_is_coordinated_elsewhere() -> None:
     assert 0 == stage.coordinator.delays.delayed_count
 
 
+def test_no_timer_is_left_of_an_id_that_was_given_as_the_group_goes() -> None:
+    stage = Stage()
+    assert 79 == stage.join(version=4).result().error_code
+    assert 1 == stage.coordinator.delays.delayed_count
+    stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))
+    assert 0 == stage.coordinator.delays.delayed_count
+
+
 class ReadLater(MemoryLog):
     """A log whose reading goes on in turns of the loop."""
 
