@@ -32,7 +32,7 @@ broker's answers; java.util.HashMap, java.util.concurrent.ConcurrentHashMap of J
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TypeVar
 
@@ -107,6 +107,21 @@ def partitions_in_immutable_order(
     seed = 2 * 31 * 31 if have_topic_ids else 31 * 31
     of_topic = {topic: seed + java_string_hash(topic) for topic in {key.topic for key in listed}}
     return _in_tree([(_tree_hash(of_topic[key[0]] + 31 * key[1]), key) for key in listed], 0)
+
+
+def by_topic_in_hash_order(
+    partitions: Iterable[TopicPartition],
+    in_order: Callable[[Iterable[TopicPartition]], list[TopicPartition]] = partitions_in_hash_order,
+) -> dict[str, list[TopicPartition]]:
+    """Return partitions that are all different by topic, as Scala groups those of a map.
+
+    Those of each topic are in a map of that kind, which `in_order` tells, topics in a tree.
+    Source: scala.collection.IterableOps.groupBy.
+    """
+    topics: dict[str, list[TopicPartition]] = {}
+    for key in in_order(partitions):
+        topics.setdefault(key.topic, []).append(key)
+    return {name: in_order(topics[name]) for name in in_hash_tree_order(topics)}
 
 
 def _in_tree(hashed: list[tuple[int, K]], shift: int) -> list[K]:

@@ -10,13 +10,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from engine.api.admission import AclOperation, AclResource, NotAuthorized
 from engine.api.exchange import Exchange
 from engine.hash_order import (
-    in_hash_tree_order,
+    by_topic_in_hash_order,
     partitions_in_hash_order,
     partitions_in_immutable_order,
 )
@@ -56,8 +56,10 @@ class DeleteRecords:
                 else:
                     unknown[key] = DeleteRecordsResult(UnknownTopicOrPartition(key))
         if not offsets:
+            # Only then they are in an immutable map.
             refused = [*partitions_in_hash_order(denied), *partitions_in_hash_order(unknown)]
-            return _listed(denied | unknown, refused, partitions_in_immutable_order)
+            by_topic = by_topic_in_hash_order(refused, partitions_in_immutable_order)
+            return _listed(denied | unknown, by_topic)
         deleted = self._replica_manager.delete_records(offsets, request.timeout_ms)
         if isinstance(deleted, Promise):
             return deleted.then(lambda results: self._response(results | denied | unknown))
@@ -65,23 +67,14 @@ class DeleteRecords:
 
     def _response(self, results: _Results) -> messages.DeleteRecordsResponse:
         """Return the response where some partition was not refused."""
-        return _listed(results, results, partitions_in_hash_order)
+        return _listed(results, by_topic_in_hash_order(results))
 
 
 def _listed(
-    results: _Results,
-    partitions: Iterable[TopicPartition],
-    in_order: Callable[[Iterable[TopicPartition]], list[TopicPartition]],
+    results: _Results, by_topic: Mapping[str, Iterable[TopicPartition]]
 ) -> messages.DeleteRecordsResponse:
-    """Return the response: the low watermark or error code of each partition, by topic.
-
-    Partitions and those of each topic are `in_order`, as Kafka's maps of them: a mutable one, or an
-    immutable one where all are refused. Topics are in the order of a tree.
-    """
+    """Return the response: the low watermark or error code of each partition, by topic."""
     response = messages.DeleteRecordsResponse
-    topics: dict[str, list[TopicPartition]] = {}
-    for key in in_order(partitions):
-        topics.setdefault(key.topic, []).append(key)
     return response(
         topics=[
             response.DeleteRecordsTopicResult(
@@ -92,9 +85,9 @@ def _listed(
                         low_watermark=results[key].low_watermark,
                         error_code=0 if (error := results[key].error) is None else error.code,
                     )
-                    for key in in_order(topics[name])
+                    for key in partitions
                 ],
             )
-            for name in in_hash_tree_order(topics)
+            for name, partitions in by_topic.items()
         ]
     )

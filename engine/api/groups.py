@@ -23,6 +23,7 @@ from engine.api.admission import (
 )
 from engine.api.exchange import Exchange
 from engine.groups.group_admin import DescribedGroup, GroupAdmin, ListedGroup
+from engine.hash_order import in_hash_order
 from engine.kafka_errors import GROUP_AUTHORIZATION_FAILED
 from engine.wire import messages
 
@@ -85,11 +86,12 @@ class Groups:
         names = list(dict.fromkeys(request.groups_names))
         may = {name: session.may(AclOperation.DELETE, AclResource.GROUP, name) for name in names}
         codes = self._admin.delete(name for name in names if may[name])
+        denied = [name for name in names if not may[name]]
         row = messages.DeleteGroupsResponse.DeletableGroupResult
         return messages.DeleteGroupsResponse(
             results=[
                 row(group_id=name, error_code=codes.get(name, GROUP_AUTHORIZATION_FAILED))
-                for name in sorted(names, key=lambda name: not may[name])
+                for name in (*in_hash_order(codes), *denied)
             ]
         )
 

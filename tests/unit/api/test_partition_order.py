@@ -1,7 +1,7 @@
-"""Orders in which a real 3.9.1 broker listed the partitions of requests (`partition_order_3_9_1.json`).
+"""Orders in which a real 3.9.1 broker listed what requests named (`partition_order_3_9_1.json`).
 
 Its topics had twelve partitions each.
-"""  # noqa: E501 - a name of a file
+"""
 
 from __future__ import annotations
 
@@ -89,6 +89,34 @@ def verify(client: MemoryClient, topics: Named) -> Any:
     return answer.results_by_transaction[0].topic_results
 
 
+def move(client: MemoryClient, topics: Named) -> list[list[Any]]:
+    of = message_class("AlterReplicaLogDirsRequest")
+    named = [
+        of.AlterReplicaLogDirTopic(name=topic, partitions=indexes) for topic, indexes in topics
+    ]
+    directory = of.AlterReplicaLogDir(path="/elsewhere", topics=named)
+    answer = client.ask("AlterReplicaLogDirs", 1, dirs=[directory])
+    return [
+        [topic.topic_name, [row.partition_index for row in topic.partitions]]
+        for topic in answer.results
+    ]
+
+
+def elect(client: MemoryClient, topics: Named) -> list[list[Any]]:
+    of = message_class("ElectLeadersRequest")
+    named = [of.TopicPartitions(topic=topic, partitions=indexes) for topic, indexes in topics]
+    answer = client.ask("ElectLeaders", 1, election_type=0, timeout_ms=0, topic_partitions=named)
+    return [
+        [topic.topic, [row.partition_id for row in topic.partition_result]]
+        for topic in answer.replica_election_results
+    ]
+
+
+def delete_groups(client: MemoryClient, groups: Named) -> list[list[Any]]:
+    answer = client.ask("DeleteGroups", 1, groups_names=[name for name, _ in groups])
+    return [[result.group_id, []] for result in answer.results]
+
+
 @pytest.mark.parametrize(("name", "requested", "expected"), CASES)
 def test_partitions_come_in_the_order_of_a_real_broker(
     client: MemoryClient, name: str, requested: Named | None, expected: Named
@@ -113,6 +141,12 @@ def test_partitions_come_in_the_order_of_a_real_broker(
     elif name == "DeleteRecords":
         path = f"{name}.{name}Topic.{name}Partition"
         found = listed(client.ask(name, 1, timeout_ms=1000, topics=rows(path, requested)).topics)
+    elif name == "AlterReplicaLogDirs":
+        found = move(client, requested)
+    elif name == "ElectLeaders":
+        found = elect(client, requested)
+    elif name == "DeleteGroups":
+        found = delete_groups(client, requested)
     else:
         found = listed(verify(client, requested), "results_by_partition")
     assert expected == found
