@@ -136,13 +136,14 @@ def test_syncs_are_answered_once_the_leaders_assignment_is_written(stage: Stage)
     ("log_code", "code"), [(3, 15), (19, 15), (20, 15), (6, 16), (56, 16), (7, 27), (10, -1)]
 )
 def test_an_assignment_that_cannot_be_written_has_the_group_rebalance(
-    stage: Stage, log_code: int, code: int
+    stage: Stage, log_code: int, code: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     join = stage.join()
     stage.pass_ms(3_000)
     stage.log.error_code = log_code
     assert code == stage.sync(join.result(), {}).result().error_code
     assert "PreparingRebalance" == stage.state
+    assert f"group g was not written: error {code}" in caplog.messages
 
 
 def test_a_late_sync_in_stable_gets_what_is_stored(stage: Stage) -> None:
