@@ -18,13 +18,21 @@ Java's concurrent map grows as Scala's does, and never shrinks. New keys go behi
 chain; as it grows a chain is taken apart: its last run of keys that stay together keeps its order,
 each key before that run is put in front.
 
-Source: java.lang.String.hashCode, Scala 2.13's mutable.HashMap; a real broker's answers;
-java.util.HashMap, java.util.concurrent.ConcurrentHashMap of JDK 17.
+Scala's immutable map keeps up to four keys in the order in which they came. More are in a tree:
+
+```
+improved  h + ~(h << 9), ^ >>> 14, + << 4, ^ >>> 10, 32 bits
+node      32 places by five bits of it, the lowest first; keys that are alone in theirs, then the
+          nodes of those that are not
+```
+
+Source: java.lang.String.hashCode, Scala 2.13's mutable.HashMap and immutable.HashMap; a real
+broker's answers; java.util.HashMap, java.util.concurrent.ConcurrentHashMap of JDK 17.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
@@ -35,12 +43,13 @@ _CHAINS_MIN = 16
 _UINT_MASK = 0xFFFFFFFF
 _SIGN = 0x80000000
 _LONG_MIN = -(1 << 63)
+#: How many keys an immutable map or set keeps as they came.
+SMALL_MAP_MAX = 4
+_PLACE_BITS, _PLACES_MASK = 5, 31
 #: More names than there are keys of a broker, of its topics and loggers.
 _KEPT_HASHES = 2048
 #: The topics of a large cluster.
 _KEPT_SET_HASHES = 16_384
-#: Scala's sets of up to four elements keep the order in which these came.
-SMALL_SET_MAX = 4
 
 _Key = TypeVar("_Key")
 
@@ -95,6 +104,62 @@ def partition_indexes_in_hash_order(topic: str, indexes: Iterable[int], size: in
         return improved & (chains - 1), improved ^ _SIGN
 
     return sorted(indexes, key=place)
+
+
+def partitions_in_immutable_order(
+    partitions: Iterable[TopicPartition], *, have_topic_ids: bool = False
+) -> list[TopicPartition]:
+    """Return partitions that are all different in the order of an immutable map of them.
+
+    `have_topic_ids`: the keys have topic ids too, which are all zero.
+    Source: TopicPartition.hashCode, TopicIdPartition.hashCode.
+    """
+    listed = list(partitions)
+    if len(listed) <= SMALL_MAP_MAX:
+        return listed
+    seed = 2 * 31 * 31 if have_topic_ids else 31 * 31
+    of_topic = {topic: seed + java_string_hash(topic) for topic in {key.topic for key in listed}}
+    hashed = [(_tree_hash(of_topic[key[0]] + 31 * key[1]), key) for key in listed]
+    return list(_in_tree(hashed))
+
+
+def by_topic_in_hash_order(
+    partitions: Iterable[TopicPartition],
+    in_order: Callable[[Iterable[TopicPartition]], list[TopicPartition]] = partitions_in_hash_order,
+) -> dict[str, list[TopicPartition]]:
+    """Return partitions that are all different by topic, as Scala groups those of a map.
+
+    Those of each topic are in a map of that kind, which `in_order` tells, topics in a tree.
+    Source: scala.collection.IterableOps.groupBy.
+    """
+    topics: dict[str, list[TopicPartition]] = {}
+    for key in in_order(partitions):
+        topics.setdefault(key.topic, []).append(key)
+    return {name: in_order(topics[name]) for name in in_immutable_hash_set_order(topics)}
+
+
+def _in_tree(hashed: Sequence[tuple[int, _Key]]) -> Iterator[_Key]:
+    """Yield keys with their hashes in the order of the tree; hashes without the bits above it."""
+    places: list[list[tuple[int, _Key]]] = [[] for _ in range(1 << _PLACE_BITS)]
+    for improved, key in hashed:
+        places[improved & _PLACES_MASK].append((improved >> _PLACE_BITS, key))
+    yield from (entries[0][1] for entries in places if len(entries) == 1)
+    for entries in places:
+        if len(entries) < 2:
+            continue
+        if all(bits == entries[0][0] for bits, _ in entries):
+            # Keys of one hash share a node.
+            yield from (key for _, key in entries)
+        else:
+            yield from _in_tree(entries)
+
+
+def _tree_hash(number: int) -> int:
+    """Return a hash as an immutable map improves it. Source: scala.collection.Hashing.improve."""
+    number = number + ~(number << 9) & _UINT_MASK
+    number ^= number >> 14
+    number = number + (number << 4) & _UINT_MASK
+    return number ^ number >> 10
 
 
 def in_java_hash_order(names: Iterable[str]) -> list[str]:
@@ -191,48 +256,22 @@ def in_immutable_set_order(names: Collection[str]) -> Iterator[str]:
 
     Up to four stay in the order given, more are in an immutable hash set.
     """
-    return iter(names) if len(names) <= SMALL_SET_MAX else in_immutable_hash_set_order(names)
+    return iter(names) if len(names) <= SMALL_MAP_MAX else in_immutable_hash_set_order(names)
 
 
 def in_immutable_hash_set_order(names: Iterable[str]) -> Iterator[str]:
     """Yield names that are all different in the order of Scala's immutable hash set of them.
 
-    Only sets of more than `SMALL_SET_MAX` are of this kind; smaller ones stay in the order given.
-    Names are in a tree whose nodes have 32 slots: five bits of the hash at a time, the lowest
-    first; a node gives out its names by slot, then its subtrees by slot.
-
-    Source: scala.collection.immutable.HashSet, scala.collection.Hashing.improve.
+    Only sets of more than `SMALL_MAP_MAX` are of this kind; smaller ones stay in the order given.
+    Source: scala.collection.immutable.HashSet.
     """
-    return _tree_names([(immutable_set_hash(name), name) for name in names])
-
-
-def _tree_names(hashed: Sequence[tuple[int, str]]) -> Iterator[str]:
-    """Yield names in the order of the tree; `hashed` without the bits of the levels above."""
-    slots: list[list[tuple[int, str]]] = [[] for _ in range(32)]
-    for improved, name in hashed:
-        slots[improved & 31].append((improved >> 5, name))
-    yield from (names[0][1] for names in slots if len(names) == 1)
-    for names in slots:
-        if len(names) < 2:
-            continue
-        if all(bits == names[0][0] for bits, _ in names):
-            # Names of one hash share a node.
-            yield from (name for _, name in names)
-        else:
-            yield from _tree_names(names)
+    return _in_tree([(immutable_set_hash(name), name) for name in names])
 
 
 @lru_cache(maxsize=_KEPT_SET_HASHES)
 def immutable_set_hash(name: str) -> int:
-    """Return the hash that the tree of a set goes by, 32 bits; it is kept for later calls.
-
-    Source: scala.collection.Hashing.improve.
-    """
-    hashed = java_string_hash(name)
-    hashed = hashed + ~(hashed << 9) & _UINT_MASK
-    hashed ^= hashed >> 14
-    hashed = hashed + (hashed << 4) & _UINT_MASK
-    return hashed ^ hashed >> 10
+    """Return the hash that the tree of a set goes by, 32 bits; it is kept for later calls."""
+    return _tree_hash(java_string_hash(name))
 
 
 def in_any_ref_map_order(names: Iterable[str], capacity: int) -> list[str]:

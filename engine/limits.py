@@ -245,6 +245,12 @@ FETCHED_TOPICS_KEPT = 4096
 # for its followers, and a few hundred bytes are kept for each.
 REPLICA_FETCH_FORMS_KEPT = 256
 
+# -- coordinator_loads -------------------------------------------------------------------------
+
+# A disk that did not let a coordinator's partition be read is given a moment, and clients are
+# told that the load is in progress meanwhile.
+COORDINATOR_LOAD_RETRY_MS = 1000
+
 # -- znode -------------------------------------------------------------------------------------
 
 # ZooKeeper's own bound on a node's data (jute.maxbuffer), which Kafka's largest topics meet.
@@ -561,13 +567,14 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 # than a millisecond of work.
 LOADED_AT_ONCE = 128
 
+# The keys of a batch of tombstones. With small keys its records are up to twice as large: half of
+# what message.max.bytes lets a log take by default, which another topic's setting may lower.
+TOMBSTONE_BATCH_BYTES_MAX = 256 * 1024
+
 # -- transactions ------------------------------------------------------------------------------
 
 # Kafka's own pause before a broker asks again for producer ids that the controller refused.
 PRODUCER_ID_RETRY_MS = 50
-# A disk that did not let a coordinator's partition be read is given a moment, and clients are
-# told that the load is in progress meanwhile.
-COORDINATOR_LOAD_RETRY_MS = 1000
 # Kafka's own pause (retry.backoff.ms) before a coordinator sends markers once more.
 MARKER_RETRY_MS = 100
 # The longest pause before a broker that is not reached, and a log with too few replicas, are tried

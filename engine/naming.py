@@ -52,14 +52,18 @@ _OFFSET_MAX = (1 << 63) - 1
 _INT_MAX = (1 << 31) - 1
 _INT_MIN = -(1 << 31)
 
+#: The topics of the coordinators: groups with their offsets, and transactional ids.
+CONSUMER_OFFSETS = "__consumer_offsets"
+TRANSACTION_STATE = "__transaction_state"
+
 #: Topics that brokers themselves write.
-INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
+INTERNAL_TOPICS = frozenset((CONSUMER_OFFSETS, TRANSACTION_STATE, "__share_group_state"))
 
 #: The client id by which Kafka's own admin tools write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
 
 #: Those of them that are compacted under any default of a broker.
-COMPACTED_TOPICS = frozenset(("__consumer_offsets", "__transaction_state"))
+COMPACTED_TOPICS = frozenset((CONSUMER_OFFSETS, TRANSACTION_STATE))
 
 #: The topic of the KRaft quorum; its directory is no partition of any client's.
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"

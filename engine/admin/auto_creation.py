@@ -27,9 +27,7 @@ from engine.kafka_errors import (
     TOPIC_ALREADY_EXISTS,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-
-CONSUMER_OFFSETS = "__consumer_offsets"
-TRANSACTION_STATE = "__transaction_state"
+from engine.naming import CONSUMER_OFFSETS, TRANSACTION_STATE
 
 
 def automatic_topic(topic: str, config: BrokerConfig) -> CreatableTopic:

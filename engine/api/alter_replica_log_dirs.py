@@ -15,6 +15,7 @@ from typing import TypeAlias
 from engine.api.exchange import Exchange
 from engine.api.promised import in_order, promised
 from engine.errors import ApiError, StorageError
+from engine.hash_order import by_topic_in_hash_order
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
 from engine.kafka_errors import NONE, NOT_LEADER_OR_FOLLOWER, REPLICA_NOT_AVAILABLE
@@ -50,20 +51,12 @@ class AlterReplicaLogDirs:
             for topic in directory.topics
             for index in topic.partitions
         }
-        row = messages.AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult
-        topics: dict[
-            str, list[messages.AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult]
-        ] = {}
+        codes: dict[TopicPartition, int] = {}
         for topic_partition, path in wanted.items():
             if share.is_over():
                 await share.next()
-            code = self._code_of(topic_partition, path)
-            rows = topics.setdefault(topic_partition.topic, [])
-            rows.append(row(partition_index=topic_partition.partition, error_code=code))
-        result = messages.AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
-        return messages.AlterReplicaLogDirsResponse(
-            results=[result(topic_name=name, partitions=rows) for name, rows in topics.items()]
-        )
+            codes[topic_partition] = self._code_of(topic_partition, path)
+        return _response(codes)
 
     def _code_of(self, topic_partition: TopicPartition, path: str) -> int:
         try:
@@ -72,3 +65,22 @@ class AlterReplicaLogDirs:
             code = answer_to(topic_partition, failure).code
             return REPLICA_NOT_AVAILABLE if code == NOT_LEADER_OR_FOLLOWER else code
         return NONE
+
+
+def _response(codes: dict[TopicPartition, int]) -> messages.AlterReplicaLogDirsResponse:
+    """Return the response: a code for each partition, by topic."""
+    response = messages.AlterReplicaLogDirsResponse
+    return response(
+        results=[
+            response.AlterReplicaLogDirTopicResult(
+                topic_name=name,
+                partitions=[
+                    response.AlterReplicaLogDirPartitionResult(
+                        partition_index=key.partition, error_code=codes[key]
+                    )
+                    for key in partitions
+                ],
+            )
+            for name, partitions in by_topic_in_hash_order(codes).items()
+        ]
+    )

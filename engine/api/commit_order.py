@@ -2,18 +2,19 @@
 
 Kafka first lists its refusals (a topic that is denied, a partition that does not exist), then
 the codes of the group's coordinator for the others: with their topic, where that is listed already.
-The others were keys of a hash map, so that each is listed once and in the order of hashes; a topic
-without requested partitions is listed only where the topic itself is refused.
+The others were keys of a map, so that each is listed once and, of more than four, in the order of
+hashes; a topic without requested partitions is listed only where the topic itself is refused.
 
-Differs: of more than four partitions, which are in another kind of map, the order is the same.
-Source: OffsetCommitResponse.Builder, TxnOffsetCommitResponse.Builder, GroupCoordinatorAdapter of 3.9.1.
-"""  # noqa: E501 - prose
+Source: OffsetCommitResponse.Builder, TxnOffsetCommitResponse.Builder, GroupCoordinatorAdapter of
+3.9.1.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
+from engine.hash_order import SMALL_MAP_MAX, partitions_in_immutable_order
 from engine.model import TopicPartition
 from engine.wire.scala_set import scala_order
 
@@ -45,12 +46,12 @@ def answered_rows(
     written: Mapping[TopicPartition, int],
     refused_topics: Collection[str] = (),
     *,
-    is_hashed: bool = True,
+    have_topic_ids: bool = True,
 ) -> list[tuple[str, list[tuple[int, int]]]]:
     """Return topics with an index and a code for each partition.
 
-    `refused` are the codes of partitions that the group did not see, `written` the group's codes;
-    they stay in their order if `is_hashed` is false.
+    `refused` are the codes of partitions that the group did not see, `written` the group's codes.
+    `have_topic_ids`: the keys of Kafka's map of those had topic ids too, as of commits.
     """
     out: dict[str, list[tuple[int, int]]] = {}
     for topic in topics:
@@ -60,17 +61,24 @@ def answered_rows(
             code = refused.get(TopicPartition(topic.name, row.partition_index))
             if code is not None:
                 out.setdefault(topic.name, []).append((row.partition_index, code))
-    for key in _in_order(written) if is_hashed else written:
+    ordered = (
+        _in_commit_order(written) if have_topic_ids else partitions_in_immutable_order(written)
+    )
+    for key in ordered:
         out.setdefault(key.topic, []).append((key.partition, written[key]))
     return list(out.items())
 
 
-def _in_order(partitions: Collection[TopicPartition]) -> Collection[TopicPartition]:
-    """Return partitions as a hash map lists them whose keys have topic ids too, all zero.
+def _in_commit_order(partitions: Collection[TopicPartition]) -> Collection[TopicPartition]:
+    """Return partitions as the map of a commit lists them, whose keys have topic ids, all zero.
 
-    Their hash is that of a partition whose number is larger by 31. Source: TopicIdPartition.
+    A small one has the order of a mutable one that it was made of. The hash of its keys is that of
+    a partition whose number is larger by 31.
+    Source: TopicIdPartition, GroupCoordinatorAdapter.commitOffsets.
     """
     if len(partitions) < 2:
         return partitions
+    if len(partitions) > SMALL_MAP_MAX:
+        return partitions_in_immutable_order(partitions, have_topic_ids=True)
     placed = [[TopicPartition(topic, index + _ID_PLACE)] for topic, index in partitions]
     return [TopicPartition(topic, index - _ID_PLACE) for topic, index in scala_order(placed)]

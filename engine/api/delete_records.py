@@ -10,9 +10,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
 from engine.api.admission import AclOperation, AclResource, NotAuthorized
 from engine.api.exchange import Exchange
-from engine.errors import ApiError
+from engine.hash_order import (
+    by_topic_in_hash_order,
+    partitions_in_hash_order,
+    partitions_in_immutable_order,
+)
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.delayed_delete_records import DeleteRecordsResult
@@ -20,6 +27,8 @@ from engine.replication.errors import UnknownTopicOrPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire import messages
+
+_Results: TypeAlias = dict[TopicPartition, DeleteRecordsResult]
 
 
 class DeleteRecords:
@@ -34,42 +43,51 @@ class DeleteRecords:
     ) -> messages.DeleteRecordsResponse | Promise[messages.DeleteRecordsResponse]:
         """Raise the logs' starts; promises the response if live replicas have to follow."""
         offsets: dict[TopicPartition, int] = {}
-        refused: dict[TopicPartition, DeleteRecordsResult] = {}
+        denied: _Results = {}
+        unknown: _Results = {}
         for topic in request.topics:
             may_delete = exchange.session.may(AclOperation.DELETE, AclResource.TOPIC, topic.name)
             for partition in topic.partitions:
-                topic_partition = TopicPartition(topic.name, partition.partition_index)
-                error: ApiError
+                key = TopicPartition(topic.name, partition.partition_index)
                 if not may_delete:
-                    error = NotAuthorized(AclResource.TOPIC)
-                    refused[topic_partition] = DeleteRecordsResult(error)
-                elif self._metadata_cache.is_known(topic_partition):
-                    offsets[topic_partition] = partition.offset
+                    denied[key] = DeleteRecordsResult(NotAuthorized(AclResource.TOPIC))
+                elif self._metadata_cache.is_known(key):
+                    offsets[key] = partition.offset
                 else:
-                    error = UnknownTopicOrPartition(topic_partition)
-                    refused[topic_partition] = DeleteRecordsResult(error)
+                    unknown[key] = DeleteRecordsResult(UnknownTopicOrPartition(key))
+        if not offsets:
+            # Only then they are in an immutable map.
+            refused = [*partitions_in_hash_order(denied), *partitions_in_hash_order(unknown)]
+            by_topic = by_topic_in_hash_order(refused, partitions_in_immutable_order)
+            return _listed(denied | unknown, by_topic)
         deleted = self._replica_manager.delete_records(offsets, request.timeout_ms)
         if isinstance(deleted, Promise):
-            return deleted.then(lambda results: self._response({**results, **refused}))
-        return self._response({**deleted, **refused})
+            return deleted.then(lambda results: self._response(results | denied | unknown))
+        return self._response(deleted | denied | unknown)
 
-    def _response(
-        self, results: dict[TopicPartition, DeleteRecordsResult]
-    ) -> messages.DeleteRecordsResponse:
-        """Return the response: the low watermark or error code of each partition, by topic."""
-        topics: dict[str, list[messages.DeleteRecordsResponse.DeleteRecordsPartitionResult]] = {}
-        for topic_partition, result in results.items():
-            partition = messages.DeleteRecordsResponse.DeleteRecordsPartitionResult(
-                partition_index=topic_partition.partition,
-                low_watermark=result.low_watermark,
-                error_code=0 if result.error is None else result.error.code,
+    def _response(self, results: _Results) -> messages.DeleteRecordsResponse:
+        """Return the response where some partition was not refused."""
+        return _listed(results, by_topic_in_hash_order(results))
+
+
+def _listed(
+    results: _Results, by_topic: Mapping[str, Iterable[TopicPartition]]
+) -> messages.DeleteRecordsResponse:
+    """Return the response: the low watermark or error code of each partition, by topic."""
+    response = messages.DeleteRecordsResponse
+    return response(
+        topics=[
+            response.DeleteRecordsTopicResult(
+                name=name,
+                partitions=[
+                    response.DeleteRecordsPartitionResult(
+                        partition_index=key.partition,
+                        low_watermark=results[key].low_watermark,
+                        error_code=0 if (error := results[key].error) is None else error.code,
+                    )
+                    for key in partitions
+                ],
             )
-            topics.setdefault(topic_partition.topic, []).append(partition)
-        return messages.DeleteRecordsResponse(
-            topics=[
-                messages.DeleteRecordsResponse.DeleteRecordsTopicResult(
-                    name=name, partitions=partitions
-                )
-                for name, partitions in topics.items()
-            ]
-        )
+            for name, partitions in by_topic.items()
+        ]
+    )

@@ -11,6 +11,8 @@ requested, those that need no election are left out.
 
 Source: KIP-183, KIP-460; KafkaApis.handleElectLeaders, ReplicaManager.electLeaders,
 DelayedElectLeader.
+Differs: partitions of a topic are in the same order where leaders were elected; Kafka's is another
+from run to run then.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from engine.api.exchange import Exchange
 from engine.api.promised import promised
 from engine.controller.controller import Controller
 from engine.controller.requested_election import PartitionElection
+from engine.hash_order import by_topic_in_hash_order
 from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.kafka_errors import ELECTION_NOT_NEEDED, NONE, REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR
@@ -102,16 +105,23 @@ class ElectLeaders:
         self, results: dict[TopicPartition, PartitionElection], is_all: bool
     ) -> messages.ElectLeadersResponse:
         """Return the response by topic; `is_all` leaves out partitions that need no election."""
-        by_topic: dict[str, list[messages.ElectLeadersResponse.PartitionResult]] = {}
-        for partition, result in results.items():
-            if is_all and result.code == ELECTION_NOT_NEEDED:
-                continue
-            row = messages.ElectLeadersResponse.PartitionResult(
-                partition_id=partition.partition,
-                error_code=result.code,
-                error_message=result.message,
-            )
-            by_topic.setdefault(partition.topic, []).append(row)
+        row = messages.ElectLeadersResponse.PartitionResult
+        listed = (
+            key
+            for key, result in results.items()
+            if not (is_all and result.code == ELECTION_NOT_NEEDED)
+        )
+        by_topic = {
+            topic: [
+                row(
+                    partition_id=key.partition,
+                    error_code=results[key].code,
+                    error_message=results[key].message,
+                )
+                for key in partitions
+            ]
+            for topic, partitions in by_topic_in_hash_order(listed).items()
+        }
         return messages.ElectLeadersResponse(
             replica_election_results=self._topics(by_topic.items())
         )

@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
-from engine.admin.auto_creation import CONSUMER_OFFSETS, TRANSACTION_STATE
 from engine.api.admission import AclOperation, AclResource, NotAuthorized, Session
 from engine.api.exchange import Exchange
 from engine.host.coroutine import PromiseCoroutine, drive
@@ -36,6 +35,7 @@ from engine.kafka_errors import (
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
 from engine.model import TopicPartition
+from engine.naming import CONSUMER_OFFSETS, TRANSACTION_STATE
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire import messages
 

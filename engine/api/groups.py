@@ -88,13 +88,13 @@ class Groups:
         session = exchange.session
         names = list(dict.fromkeys(request.groups_names))
         may = {name: session.may(AclOperation.DELETE, AclResource.GROUP, name) for name in names}
-        allowed = in_hash_order(name for name in names if may[name])
-        codes = self._admin.delete(allowed)
+        codes = self._admin.delete(name for name in names if may[name])
+        denied = [name for name in names if not may[name]]
         row = messages.DeleteGroupsResponse.DeletableGroupResult
         return messages.DeleteGroupsResponse(
             results=[
                 row(group_id=name, error_code=codes.get(name, GROUP_AUTHORIZATION_FAILED))
-                for name in (*allowed, *(name for name in names if not may[name]))
+                for name in (*in_hash_order(codes), *denied)
             ]
         )
 

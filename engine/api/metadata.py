@@ -42,7 +42,7 @@ from engine.api.admission import (
 )
 from engine.api.exchange import EncodedResponse, Exchange
 from engine.api.promised import in_order, promised
-from engine.hash_order import SMALL_SET_MAX, in_immutable_hash_set_order
+from engine.hash_order import SMALL_MAP_MAX, in_immutable_hash_set_order
 from engine.host.coroutine import PromiseCoroutine
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns, Share
@@ -319,7 +319,7 @@ class Metadata:
         # A large set stays one of its kind without the topics that are not visible, but for that of
         # all topics, which is a view of a map.
         count = len(names if question.names is None else question.ids or question.names)
-        return iter(names) if count <= SMALL_SET_MAX else in_immutable_hash_set_order(names)
+        return iter(names) if count <= SMALL_MAP_MAX else in_immutable_hash_set_order(names)
 
     def _visible(self, question: _ResponseKey) -> tuple[list[str], list[_Topic]]:
         """Return the topics that the client may see, and the rows of others that it requested.

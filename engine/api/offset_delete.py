@@ -75,7 +75,7 @@ def _response(
                 ],
             )
             for name, rows in answered_rows(
-                request.topics, refused, codes, refused_topics, is_hashed=False
+                request.topics, refused, codes, refused_topics, have_topic_ids=False
             )
         ]
     )

@@ -8,7 +8,12 @@
 | 7 | + no offset that an open transaction may change: UNSTABLE_OFFSET_COMMIT | |
 | 8 on | several groups | one for each group |
 
+Partitions come in the order of Kafka's map: by their hashes if there are more than four, or if all
+were asked for.
+
 Source: KafkaApis.handleOffsetFetchRequest; GRP-17; KIP-447, KIP-709.
+Differs: Kafka's map of all offsets of a group is as large as it ever was, which changes the order
+of up to four of a group that had twelve.
 """
 
 from __future__ import annotations
@@ -20,6 +25,11 @@ from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
 from engine.groups.group_offsets import NO_OFFSET, CommittedOffset
 from engine.groups.offset_commits import OffsetCommits
+from engine.hash_order import (
+    SMALL_MAP_MAX,
+    partitions_in_hash_order,
+    partitions_in_immutable_order,
+)
 from engine.kafka_errors import (
     GROUP_AUTHORIZATION_FAILED,
     TOPIC_AUTHORIZATION_FAILED,
@@ -105,7 +115,11 @@ class OffsetFetch:
         if code:
             return _Fetched(code, {})
         nothing = CommittedOffset(NO_OFFSET)
-        rows = {key: (0, offset) for key, offset in committed.items()}
+        if requested is None and len(committed) <= SMALL_MAP_MAX:
+            ordered = partitions_in_hash_order(committed)
+        else:
+            ordered = partitions_in_immutable_order(committed)
+        rows = {key: (0, committed[key]) for key in ordered}
         if is_stable:
             for key in self._commits.unstable(group_id, committed):
                 rows[key] = (UNSTABLE_OFFSET_COMMIT, nothing)
@@ -119,8 +133,7 @@ class OffsetFetch:
                 },
             )
         denied = (TOPIC_AUTHORIZATION_FAILED, nothing)
-        ordered = sorted(requested, key=lambda key: not may[key.topic])
-        return _Fetched(0, {key: rows[key] if may[key.topic] else denied for key in ordered})
+        return _Fetched(0, rows | {key: denied for key in requested if not may[key.topic]})
 
 
 def _partitions(topics: Iterable[RequestedTopic]) -> Iterable[TopicPartition]:

@@ -20,11 +20,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
-from engine.admin.auto_creation import CONSUMER_OFFSETS
 from engine.api.admission import AclOperation, AclResource, Audit, Session
 from engine.api.exchange import Exchange
 from engine.api.promised import when_all
-from engine.hash_order import in_java_hash_order
+from engine.hash_order import in_java_hash_order, partitions_in_immutable_order
 from engine.host.promise import Promise
 from engine.kafka_errors import (
     CLUSTER_AUTHORIZATION_FAILED,
@@ -39,7 +38,7 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.model import TopicPartition
-from engine.naming import INTERNAL_TOPICS
+from engine.naming import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from engine.replication.metadata_cache import MetadataCache
 from engine.transactions.coordinator import TransactionCoordinator
 from engine.wire import messages
@@ -97,7 +96,10 @@ class Transactions:
         """Promise the topics of one transaction, each partition with a code.
 
         They are those of the request, except where partitions are refused or only verified: Kafka
-        puts the topics of those into a hash map, and leaves out topics without partitions.
+        puts those and their topics into maps, and leaves out topics without partitions.
+
+        Differs: up to four partitions that are only verified are in the order of the request,
+        Kafka's in one that differs from run to run.
         """
         version, transactional_id = exchange.api_version, asked.transactional_id
         partitions = [
@@ -114,7 +116,8 @@ class Transactions:
         owner = (transactional_id, asked.producer_id, asked.producer_epoch)
         if version >= _FIRST_OF_BROKERS and asked.verify_only:
             verified = self._coordinator.partitions.verify(*owner, partitions)
-            codes = {key: _code_by_version(code, version) for key, code in verified.items()}
+            ordered = partitions_in_immutable_order(verified)
+            codes = {key: _code_by_version(verified[key], version) for key in ordered}
             return Promise.of(_topics(codes))
         added = self._coordinator.partitions.add(*owner, partitions)
         return added.then(lambda code: _alike(asked, _code_by_version(code, version)))

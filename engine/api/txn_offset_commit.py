@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.admin.auto_creation import CONSUMER_OFFSETS
 from engine.api.admission import AclOperation, AclResource
 from engine.api.commit_admission import AdmittedOffsets, admit_offsets, refuse_offsets
 from engine.api.commit_order import answered_rows
@@ -36,6 +35,7 @@ from engine.kafka_errors import (
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
 from engine.model import TopicPartition
+from engine.naming import CONSUMER_OFFSETS
 from engine.records.record import NO_SEQUENCE
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire import messages

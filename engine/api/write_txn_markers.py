@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from engine.admin.auto_creation import CONSUMER_OFFSETS
 from engine.api.exchange import Exchange
 from engine.api.promised import when_all
 from engine.groups.offset_commits import OffsetCommits
@@ -21,6 +20,7 @@ from engine.host.promise import Promise
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_OR_PARTITION
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition
+from engine.naming import CONSUMER_OFFSETS
 from engine.records.builder import BatchRefused
 from engine.records.control import ControlType, EndTransactionMarker, build_marker
 from engine.replication.delayed_produce import ProduceResults

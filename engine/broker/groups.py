@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engine.admin.auto_creation import CONSUMER_OFFSETS
 from engine.broker.coordinator_topic import CoordinatorTopic
 from engine.broker.deadlines import Deadlines
 from engine.broker.host import BrokerHost
@@ -19,6 +18,7 @@ from engine.groups.coordinator import GroupCoordinator
 from engine.groups.ports import GroupPorts, GroupSettings
 from engine.host.turns import LoopTurns
 from engine.model import TopicPartition
+from engine.naming import CONSUMER_OFFSETS
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition import Partition
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from engine.admin.auto_creation import TRANSACTION_STATE
 from engine.broker.peers import BrokerLink, Peers
 from engine.client.connection import Call
 from engine.client.errors import ConnectionLost, NoCommonVersion, Unreachable
@@ -19,6 +18,7 @@ from engine.errors import ApiError
 from engine.host.each import do_each
 from engine.host.promise import Promise
 from engine.model import TopicPartition
+from engine.naming import TRANSACTION_STATE
 from engine.replication.metadata_cache import BrokerNode, MetadataCache
 from engine.transactions.ports import Marker, MarkerCodes
 from engine.wire import messages

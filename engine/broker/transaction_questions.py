@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from engine.admin.auto_creation import TRANSACTION_STATE
 from engine.broker.transaction_channels import TransactionChannels, by_topic
 from engine.client.connection import Call
 from engine.client.errors import NoCommonVersion
@@ -34,7 +33,7 @@ from engine.kafka_errors import (
     NETWORK_EXCEPTION,
 )
 from engine.model import TopicPartition
-from engine.naming import coordinator_partition
+from engine.naming import TRANSACTION_STATE, coordinator_partition
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire import messages
 from engine.wire.structs import Message

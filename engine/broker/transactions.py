@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
-from engine.admin.auto_creation import TRANSACTION_STATE
 from engine.api.transaction_verifier import TransactionVerifier
 from engine.broker.coordinator_topic import CoordinatorTopic
 from engine.broker.host import BrokerHost
@@ -25,6 +24,7 @@ from engine.config.broker_config import BrokerConfig
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
 from engine.model import TopicPartition
+from engine.naming import TRANSACTION_STATE
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition import Partition
 from engine.transactions.coordinator import TransactionCoordinator

@@ -130,9 +130,6 @@ class Group:
         self._supported.update({protocol.name for protocol in protocols})
         if join is not None:
             self.await_join(member, join)
-        elif member.join is not None:
-            member.join = None
-            self.awaiting_join_count -= 1
 
     def replace_static_member(self, instance_id: str, old_id: str, new_id: str) -> GroupMember:
         """Set a static member's new id after its client restarted; the old id is fenced."""

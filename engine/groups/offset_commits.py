@@ -18,7 +18,9 @@ storeOffsets, getOffsets of 3.9.1.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import islice
 from typing import TypeAlias
 
 from engine.groups.group import Group
@@ -52,6 +54,7 @@ from engine.kafka_errors import (
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
 )
+from engine.limits import TOMBSTONE_BATCH_BYTES_MAX
 from engine.model import TopicPartition
 
 #: An error code for each partition.
@@ -295,12 +298,12 @@ class OffsetCommits:
     ) -> None:
         """Delete committed offsets and those on their way; a group of which nothing is left ends.
 
-        Tombstones are written for all of them, in one batch. No call waits for them, and no replica
-        has to be in sync but the leader: an offset whose tombstone is lost expires again.
+        Tombstones are written for all of them. No call waits for them, and no replica has to be in
+        sync but the leader: an offset whose tombstone is lost expires again.
 
         Source: GroupMetadataManager.cleanupGroupMetadata of 3.9.1.
-        Differs: Kafka writes none for a partition that has only commits on their way, which count
-        again once the log is loaded.
+        Differs: Kafka writes none for a partition that has only commits on their way, and none at
+        all where one batch cannot take them: they count again once the log is loaded.
         """
         known = [key for key in partitions if group.offsets.is_known(key)]
         group.offsets.remove(known)
@@ -310,10 +313,11 @@ class OffsetCommits:
             self._registry.remove(group)
             # Without a generation there is no record of the group itself.
             records += [group_tombstone(group.group_id)] * (group.generation_id > 0)
-        if records:
+        left = iter(known)
+        for batch in _tombstone_batches(records):
             partition = self._registry.partition_of(group.group_id)
-            written = self._log.append(partition, records, is_awaited=False)
-            written.then(lambda result: _removed(group, known, result.base_offset))
+            written = self._log.append(partition, batch, is_awaited=False)
+            written.then(partial(_removed, group, list(islice(left, len(batch)))))
 
 
 def _records(group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> list[GroupRecord]:
@@ -354,13 +358,30 @@ def _stored_one(
     return code
 
 
-def _removed(group: Group, partitions: list[TopicPartition], base_offset: int) -> None:
-    """Forget the commits that are in the log before its tombstones, which are at `base_offset`.
+def _tombstone_batches(tombstones: Iterable[GroupRecord]) -> Iterator[list[GroupRecord]]:
+    """Yield tombstones in their order, as many at a time as one batch can take."""
+    batch: list[GroupRecord] = []
+    left_bytes = TOMBSTONE_BATCH_BYTES_MAX
+    for tombstone in tombstones:
+        left_bytes -= len(tombstone.key)
+        if batch and left_bytes < 0:
+            yield batch
+            batch, left_bytes = [], TOMBSTONE_BATCH_BYTES_MAX - len(tombstone.key)
+        batch.append(tombstone)
+    if batch:
+        yield batch
 
-    It is −1 where they are not in the log, and set where they only lack replicas.
+
+def _removed(group: Group, partitions: list[TopicPartition], result: Written) -> None:
+    """Forget the commits that are in the log before their tombstones.
+
+    These have no offset where they are not in the log, and all commits count; they have one where
+    they only lack replicas.
     """
+    if result.base_offset < 0:
+        return
     for position, partition in enumerate(partitions):
-        group.offsets.remove_before(partition, base_offset + position)
+        group.offsets.remove_before(partition, result.base_offset + position)
 
 
 def _commit_code(code: int) -> int:

@@ -91,7 +91,7 @@ class Rebalances:
         self._delays.wait(
             _member_key(group, member_id),
             session_timeout_ms,
-            lambda: member_id in group.members,
+            lambda: group.is_in(GroupState.DEAD) or member_id in group.members,
             partial(self._expire_pending, group, member_id),
         )
 

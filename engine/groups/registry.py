@@ -14,17 +14,16 @@
    end that the log had when it began.
 
 Source: G3, GRP-19, D14; GroupMetadataManager.loadGroupsAndOffsets, removeGroupsAndOffsets of 3.9.1.
-Differs: a partition that cannot be read is read again, and not served meanwhile; Kafka serves it as
-far as it was read.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import NamedTuple
 
-from engine.errors import EngineError
+from engine.coordinator_loads import CoordinatorLoad, CoordinatorLoads
 from engine.groups.group import Group
 from engine.groups.loaded_groups import LoadedGroups
 from engine.groups.ports import GroupLog
@@ -36,12 +35,9 @@ from engine.kafka_errors import (
     INVALID_GROUP_ID,
     NOT_COORDINATOR,
 )
-from engine.limits import COORDINATOR_LOAD_RETRY_MS
-from engine.naming import coordinator_partition, fits_coordinator_key
+from engine.naming import CONSUMER_OFFSETS, coordinator_partition, fits_coordinator_key
 
 _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
-
-T = TypeVar("T")
 
 
 class _Ended(NamedTuple):
@@ -49,17 +45,6 @@ class _Ended(NamedTuple):
 
     producer_id: int
     is_commit: bool
-
-
-class _Load:
-    """One load of a partition in a leader epoch, which goes on until another takes its place.
-
-    A topic that was deleted and made again begins with the same epochs.
-    """
-
-    def __init__(self, partition: int, leader_epoch: int) -> None:
-        self.partition = partition
-        self.leader_epoch = leader_epoch
 
 
 class GroupRegistry:
@@ -83,8 +68,7 @@ class GroupRegistry:
         self._ids_of: dict[int, dict[str, None]] = {}
         #: The leader epoch in which each partition was loaded that this broker owns.
         self._owned: dict[int, int] = {}
-        #: The load of each partition that is loaded now.
-        self._loading: dict[int, _Load] = {}
+        self._loads = CoordinatorLoads(CONSUMER_OFFSETS, turns, _log)
         #: The groups with undecided commits of each producer whose transaction is open.
         self._open: dict[int, set[str]] = {}
         #: Of each partition that is loaded: producers whose markers were written during the load.
@@ -98,7 +82,7 @@ class GroupRegistry:
     @property
     def is_loading(self) -> bool:
         """Return whether groups of some partition are being loaded."""
-        return bool(self._loading)
+        return bool(self._loads)
 
     @property
     def is_stopped(self) -> bool:
@@ -115,7 +99,7 @@ class GroupRegistry:
         if self._is_stopped:
             return COORDINATOR_NOT_AVAILABLE
         partition = self.partition_of(group_id)
-        if partition in self._loading:
+        if partition in self._loads:
             return COORDINATOR_LOAD_IN_PROGRESS
         return 0 if partition in self._owned else NOT_COORDINATOR
 
@@ -178,12 +162,11 @@ class GroupRegistry:
         """Load the groups of a partition that this broker leads now."""
         if self._is_stopped or partition in self._owned:
             return
-        load = self._loading[partition] = _Load(partition, leader_epoch)
-        drive(self._load(load))
+        drive(self._load(self._loads.begin(partition, leader_epoch)))
 
     def resigned(self, partition: int) -> None:
         """Unload the groups of a partition that this broker leads no more."""
-        self._loading.pop(partition, None)
+        self._loads.end(partition)
         self._ended_during_load.pop(partition, None)
         self._owned.pop(partition, None)
         for group_id in self._ids_of.pop(partition, {}):
@@ -194,40 +177,26 @@ class GroupRegistry:
     def stop(self) -> None:
         """Coordinate nothing any more."""
         self._is_stopped = True
-        self._loading.clear()
+        self._loads.end_all()
         self._ended_during_load.clear()
         self._owned.clear()
         self.groups.clear()
         self._ids_of.clear()
         self._open.clear()
 
-    def _is_current(self, load: _Load) -> bool:
-        return self._loading.get(load.partition) is load
+    def _begin_reading(self, partition: int) -> LoadedGroups:
+        # Records written before this reading begins are read.
+        self._ended_during_load[partition] = []
+        return LoadedGroups()
 
-    async def _read(self, load: _Load) -> LoadedGroups | None:
-        """Read a partition (1), again and again until it can be read; None if it is lost before."""
-        partition = load.partition
-        while self._is_current(load):
-            loaded = LoadedGroups()
-            # Records written before this reading begins are read.
-            self._ended_during_load[partition] = []
-            try:
-                records = self._while_current(load, self._log.read(partition))
-                await self._turns.each(records, loaded.apply)
-            except EngineError as error:
-                # Served as it is, it would send consumers to their reset positions.
-                _log.error("partition %d of __consumer_offsets is read again: %s", partition, error)
-                await self._turns.pause(COORDINATOR_LOAD_RETRY_MS)
-            else:
-                return loaded
-        return None
-
-    async def _load(self, load: _Load) -> None:
+    async def _load(self, load: CoordinatorLoad) -> None:
         """Load the groups of a partition, unless this broker resigns while it reads."""
         partition, clock = load.partition, self._turns.clock
         began_ms = clock.monotonic_ms()
         # 1
-        loaded = await self._read(load)
+        loaded = await self._loads.read(
+            load, partial(self._begin_reading, partition), self._log.read, LoadedGroups.apply
+        )
         if loaded is None:
             return
         # 2
@@ -236,11 +205,11 @@ class GroupRegistry:
         def place(group: Group) -> None:
             groups.append((group, self.partition_of(group.group_id)))
 
-        await self._turns.each(self._while_current(load, loaded.groups()), place)
+        await self._turns.each(self._loads.while_current(load, loaded.groups()), place)
         # 3
-        if not self._is_current(load):
+        if not self._loads.is_current(load):
             return
-        del self._loading[partition]
+        self._loads.end(partition)
         self._owned[partition] = load.leader_epoch
         for group, own_partition in groups:
             self._on_loaded(self._add(group, own_partition))
@@ -259,10 +228,3 @@ class GroupRegistry:
         # 4
         for ended in self._ended_during_load.pop(partition):
             self.end_transaction(ended.producer_id, (partition,), is_commit=ended.is_commit)
-
-    def _while_current(self, load: _Load, items: Iterable[T]) -> Iterator[T]:
-        """Yield items until the partition is lost, or another load has begun."""
-        for item in items:
-            if not self._is_current(load):
-                return
-            yield item

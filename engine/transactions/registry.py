@@ -14,8 +14,6 @@ The leader epoch of the partition is the coordinator epoch of all later writes; 
 partition that is led on in a later epoch is loaded again, as in Kafka.
 
 Source: TransactionStateManager.loadTransactionsForTxnTopicPartition of 3.9.1; D14, G3.
-Differs: a partition that cannot be read is read again, and not served meanwhile; Kafka serves it as
-far as it was read.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from engine.errors import EngineError
+from engine.coordinator_loads import CoordinatorLoad, CoordinatorLoads
 from engine.hash_order import in_concurrent_hash_order
 from engine.host.coroutine import drive
 from engine.host.turns import LoopTurns
@@ -34,8 +32,7 @@ from engine.kafka_errors import (
     COORDINATOR_NOT_AVAILABLE,
     NOT_COORDINATOR,
 )
-from engine.limits import COORDINATOR_LOAD_RETRY_MS
-from engine.naming import coordinator_partition
+from engine.naming import TRANSACTION_STATE, coordinator_partition
 from engine.transactions.ports import TransactionLog
 from engine.transactions.records import (
     TransactionRecord,
@@ -61,17 +58,6 @@ class _Owned(NamedTuple):
     transactions: dict[str, Transaction]
 
 
-class _Load:
-    """One load of a partition in a leader epoch, which goes on until another takes its place.
-
-    A topic that was deleted and made again begins with the same epochs.
-    """
-
-    def __init__(self, partition: int, leader_epoch: int) -> None:
-        self.partition = partition
-        self.leader_epoch = leader_epoch
-
-
 class TransactionRegistry:
     """The transactional ids that this broker coordinates."""
 
@@ -91,8 +77,7 @@ class TransactionRegistry:
         self._turns = turns
         self._on_prepared, self._on_unloaded = on_prepared, on_unloaded
         self._owned: dict[int, _Owned] = {}
-        #: The load of each partition that is loaded now.
-        self._loading: dict[int, _Load] = {}
+        self._loads = CoordinatorLoads(TRANSACTION_STATE, turns, _log)
         self._is_stopped = False
 
     def partition_of(self, transactional_id: str) -> int:
@@ -102,7 +87,7 @@ class TransactionRegistry:
     @property
     def is_loading(self) -> bool:
         """Return whether ids of some partition are being loaded."""
-        return bool(self._loading)
+        return bool(self._loads)
 
     @property
     def is_stopped(self) -> bool:
@@ -114,7 +99,7 @@ class TransactionRegistry:
         if self._is_stopped:
             return Found(COORDINATOR_NOT_AVAILABLE)
         partition = self.partition_of(transactional_id)
-        if partition in self._loading:
+        if partition in self._loads:
             return Found(COORDINATOR_LOAD_IN_PROGRESS)
         owned = self._owned.get(partition)
         if owned is None:
@@ -154,16 +139,15 @@ class TransactionRegistry:
         owned = self._owned.get(partition)
         if self._is_stopped or (owned is not None and owned.coordinator_epoch >= leader_epoch):
             return
-        present = self._loading.get(partition)
+        present = self._loads.get(partition)
         if present is not None and present.leader_epoch >= leader_epoch:
             return
         self.resigned(partition)
-        load = self._loading[partition] = _Load(partition, leader_epoch)
-        drive(self._load(load))
+        drive(self._load(self._loads.begin(partition, leader_epoch)))
 
     def resigned(self, partition: int) -> None:
         """Unload the ids of a partition that this broker leads no more."""
-        self._loading.pop(partition, None)
+        self._loads.end(partition)
         owned = self._owned.pop(partition, None)
         if owned is not None:
             self._on_unloaded(owned.transactions)
@@ -171,36 +155,18 @@ class TransactionRegistry:
     def stop(self) -> None:
         """Coordinate nothing any more."""
         self._is_stopped = True
-        self._loading.clear()
+        self._loads.end_all()
         self._owned.clear()
 
-    def _is_current(self, load: _Load) -> bool:
-        return self._loading.get(load.partition) is load
-
-    async def _read(self, load: _Load) -> dict[str, Transaction] | None:
-        """Read a partition (1), again and again until it can be read; None if it is lost before."""
-        while self._is_current(load):
-            loaded: dict[str, Transaction] = {}
-            try:
-                await self._turns.each(self._records(load), partial(_apply_record, loaded))
-            except EngineError as error:
-                _log.error(
-                    "partition %d of __transaction_state is read again: %s", load.partition, error
-                )
-                await self._turns.pause(COORDINATOR_LOAD_RETRY_MS)
-            else:
-                return loaded
-        return None
-
-    async def _load(self, load: _Load) -> None:
+    async def _load(self, load: CoordinatorLoad) -> None:
         """Load a partition's transactions and complete those that were decided, unless resigned."""
         # 1
-        loaded = await self._read(load)
+        loaded = await self._loads.read(load, _nothing, self._log.read, _apply_record)
         # 2
-        if loaded is None or not self._is_current(load):
+        if loaded is None:
             return
         partition, leader_epoch = load.partition, load.leader_epoch
-        del self._loading[partition]
+        self._loads.end(partition)
         owned = self._owned[partition] = _Owned(leader_epoch, loaded)
         # 3
         await self._turns.each(
@@ -218,11 +184,10 @@ class TransactionRegistry:
                 return
             yield transaction
 
-    def _records(self, load: _Load) -> Iterator[tuple[int, TransactionRecord]]:
-        for entry in self._log.read(load.partition):
-            if not self._is_current(load):
-                return
-            yield entry
+
+def _nothing() -> dict[str, Transaction]:
+    """Return the transactions of a log of which nothing was read so far."""
+    return {}
 
 
 def _apply_record(loaded: dict[str, Transaction], entry: tuple[int, TransactionRecord]) -> None:

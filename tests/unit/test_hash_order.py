@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.hash_order import (
-    SMALL_SET_MAX,
+    SMALL_MAP_MAX,
     in_any_ref_map_order,
     in_concurrent_hash_order,
     in_hash_order,
@@ -116,7 +116,7 @@ def test_brokers_come_in_the_order_of_a_scala_long_map() -> None:
 def test_names_come_in_the_order_of_the_classes_of_scala(sets: dict[str, Any]) -> None:
     names = sets["names"]
     assert sets["any_ref_map"] == in_any_ref_map_order(names, sets["capacity"])
-    if len(names) > SMALL_SET_MAX:
+    if len(names) > SMALL_MAP_MAX:
         assert sets["hash_set"] == list(in_immutable_hash_set_order(names))
 
 

@@ -4,13 +4,14 @@
 open   1 .lock taken   2 meta.properties read, or written the first time
        3 .kafka_cleanshutdown noted and removed: a broker that dies from here on died uncleanly
        4 checkpoints read: a damaged one counts as empty, which costs time and no records
-load   5 each <topic>-<partition> and -future opened   6 -delete noted for removal, -stray kept
-close  7 logs closed   8 checkpoints written   9 .kafka_cleanshutdown written   10 .lock removed
+load   5 lines of partitions without a folder dropped from the checkpoints
+       6 each <topic>-<partition> and -future opened   7 -delete noted for removal, -stray kept
+close  8 logs closed   9 checkpoints written   10 .kafka_cleanshutdown written   11 .lock removed
 ```
 
 A log that could not be opened keeps its lines in all checkpoints: once it is repaired, it goes on
 with its start, its high watermark, and from where it was flushed and cleaned. (Kafka has no such
-log: its directory goes offline, or the broker stops.)
+log: its directory goes offline, or the broker stops.) A log whose folder is gone keeps none.
 
 An I/O error takes this directory offline and no other (D20): it is not read or written any more,
 its lock stays, and at the next start its logs are recovered.
@@ -31,7 +32,13 @@ from engine.host.ports import FileMissing, FileRefused, Files, LogDirOffline
 from engine.log.directory import clean_shutdown, meta_properties
 from engine.log.directory.clean_shutdown import CleanShutdown, encode_clean_shutdown
 from engine.log.directory.cleaner_points import CleanerPoints
-from engine.log.directory.log_dir import LOCK_FILE, LogDirState, PartitionFolder, read_log_dir
+from engine.log.directory.log_dir import (
+    LOCK_FILE,
+    LogDir,
+    LogDirState,
+    PartitionFolder,
+    read_log_dir,
+)
 from engine.log.directory.meta_properties import (
     MetaProperties,
     encode_meta_properties,
@@ -161,12 +168,12 @@ class LogDirectory:
     def load(
         self, config_of: Callable[[str], LogConfig], hooks: LogHooks, *, now_ms: int
     ) -> LoadedDirectory:
-        """Open every log; steps 3 to 6. May run on a separate thread.
+        """Open every log; steps 3 to 7. May run on a separate thread.
 
         Raises the host's errors, which take the directory offline; no log stays open then.
         """
         content = read_log_dir(self._files, self.path)
-        state = content.state
+        state = self._drop_lines_without_folder(content)
         self.was_stopped_cleanly = state.clean_shutdown is not None
         if self.was_stopped_cleanly:
             self._files.remove(f"{self.path}/{clean_shutdown.FILE_NAME}")
@@ -231,6 +238,22 @@ class LogDirectory:
         )
 
     # Checkpoints
+
+    def _drop_lines_without_folder(self, content: LogDir) -> LogDirState:
+        """Write the checkpoints without the lines of partitions that have no folder; return both.
+
+        Those are left by a kill in the middle of a deletion, and by a folder removed by hand.
+        Differs: Kafka's files keep them for up to a minute. A broker that is killed meanwhile takes
+        them for those of a log made under the name: one that ends below the old start is deleted.
+        """
+        keys = (_key_of(folder) for folder in content.partitions)
+        here = {key for key, kind in keys if kind in (DirectoryKind.LIVE, DirectoryKind.FUTURE)}
+        checkpoints: dict[str, Mapping[TopicPartition, int]] = {}
+        for name, offsets in content.state.checkpoints.items():
+            checkpoints[name] = {key: at for key, at in offsets.items() if key in here}
+            if len(checkpoints[name]) < len(offsets):
+                self._files.replace_file(f"{self.path}/{name}", encode_offsets(checkpoints[name]))
+        return content.state._replace(checkpoints=checkpoints)
 
     def _keep_entries_of(self, state: LogDirState, partitions: Set[TopicPartition]) -> None:
         self._kept = {
@@ -337,7 +360,9 @@ class LogDirectory:
     def write_forgotten_watermarks(self) -> None:
         """Write the high watermarks down if some were forgotten."""
         if self._has_stale_watermarks:
-            self.write_high_watermarks(self._high_watermarks)
+            with self._writing:
+                self._has_stale_watermarks = False
+                self._write(HIGH_WATERMARKS, dict(self._high_watermarks))
 
     def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         lines = {**self._kept.get(name, {}), **offsets}
@@ -346,7 +371,7 @@ class LogDirectory:
     # The end
 
     def close_cleanly(self, logs: Iterable[LocalLog], *, now_ms: int) -> None:
-        """Close the logs and leave the directory in order; steps 7 to 10."""
+        """Close the logs and leave the directory in order; steps 8 to 11."""
         closed_logs = list(logs)
         for log in closed_logs:
             log.close(now_ms)

@@ -5,7 +5,8 @@
 | `/` | reads, and makes and removes nothing in it: neither does anybody remove `/controller` |
 | others of Kafka's | what `zookeeper.set.acl` lets them |
 
-The root is changed last: where it is protected, so is all below it.
+A node is changed before its children are listed, so that nobody else adds one later; the root last:
+where it is protected, so is all below it.
 
 Source: kafka.admin.ZkSecurityMigrator.
 Differs: the root is protected too; Kafka leaves it open, and nodes in it without children with it.
@@ -14,16 +15,20 @@ Differs: the root is protected too; Kafka leaves it open, and nodes in it withou
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from engine.host.input_file import read_input
 from engine.host.real import RealClock, RealEntropy
-from engine.znode.errors import NoNode
+from engine.znode.errors import NoAuth, NoNode
 from engine.znode.login import client_login
 from engine.znode.model import ANY_VERSION, OPEN_ACL
 from engine.znode.names import ROOT
 from engine.znode.permissions import SASL
 from engine.znode.protection import protected_acl
+from kctl.console import notify
+
+if TYPE_CHECKING:
+    from engine.znode.kazoo_shell import ZnodeShellSession
 
 _OPEN: Final = list(OPEN_ACL)
 
@@ -43,15 +48,38 @@ def protect_nodes(address: str, settings: Mapping[str, str], timeout_s: float) -
         address, timeout_s, RealClock(), lambda *_: None, lambda _state: None
     )
     session.log_in_as(login, RealEntropy())
+    owner = (SASL, login.username)
     with session:
         if session.acl(ROOT)[0] != _OPEN:
             return
-        for path in reversed(session.paths_below(ROOT)):
-            session.begin()
-            try:
-                if session.acl(path)[0] == _OPEN:
-                    acl = protected_acl(path, (SASL, login.username))
-                    session.set_acl(path, acl, ANY_VERSION)
-            except NoNode:
-                # Gone since it was listed.
-                continue
+        paths = [ROOT]
+        for path in paths:
+            paths += _protected_children(session, path, owner)
+        _protect(session, ROOT, owner)
+
+
+def _protected_children(session: ZnodeShellSession, path: str, owner: tuple[str, str]) -> list[str]:
+    """Protect a node, but for the root, and return the paths of its children."""
+    from engine.znode.kazoo_reader import child_path
+    from engine.znode.node_acl import NodeRefused
+
+    session.begin()
+    try:
+        if path != ROOT:
+            _protect(session, path, owner)
+        names, _ = session.child_names(path, watches=False)
+    except NoNode:
+        # Brokers and clients use the nodes meanwhile.
+        return []
+    except NodeRefused as error:
+        if error.code != NoAuth.code:
+            raise
+        notify(f"warning: node {path} is another user's, and stays so with all below it")
+        return []
+    return [child_path(path, name) for name in names]
+
+
+def _protect(session: ZnodeShellSession, path: str, owner: tuple[str, str]) -> None:
+    """Protect a node that is open; raises NoNode."""
+    if session.acl(path)[0] == _OPEN:
+        session.set_acl(path, protected_acl(path, owner), ANY_VERSION)

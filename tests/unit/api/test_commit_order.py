@@ -49,7 +49,7 @@ def test_a_topic_without_partitions_is_listed_only_where_it_is_refused() -> None
     assert [("gone", [])] == answered_rows(asked, {}, {}, {"gone"})
 
 
-def test_what_was_deleted_is_in_the_order_of_the_request() -> None:
+def test_few_that_were_deleted_are_in_the_order_of_the_request() -> None:
     written = {TopicPartition("q-21-b", index): 0 for index in (2, 0, 1)}
-    found = answered_rows([topic("q-21-b", 2, 0, 1)], {}, written, is_hashed=False)
+    found = answered_rows([topic("q-21-b", 2, 0, 1)], {}, written, have_topic_ids=False)
     assert [("q-21-b", [(2, 0), (0, 0), (1, 0)])] == found

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from engine.admin.auto_creation import CONSUMER_OFFSETS, TRANSACTION_STATE
 from engine.api.find_coordinator import FindCoordinator
 from engine.model import TopicPartition
+from engine.naming import CONSUMER_OFFSETS, TRANSACTION_STATE
 from engine.replication.metadata_cache import PartitionMetadata
 from tests.unit.api.asking import INSIDE, OUTSIDE, ask, cluster
 

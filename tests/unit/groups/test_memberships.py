@@ -136,13 +136,14 @@ def test_syncs_are_answered_once_the_leaders_assignment_is_written(stage: Stage)
     ("log_code", "code"), [(3, 15), (19, 15), (20, 15), (6, 16), (56, 16), (7, 27), (10, -1)]
 )
 def test_an_assignment_that_cannot_be_written_has_the_group_rebalance(
-    stage: Stage, log_code: int, code: int
+    stage: Stage, log_code: int, code: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     join = stage.join()
     stage.pass_ms(3_000)
     stage.log.error_code = log_code
     assert code == stage.sync(join.result(), {}).result().error_code
     assert "PreparingRebalance" == stage.state
+    assert f"group g was not written: error {code}" in caplog.messages
 
 
 def test_a_late_sync_in_stable_gets_what_is_stored(stage: Stage) -> None:
@@ -429,12 +430,15 @@ def test_a_static_member_is_removed_by_its_instance_id(stage: Stage) -> None:
     assert {leader_id} == set(stage.group().members)
 
 
-def test_members_of_a_group_that_cannot_be_written_hear_so_and_join_again() -> None:
+def test_members_of_a_group_that_cannot_be_written_hear_so_and_join_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     stage = Stage()
     join = stage.join(instance_id="x" * 32_768)
     stage.pass_ms(3_000)
     assert -1 == stage.sync(join.result()).result().error_code
     assert "PreparingRebalance" == stage.state
+    assert any(m.startswith("group g cannot be written: ") for m in caplog.messages)
 
 
 @pytest.mark.parametrize(("protocol_type", "protocols"), [("consumer", ()), ("", (RANGE,))])

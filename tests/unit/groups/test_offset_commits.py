@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from engine.errors import WireError
 from engine.groups.group_offsets import CommittedOffset, GroupOffsets
-from engine.groups.ports import CommittingProducer
+from engine.groups.ports import CommittingProducer, GroupRecord, Written
 from engine.groups.records import offset_record
 from engine.groups.requests import MemberRequest
 from engine.host.promise import Promise
+from engine.kafka_errors import MESSAGE_TOO_LARGE
 from engine.model import TopicPartition
-from tests.unit.groups.stage import SETTINGS, Stage
+from tests.unit.groups.stage import SESSION_MS, SETTINGS, MemoryLog, Stage
 
 T0, U0 = TopicPartition("t", 0), TopicPartition("u", 0)
 ALONE = MemberRequest("g", -1, "", None)
@@ -248,6 +252,51 @@ def test_what_is_deleted_while_a_commit_is_on_its_way_is_deleted_for_good(
     left = {} if removal == "of the group" else {U0: SEVEN}
     assert (0, left) == commits.fetch("g", None)
     assert (0, left) == Stage(log=stage.log).coordinator.commits.fetch("g", None)
+
+
+def test_commits_whose_tombstones_could_not_be_written_count_as_in_the_log(stage: Stage) -> None:
+    commits = stage.coordinator.commits
+    stage.log.is_held = True
+    deleted = [TopicPartition("t", number) for number in range(4)]
+    commits.commit(ALONE, dict.fromkeys([*deleted, U0], SEVEN))
+    stage.log.error_code = MESSAGE_TOO_LARGE
+    commits.delete("g", deleted[::-1])
+    stage.log.error_code = 0
+    stage.log.release()
+    in_log = dict.fromkeys([*deleted, U0], SEVEN)
+    assert (0, in_log) == Stage(log=stage.log).coordinator.commits.fetch("g", None)
+    assert (0, in_log) == commits.fetch("g", None)
+
+
+class SmallBatches(MemoryLog):
+    """A log whose batches have at most a mebibyte of keys."""
+
+    def append(
+        self, partition: int, records: Sequence[GroupRecord], **given: Any
+    ) -> Promise[Written]:
+        """Append, unless the batch is too large."""
+        if sum(len(record.key) for record in records) > 1 << 20:
+            return Promise.of(Written(MESSAGE_TOO_LARGE))
+        return super().append(partition, records, **given)
+
+
+@pytest.mark.parametrize("is_generation", [True, False])
+def test_a_group_with_many_offsets_is_deleted_for_good(*, is_generation: bool) -> None:
+    stage = Stage(log=SmallBatches())
+    commits, group_id = stage.coordinator.commits, "g" * 10_000
+    if is_generation:
+        stage.join(group_id=group_id)
+        stage.pass_ms(3_000 + SESSION_MS)
+    alone = ALONE._replace(group_id=group_id)
+    partitions = [TopicPartition("t", number) for number in range(150)]
+    for at in range(0, 150, 50):
+        assert {0} == set(
+            commits.commit(alone, dict.fromkeys(partitions[at : at + 50], SEVEN)).result().values()
+        )
+    assert {group_id: 0} == stage.coordinator.admin.delete([group_id])
+    again = Stage(log=stage.log)
+    assert (0, {}) == again.coordinator.commits.fetch(group_id, None)
+    assert {} == again.coordinator.registry.groups
 
 
 def test_what_is_committed_after_a_deletion_stays(stage: Stage) -> None:

@@ -7,7 +7,7 @@ import pytest
 from engine.groups.member import JoinResult
 from engine.groups.requests import LeavingMember
 from engine.host.promise import Promise
-from tests.unit.groups.stage import RANGE, SETTINGS, STICKY, Stage
+from tests.unit.groups.stage import RANGE, REBALANCE_MS, SETTINGS, STICKY, Stage
 
 
 @pytest.fixture
@@ -194,6 +194,14 @@ def test_members_that_do_not_sync_within_the_rebalance_timeout_are_removed(stage
     assert [leader.member_id] == list(stage.group().members)
     assert stage.state == "PreparingRebalance"
     assert stage.heartbeat(follower) == 25
+
+
+def test_a_group_is_empty_once_its_member_expires_as_its_time_to_sync_is_over(stage: Stage) -> None:
+    join = stage.join(session_ms=REBALANCE_MS, rebalance_ms=REBALANCE_MS)
+    stage.pass_ms(3_000)
+    assert join.is_kept
+    stage.pass_ms(REBALANCE_MS)
+    assert ("Empty", 2) == (stage.state, stage.group().generation_id)
 
 
 def test_who_waits_for_an_assignment_rejoins_as_another_joins(stage: Stage) -> None:

@@ -147,6 +147,14 @@ def test_who_waits_for_a_group_hears_that_it_is_coordinated_elsewhere() -> None:
     assert 0 == stage.coordinator.delays.delayed_count
 
 
+def test_no_timer_is_left_of_an_id_that_was_given_as_the_group_goes() -> None:
+    stage = Stage()
+    assert 79 == stage.join(version=4).result().error_code
+    assert 1 == stage.coordinator.delays.delayed_count
+    stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))
+    assert 0 == stage.coordinator.delays.delayed_count
+
+
 class ReadLater(MemoryLog):
     """A log whose reading goes on in turns of the loop."""
 
@@ -341,6 +349,17 @@ def test_records_of_other_kinds_and_damaged_ones_are_passed_over(
     assert "Stable" == Stage(log=log).state
     passed_over = [m for m in caplog.messages if "of __consumer_offsets is passed over: " in m]
     assert [f"offset {at} of" for at in range(5)] == [m[:11] for m in passed_over]
+
+
+def test_loaded_groups_of_one_topic_share_its_partitions() -> None:
+    stage = Stage()
+    for group_id in ("g", "k"):
+        alone = ALONE._replace(group_id=group_id)
+        stage.coordinator.commits.commit(alone, {TopicPartition("t", 0): CommittedOffset(2)})
+    assert coordinator_partition("g", COUNT) == coordinator_partition("k", COUNT)
+    loaded = Stage(log=stage.log)
+    ((mine,), (theirs,)) = (loaded.group(group_id).offsets.all() for group_id in ("g", "k"))
+    assert mine is theirs
 
 
 def test_bytes_behind_keys_and_values_are_passed_over() -> None:

@@ -186,3 +186,20 @@ class Stage:
         """Look for ids that nobody uses."""
         for _ in self.coordinator.admin.expire():
             pass
+
+
+class Slow(MemoryLog):
+    """A log that is read in many turns of the loop."""
+
+    def __init__(self, stage: Stage | None = None) -> None:
+        super().__init__()
+        self.stage = stage
+        self.read_count = 0
+
+    def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
+        """Yield what was appended, each a second later."""
+        self.read_count += 1
+        for entry in super().read(partition):
+            if self.stage is not None:
+                self.stage.clock.advance(1_000)
+            yield entry

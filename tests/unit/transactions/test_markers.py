@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from engine.client.errors import Unreachable
@@ -178,11 +180,14 @@ def test_what_waits_for_a_lost_broker_waits_no_more_for_an_id_that_is_lost_too()
     assert 0 == stage.timers.waiting_count
 
 
-def test_a_partition_that_is_gone_needs_no_marker() -> None:
+def test_a_partition_that_is_gone_needs_no_marker(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     stage = Stage().begun(T0, T1)
     stage.links.leaders = {T0: None, T1: None}
     stage.end().result()
     assert ([], "CompleteCommit") == (stage.links.written, stage.state)
+    told = [message for message in caplog.messages if message.endswith(" and gets no marker")]
+    assert ["t-0 is gone and gets no marker", "t-1 is gone and gets no marker"] == told
 
 
 def test_a_partition_may_be_deleted_while_its_marker_waits() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from engine.errors import api_error
@@ -16,6 +18,17 @@ def test_an_id_that_nobody_has_used_gets_epoch_0() -> None:
     stage = Stage()
     assert (0, 100, 0) == stage.init()
     assert ["Empty"] == stage.log.states()
+
+
+def test_the_log_says_which_epoch_a_producer_has(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    stage = Stage()
+    stage.init()
+    partition = stage.coordinator.registry.partition_of("x")
+    assert (
+        "Initialized transactionalId x with producerId 100 and producer epoch 0 on partition"
+        f" __transaction_state-{partition}"
+    ) in caplog.messages
 
 
 def test_each_producer_that_begins_raises_the_epoch() -> None:

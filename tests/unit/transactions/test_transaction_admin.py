@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from engine.hash_order import in_concurrent_hash_order
-from engine.transactions.registry import _Load
 from engine.transactions.transaction_admin import TransactionFilter
 from tests.unit.transactions.stage import COUNT, T0, T1, Stage
 
@@ -77,7 +76,7 @@ def test_what_is_not_known_is_not_described() -> None:
 
 def test_while_some_partition_is_loaded_nothing_is_listed() -> None:
     stage = Stage()
-    stage.coordinator.registry._loading[3] = _Load(3, 1)
+    stage.coordinator.registry._loads.begin(3, 1)
     assert 14 == stage.coordinator.admin.list(TransactionFilter()).error_code
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.transactions.transaction_store import TransactionStore
-from tests.unit.transactions.stage import T0, T1, U0, Stage
+from tests.unit.transactions.stage import T0, T1, U0, Slow, Stage
 
 
 def test_the_first_partition_begins_the_transaction() -> None:
@@ -107,6 +107,19 @@ def test_what_was_written_for_an_earlier_epoch_is_not_applied() -> None:
     assert 16 == added.result()
     assert "Ongoing" == stage.state
     assert stage.transaction().pending_state is None
+
+
+def test_who_writes_hears_that_the_partition_is_loaded_for_a_later_epoch() -> None:
+    log = Slow()
+    stage = Stage(log)
+    stage.init()
+    log.is_held = True
+    added = stage.add(T0)
+    log.stage = stage
+    registry = stage.coordinator.registry
+    registry.elected(registry.partition_of("x"), 2)
+    log.release()
+    assert 14 == added.result()
 
 
 def test_nothing_is_written_for_an_id_that_is_used_no_more() -> None:

@@ -10,7 +10,7 @@ from engine.limits import COORDINATOR_LOAD_RETRY_MS
 from engine.naming import coordinator_partition
 from engine.transactions.records import TransactionRecord
 from engine.transactions.transaction import Transaction
-from tests.unit.transactions.stage import COUNT, T0, MemoryLog, Stage
+from tests.unit.transactions.stage import COUNT, T0, MemoryLog, Slow, Stage
 
 
 def test_of_each_id_the_last_record_counts() -> None:
@@ -79,22 +79,6 @@ def test_an_older_epoch_loads_nothing() -> None:
     stage.coordinator.registry.elected(partition, 2)
     assert before is not stage.transaction()
     assert 2 == stage.coordinator.registry.find("x").coordinator_epoch
-
-
-class Slow(MemoryLog):
-    """A log that is read in many turns of the loop."""
-
-    def __init__(self, stage: Stage | None = None) -> None:
-        super().__init__()
-        self.stage = stage
-        self.read_count = 0
-
-    def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
-        self.read_count += 1
-        for entry in super().read(partition):
-            if self.stage is not None:
-                self.stage.clock.advance(1_000)
-            yield entry
 
 
 def test_while_a_partition_is_loaded_its_ids_are_not_served() -> None:
@@ -195,8 +179,35 @@ def test_a_broker_that_stops_coordinates_nothing() -> None:
     stage.coordinator.stop()
     assert 15 == stage.init().error_code
     assert stage.coordinator.registry.is_stopped
+    assert [] == list(stage.coordinator.registry.transactions())
     stage.coordinator.registry.elected(0, 9)
     assert 15 == stage.coordinator.registry.find("x").error_code
+
+
+def test_markers_wait_while_their_partition_is_loaded_for_a_later_epoch() -> None:
+    log = Slow()
+    stage = Stage(log).begun(T0)
+    stage.links.is_held = True
+    stage.end().result()
+    log.stage = stage
+    registry = stage.coordinator.registry
+    registry.elected(registry.partition_of("x"), 2)
+    assert () == stage.coordinator.markers.pending_ids
+    stage.timers.run_until_idle()
+    assert ("x",) == stage.coordinator.markers.pending_ids
+
+
+def test_a_load_ends_as_the_broker_stops() -> None:
+    log = Slow()
+    stage = Stage(log)
+    for _ in range(5):
+        stage.init()
+    log.stage = stage
+    registry, partition = stage.coordinator.registry, coordinator_partition("x", COUNT)
+    registry.elected(partition, 2)
+    stage.coordinator.stop()
+    stage.timers.run_until_idle()
+    assert [] == list(registry.transactions())
 
 
 def decided(count: int) -> MemoryLog:

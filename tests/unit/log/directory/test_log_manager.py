@@ -13,7 +13,11 @@ from engine.host.memory import MemoryFiles
 from engine.host.ports import LogDirOffline
 from engine.host.real import RealFiles
 from engine.log.directory.log_dir import read_log_dir
-from engine.log.directory.log_directory import ForeignLogDirectory, LogDirectoryLocked
+from engine.log.directory.log_directory import (
+    ForeignLogDirectory,
+    LogDirectoryLocked,
+    remove_folder,
+)
 from engine.log.directory.log_manager import LogManager
 from engine.log.directory.log_refusals import DuplicateLog, KafkaStorageError
 from engine.log.directory.offset_checkpoint import (
@@ -549,6 +553,58 @@ def test_a_truncation_below_the_watermark_lowers_it_before_the_log_grows() -> No
     again = host.killed().started(dirs=(A,))
     assert 40 == again.logs[T0].log_end_offset
     assert 20 == again.checkpointed_high_watermark(T0)
+
+
+def test_a_log_takes_nothing_over_from_one_whose_folder_is_gone() -> None:
+    host = Host()
+    manager = host.started(dirs=(A,))
+    for key in (T0, T1):
+        log = manager.get_or_create(key, is_new=True)
+        fill(log, [20, 10])
+        log.flush(NOW_MS)
+        log.maybe_increment_log_start_offset(12, 30, LogStartReason.DELETE_RECORDS)
+        manager.note_cleaned(log, 7)
+    manager.checkpoint_high_watermarks({T0: 25, T1: 25})
+    manager.stop()
+    remove_folder(host.files, f"{A}/{T0}")
+    manager = host.started(dirs=(A,))
+    stored = {name: read_offsets(host.files, f"{A}/{name}") for name in FILE_NAMES}
+    assert {
+        RECOVERY_POINTS: {T1: 30},
+        LOG_STARTS: {T1: 12},
+        HIGH_WATERMARKS: {T1: 25},
+        CLEANER_POINTS: {T1: 7},
+    } == stored
+    fill(manager.get_or_create(T0, is_new=True), [5])
+    again = host.killed().started(dirs=(A,))
+    assert (0, 5) == (again.logs[T0].log_start_offset, again.logs[T0].log_end_offset)
+    assert 0 == again.checkpointed_high_watermark(T0)
+    assert again.first_dirty_offset(again.logs[T0]) is None
+
+
+def test_a_copy_on_its_way_keeps_its_lines() -> None:
+    host = Host()
+    manager = host.started()
+    fill(manager.get_or_create(T0, is_new=True, directory=A), [20])
+    future = manager.get_or_create(T0, is_future=True, directory=B)
+    fill(future, [20])
+    future.flush(NOW_MS)
+    manager.stop()
+    host.started()
+    assert {T0: 20} == read_offsets(host.files, f"{B}/{RECOVERY_POINTS}")
+
+
+def test_the_watermark_of_a_stopped_replica_outlives_the_deletion_of_another() -> None:
+    host = Host()
+    manager = host.started(dirs=(A,))
+    for key in (T0, T1, U0):
+        fill(manager.get_or_create(key, is_new=True), [5])
+    manager.checkpoint_high_watermarks({T0: 4, T1: 5, U0: 5})
+    manager.keep_high_watermark(T0, 4)
+    manager.delete([T1])
+    manager.checkpoint_high_watermarks({U0: 5})
+    assert {T0: 4, U0: 5} == read_offsets(host.files, f"{A}/{HIGH_WATERMARKS}")
+    assert 4 == manager.checkpointed_high_watermark(T0)
 
 
 def test_a_directory_of_another_making_is_served() -> None:
