@@ -475,6 +475,10 @@ COMPILE_BYTES_MIN = 64 << 20
 # A schema in a registry has tens of references where it has any; a ring of them must end.
 SCHEMA_REFERENCES_MAX = 1_000
 
+# Requests that find nothing. A registry of which schemas were deleted has some unknown ids; keys
+# that are no envelopes, such as longs, may look like 65,536 of them.
+UNKNOWN_SCHEMAS_MAX = 500
+
 # -- json_text ---------------------------------------------------------------------------------
 
 # Documents that people made have tens of levels. Writers of YAML and tables take a few of

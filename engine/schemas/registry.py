@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 from engine.errors import EngineError
 from engine.host.http import Http
 from engine.json_text import JsonObject
-from engine.limits import SCHEMA_REFERENCES_MAX
+from engine.limits import SCHEMA_REFERENCES_MAX, UNKNOWN_SCHEMAS_MAX
 from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind, UnusableSchema
 
 _OK = 200
@@ -55,14 +55,20 @@ class Registry:
         self._url = urlunsplit(parts._replace(netloc=host)).rstrip("/")
         self._headers = {"Accept": _ACCEPT, **_authorization(auth or unquote(user))}
         self._timeout_s = timeout_s
+        self._unknown_count = 0
 
     def schema(self, schema_id: int) -> Schema:
         """Return a schema.
 
-        Errors: NoSuchSchema, UnusableSchema, RegistryRefused, HttpUnreachable.
+        Errors: NoSuchSchema, UnusableSchema, RegistryRefused, HttpUnreachable. After very many
+        unknown ids no more are requested, and each is unusable.
         """
+        if self._unknown_count >= UNKNOWN_SCHEMAS_MAX:
+            reason = f"not requested, {self._url} had none of {UNKNOWN_SCHEMAS_MAX} others"
+            raise UnusableSchema(f"schema {schema_id}", reason)
         answer = self._get(f"/schemas/ids/{schema_id}")
         if answer is None:
+            self._unknown_count += 1
             raise NoSuchSchema(schema_id, self._url)
         name = answer.get("schemaType") or SchemaKind.AVRO.value
         try:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from engine.host.http import HttpResponse
+from engine.limits import UNKNOWN_SCHEMAS_MAX
 from engine.schemas.registry import Registry, RegistryRefused
 from engine.schemas.schema import NoSuchSchema, SchemaKind, UnusableSchema
 
@@ -39,6 +40,19 @@ def test_a_schema_without_a_type_is_avro() -> None:
     answers = Answers(**{"schemas/ids/7": {"schema": '"string"'}})
     assert (SchemaKind.AVRO, '"string"', ()) == registry(answers).schema(7)[:3]
     assert "http://host/r/schemas/ids/7" == answers.requested[0][0]
+
+
+def test_a_registry_is_not_flooded_with_ids_that_it_does_not_know() -> None:
+    answers = Answers(**{"schemas/ids/7": {"schema": '"string"'}})
+    source = registry(answers)
+    for schema_id in range(1_000, 1_000 + UNKNOWN_SCHEMAS_MAX):
+        assert SchemaKind.AVRO is source.schema(7).kind
+        with pytest.raises(NoSuchSchema):
+            source.schema(schema_id)
+    requested = len(answers.requested)
+    with pytest.raises(UnusableSchema, match="schema 7: not requested, http://host/r had none of"):
+        source.schema(7)
+    assert requested == len(answers.requested)
 
 
 def test_references_come_before_what_needs_them() -> None:
