@@ -89,6 +89,7 @@ from engine.replication.metadata_cache import MetadataCache
 from engine.server import RequestServer, ServerEvents
 from engine.wire.structs import Message
 from engine.znode.client import ZnodeClient
+from engine.znode.errors import SessionExpired
 from engine.znode.paths import LOG_DIR_EVENT_PREFIX, broker_path
 from engine.znode.values import BrokerRegistration, encode_log_dir_event
 
@@ -171,7 +172,7 @@ class Broker:
         self._listen()
         self.live.on_topic(self._topic_changed)
         self.live.on_broker(self._settings_changed)
-        await self._register()
+        await self._register_first()
         self._take_part()
         self.meters = open_meters(
             self.storage,
@@ -478,6 +479,22 @@ class Broker:
             self.table.request_counts,
         )
 
+    async def _register_first(self) -> None:
+        """Register (5), in a new session if the first has expired: recovery may take longer.
+
+        Source: KafkaZkClient.retryRequestUntilConnected, ZooKeeperClient.reinitialize.
+        """
+        register_now = self._register
+        while True:
+            try:
+                await register_now()
+            except SessionExpired as error:
+                _log.warning("%s before the broker was registered: another one begins", error)
+                await self.znodes.connect()
+                register_now = self._register_again
+            else:
+                return
+
     async def _register(self) -> None:
         self._epoch = await register(self.znodes, self.broker_id, self._registration())
 
@@ -487,6 +504,12 @@ class Broker:
 
     async def _begin_session(self) -> None:
         """Begin a new session after one expired."""
+        await self._register_again()
+        self.controller.session_began()
+        _log.info("broker %d is registered again, epoch %d", self.broker_id, self._epoch)
+
+    async def _register_again(self) -> None:
+        """Register in a new session, and read and watch again what is watched there."""
         await create_persistent_paths(self.znodes)
         await self._register()
         await self.dynamic.start()
@@ -494,8 +517,6 @@ class Broker:
             await self.rules.start()
         if self.tokens is not None:
             await self.tokens.start()
-        self.controller.session_began()
-        _log.info("broker %d is registered again, epoch %d", self.broker_id, self._epoch)
 
     @property
     def epoch(self) -> int:

@@ -174,6 +174,29 @@ def test_a_failure_of_any_request_to_the_store_leaves_nothing() -> None:
     assert failed > 10
 
 
+class SlowRecovery(Machine):
+    """The session expires while the broker opens its logs, as often as it is told to."""
+
+    def _lock(self, path: str) -> Callable[[], None]:
+        self.clock.advance(_SESSION_MS)
+        self.store.expire_sessions()
+        return super()._lock(path)
+
+
+def test_a_broker_whose_session_expires_as_it_recovers_its_logs_begins_another() -> None:
+    machine = SlowRecovery()
+    broker = machine.open()
+    machine.timers.run_until_idle()
+    (session,) = machine.store.session_ids()
+    assert session == broker.znodes.session_id
+    stat = machine.store.exists(session, broker_path(1))
+    assert stat is not None
+    assert session == stat.ephemeral_owner
+    assert broker.controller.is_active
+    drive(broker.stop()).result()
+    assert {} == machine.left()
+
+
 def test_a_second_listener_that_cannot_be_bound_leaves_nothing_of_the_first() -> None:
     machine = Machine()
     taken = machine.open(listeners="PLAINTEXT://here:7")
