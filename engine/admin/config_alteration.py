@@ -123,9 +123,8 @@ class ConfigAlteration:
             after = _check_broker(checked, settings, per_broker=per_broker)
             self._check_listeners(settings, after)
             self._ask_policy(_BROKER, str(self.broker_id) if per_broker else "", edit)
-            _check_passwords(
-                checked, self._passwords, per_broker=per_broker, is_written=not validate_only
-            )
+            if not validate_only:
+                _check_passwords(checked, self._passwords, str(self.broker_id) * per_broker)
             if validate_only:
                 return changed
             if per_broker:
@@ -194,19 +193,20 @@ def _check_broker(
 
 
 def _check_passwords(
-    changed: Mapping[str, str],
-    passwords: PasswordEncoder | None,
-    *,
-    per_broker: bool,
-    is_written: bool,
+    changed: Mapping[str, str], passwords: PasswordEncoder | None, broker_name: str
 ) -> None:
-    """Raise InvalidConfiguration for passwords that would have to be encrypted, and cannot be."""
-    names = ", ".join(name for name in changed if is_encrypted(name))
-    if not names or not is_written:
+    """Raise InvalidConfiguration for passwords that have to be encrypted, and cannot be.
+
+    `broker_name` is the resource of the settings, empty for those of all brokers.
+    Source: DynamicBrokerConfig.toPersistentProps.
+    """
+    if not any(map(is_encrypted, changed)):
         return
-    if not per_broker:
-        raise InvalidConfiguration(f"a password can be set only for one broker: {names}")
-    if passwords is None:
-        raise InvalidConfiguration(
-            f"without password.encoder.secret no password can be kept: set it in the file, {names}"
-        )
+    resource = f"ConfigResource(type={_BROKER}, name='{broker_name}')"
+    if not broker_name:
+        reason = "Password config can be defined only at broker level"
+    elif passwords is None:
+        reason = "Password encoder secret not configured"
+    else:
+        return
+    raise InvalidConfiguration(f"Invalid config value for resource {resource}: {reason}")
