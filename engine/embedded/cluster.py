@@ -43,7 +43,7 @@ from engine.embedded.login import (
     create_user,
     login_settings,
 )
-from engine.embedded.quick_settings import quick_settings
+from engine.embedded.short_timeouts import short_timeout_settings
 from engine.errors import EngineError
 from engine.host import processes
 from engine.host.deferred_signals import signals_blocked
@@ -93,8 +93,8 @@ class EmbeddedCluster(KafkaAccess):
 
         Several brokers have a process each unless `in_processes` is False: only those can be killed
         and paused. `settings` are broker keys in Kafka's names; `is_quick` gives those of
-        `quick_settings` before. With a `login` clients have to authenticate. Errors: BadLogin,
-        and ConfigError for settings.
+        `short_timeout_settings` before. With a `login` clients have to authenticate. Errors:
+        BadLogin, and ConfigError for settings.
         """
         super().__init__("", login, timeout_s)
         if login is not None:
@@ -108,7 +108,7 @@ class EmbeddedCluster(KafkaAccess):
             broker_count=brokers,
             port=port,
             settings={
-                **(quick_settings(brokers) if is_quick else {}),
+                **(short_timeout_settings(brokers) if is_quick else {}),
                 **({} if login is None else login_settings(login, self._broker_password)),
                 **(settings or {}),
             },

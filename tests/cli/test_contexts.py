@@ -71,6 +71,20 @@ OTHERS = {
         "--bootstrap-server",
         "{cluster}",
     ),
+    "compat kafka-share-groups": (
+        "--delete",
+        "--group",
+        "nobody",
+        "--bootstrap-server",
+        "{cluster}",
+    ),
+    "compat kafka-streams-groups": (
+        "--delete",
+        "--group",
+        "nobody",
+        "--bootstrap-server",
+        "{cluster}",
+    ),
     "compat kafka-leader-election": (
         "--election-type",
         "preferred",

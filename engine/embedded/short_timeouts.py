@@ -18,7 +18,7 @@ _QUICK: Final = {
 }
 
 
-def quick_settings(broker_count: int) -> dict[str, str]:
+def short_timeout_settings(broker_count: int) -> dict[str, str]:
     """Return the settings of brokers; topics have up to 3 replicas, 2 of which must be in sync."""
     if broker_count < _REPLICAS_MAX:
         return {**_QUICK, "default.replication.factor": str(broker_count)}
