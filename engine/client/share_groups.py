@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
+from engine.client.described_groups import described_group
 from engine.client.topic_admin import by_topic
 from engine.errors import ApiError, api_error
 from engine.kafka_errors import NONE
@@ -60,16 +61,7 @@ def describe_share_group(client: KafkaClient, group_id: str) -> ShareGroup:
 
     Errors: ApiError: GROUP_ID_NOT_FOUND, also for a group of another type; NoCommonVersion.
     """
-    response = client.ask_coordinator(
-        group_id,
-        "ShareGroupDescribe",
-        message_class("ShareGroupDescribeRequest", _RELEASE)(group_ids=[group_id]),
-        retriable_code=lambda message: message.groups[0].error_code,
-        release=_RELEASE,
-    )
-    (row,) = response.message.groups
-    if row.error_code != NONE:
-        raise api_error(row.error_code, row.error_message)
+    row = described_group(client, "ShareGroupDescribe", group_id, _RELEASE)
     members = tuple(_member(member) for member in row.members)
     return ShareGroup(row.group_id, row.group_state, row.group_epoch, row.assignment_epoch, members)
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.errors import api_error
-from engine.kafka_errors import NONE
+from engine.client.described_groups import described_group
 from engine.wire.schema import Release
-from engine.wire.structs import Message, message_class
+from engine.wire.structs import Message
 
 STREAMS: Final = "streams"
 _RELEASE: Final[Release] = "4.3.0"
@@ -72,16 +71,7 @@ def describe_streams_group(client: KafkaClient, group_id: str) -> StreamsGroup:
 
     Errors: ApiError: GROUP_ID_NOT_FOUND, also for a group of another type; NoCommonVersion.
     """
-    response = client.ask_coordinator(
-        group_id,
-        "StreamsGroupDescribe",
-        message_class("StreamsGroupDescribeRequest", _RELEASE)(group_ids=[group_id]),
-        retriable_code=lambda message: message.groups[0].error_code,
-        release=_RELEASE,
-    )
-    (row,) = response.message.groups
-    if row.error_code != NONE:
-        raise api_error(row.error_code, row.error_message)
+    row = described_group(client, "StreamsGroupDescribe", group_id, _RELEASE)
     topology = row.topology
     return StreamsGroup(
         row.group_id,
