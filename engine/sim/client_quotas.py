@@ -38,10 +38,11 @@ class BrokenRules(Protocol):
 
 
 class _Throttled(NamedTuple):
-    """A connection, since when its client knows that it is throttled, and until when it is."""
+    """A connection, what was sent before its client knew of the throttle, and until when it is."""
 
     connection_number: int
-    known_ms: int
+    #: How many requests were sent by then: a time does not order what is of one millisecond.
+    sent_before: int
     until_ms: int
 
 
@@ -61,6 +62,7 @@ class QuotaRules:
     def __init__(self, broken: BrokenRules) -> None:
         self._broken = broken
         self._throttled: dict[tuple[str, Address], _Throttled] = {}
+        self._sent_count = 0
         self._measured: dict[tuple[str, str], _Measured] = {}
         #: Bytes of Produce requests without a response, now and at most, by client and broker.
         self._open_bytes: dict[tuple[str, str], int] = {}
@@ -72,11 +74,14 @@ class QuotaRules:
         """Check Q2 for a client from now on: it has to wait for each throttle time."""
         self._waiting_clients.add(client)
 
-    def sent(self, client: str, address: Address, call: Call) -> None:
-        """Note a request."""
+    def sent(self, client: str, address: Address, call: Call) -> int:
+        """Note a request; return its number, from 0 on."""
+        number = self._sent_count
+        self._sent_count += 1
         key, size = (client, address.host), _produced_bytes(call)
         open_bytes = self._open_bytes[key] = self._open_bytes.get(key, 0) + size
         self._open_bytes_max[key] = max(open_bytes, self._open_bytes_max.get(key, 0))
+        return number
 
     def ended(self, client: str, address: Address, call: Call, *, is_lost: bool = False) -> None:
         """Note that a request has a response, or gets none with the end of its connection."""
@@ -94,16 +99,17 @@ class QuotaRules:
         response: Response,
         *,
         connection_number: int,
+        sent_number: int,
         sent_ms: int,
         now_ms: int,
     ) -> int:
-        """Check a response to what was sent at `sent_ms`; returns its throttle time in ms."""
+        """Check the response to a numbered request; returns its throttle time in ms."""
         key = (client, address)
         throttled = self._throttled.get(key)
         if (
             throttled is not None
             and throttled.connection_number == connection_number
-            and sent_ms >= throttled.known_ms
+            and sent_number >= throttled.sent_before
             and now_ms < throttled.until_ms
         ):
             early_ms = throttled.until_ms - now_ms
@@ -112,7 +118,9 @@ class QuotaRules:
         throttle_ms: int = getattr(response.message, "throttle_time_ms", 0)
         if throttle_ms:
             # The broker has written the response some time after the request was sent.
-            self._throttled[key] = _Throttled(connection_number, now_ms, sent_ms + throttle_ms)
+            self._throttled[key] = _Throttled(
+                connection_number, self._sent_count, sent_ms + throttle_ms
+            )
         measured = self._measured.get((client, address.host))
         if measured is not None and sent_ms >= measured.since_ms and _is_taken(response):
             measured.taken_bytes += _produced_bytes(call)

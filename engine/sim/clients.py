@@ -218,9 +218,9 @@ class ClusterRequests:
                 timeout_ms=_TIMEOUT_MS,
             )
         sent_ms = self.timers.clock.monotonic_ms()
-        self._quotas.sent(self.name, address, call)
+        sent_number = self._quotas.sent(self.name, address, call)
         response = connection.ask(call)
-        response.watch(lambda: self._responded(address, call, sent_ms, response))
+        response.watch(lambda: self._responded(address, call, sent_number, sent_ms, response))
         return response
 
     def _connect(self, address: Address) -> BrokerConnection:
@@ -228,7 +228,12 @@ class ClusterRequests:
         return BrokerConnection(self.name)
 
     def _responded(
-        self, address: Address, call: Call, sent_ms: int, promise: Promise[Response]
+        self,
+        address: Address,
+        call: Call,
+        sent_number: int,
+        sent_ms: int,
+        promise: Promise[Response],
     ) -> None:
         """Note a response, and until when it throttles further calls to its broker."""
         self._quotas.ended(self.name, address, call, is_lost=promise.error is not None)
@@ -241,6 +246,7 @@ class ClusterRequests:
             call,
             promise.result(),
             connection_number=self._connection_numbers[address],
+            sent_number=sent_number,
             sent_ms=sent_ms,
             now_ms=now_ms,
         )

@@ -55,11 +55,28 @@ def _respond(
     rules: QuotaRules, sent_ms: int, now_ms: int, throttle_ms: int = 0, on: int = 1
 ) -> None:
     call = _produce(10)
-    rules.sent("p0", _BROKER, call)
+    _take_response(rules, call, rules.sent("p0", _BROKER, call), sent_ms, now_ms, throttle_ms, on)
+
+
+def _take_response(
+    rules: QuotaRules,
+    call: Call,
+    sent_number: int,
+    sent_ms: int,
+    now_ms: int,
+    throttle_ms: int = 0,
+    on: int = 1,
+) -> None:
     rules.ended("p0", _BROKER, call)
-    response = _taken(throttle_ms)
     rules.responded(
-        "p0", _BROKER, call, response, connection_number=on, sent_ms=sent_ms, now_ms=now_ms
+        "p0",
+        _BROKER,
+        call,
+        _taken(throttle_ms),
+        connection_number=on,
+        sent_number=sent_number,
+        sent_ms=sent_ms,
+        now_ms=now_ms,
     )
 
 
@@ -71,6 +88,19 @@ def test_a_response_before_the_throttle_time_is_over_breaks_q1() -> None:
     assert broken.rules == []
     _respond(rules, 1_100, 1_105, throttle_ms=1_000)
     _respond(rules, 1_106, 2_099)
+    assert broken.rules == ["Q1"]
+
+
+def test_a_request_on_its_way_as_the_throttle_time_came_is_served_in_its_turn() -> None:
+    broken = Broken()
+    rules = QuotaRules(broken)
+    first, second = _produce(10), _produce(10)
+    first_number = rules.sent("p0", _BROKER, first)
+    second_number = rules.sent("p0", _BROKER, second)
+    _take_response(rules, first, first_number, 90, 100, throttle_ms=1_000)
+    _take_response(rules, second, second_number, 100, 101)
+    assert broken.rules == []
+    _respond(rules, 100, 102)
     assert broken.rules == ["Q1"]
 
 
@@ -88,17 +118,8 @@ def _produce_for(
     for second in range(first_second, first_second + seconds):
         rules.check(_broker(limits), 1_000 * second)
         call = _produce(size_bytes)
-        rules.sent("p0", _BROKER, call)
-        rules.ended("p0", _BROKER, call)
-        rules.responded(
-            "p0",
-            _BROKER,
-            call,
-            _taken(),
-            connection_number=1,
-            sent_ms=1_000 * second,
-            now_ms=1_000 * second + 5,
-        )
+        number, sent_ms = rules.sent("p0", _BROKER, call), 1_000 * second
+        _take_response(rules, call, number, sent_ms, sent_ms + 5)
 
 
 def test_more_bytes_than_a_quota_allows_break_q2() -> None:
