@@ -79,6 +79,8 @@ class LossRules:
         self._recovered_from: dict[tuple[int, TopicPartition], int] = {}
         #: Where logs have no records below where they were truncated, in the middle of a batch.
         self._gaps: dict[Partition, tuple[int, int]] = {}
+        #: Those of `_gaps` whose process has ended.
+        self._ended: set[Partition] = set()
         self._rules = rules
         self._histories = histories
         self._topics = topics
@@ -131,17 +133,33 @@ class LossRules:
                 self._lost(broker_id, key)
 
     def process_ended(self, node: SimulatedBroker) -> None:
-        """Take note of an end after which a log may be truncated before a damaged batch.
+        """Take note of an end after which a log may end before what its process took for its end.
 
-        One that was closed in order is read from its last index entry on: it is recovered if no
-        batch is where one should be, and may be deleted whole for a damaged last offset.
+        A damaged batch is truncated with all that follows it. A log that was closed in order is
+        read from its last index entry on: it is recovered if no batch is where one should be, and
+        may be deleted whole for a damaged last offset.
         """
+        self._note_ends_without_records(node.broker_id)
         rot = self._rots.of(node.broker_id)
         if rot is None or rot.partition not in self._histories:
             return
         is_recovered = node.needs_recovery(str(rot.partition))
         if is_recovered or rot.is_misplacing or rot.is_hiding:
             self._lost(node.broker_id, rot.partition, is_recovered=is_recovered)
+
+    def _note_ends_without_records(self, broker_id: int) -> None:
+        """Take note of logs that were truncated where they have no records, and not appended to.
+
+        They end at their last record as they are loaded again: that of a batch around the offset is
+        gone, and compaction removes a key's record for a later one which a truncation takes.
+        Source: LocalLog.truncateTo, LogLoader.load.
+        """
+        for partition in [gap for gap in self._gaps if gap.broker_id == broker_id]:
+            if partition not in self._ended:
+                self._ended.add(partition)
+                records_end, end = self._gaps[partition]
+                if records_end < end == partition.log.log_end_offset:
+                    self._lost(broker_id, partition.topic_partition)
 
     def _lost(self, broker_id: int, key: TopicPartition, *, is_recovered: bool = True) -> None:
         """Note that a broker may have lost its unsynced records of a partition.

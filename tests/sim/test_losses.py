@@ -508,3 +508,19 @@ def test_a_process_that_ends_may_lose_what_is_damaged(
     node = SimpleNamespace(broker_id=1, needs_recovery=lambda _: needs_recovery)
     cluster.rules.process_ended(cast(Any, node))
     assert is_lossy == (1 in cluster.history.lossy)
+
+
+@pytest.mark.parametrize(("truncated_at", "appended", "is_lossy"), [(9, 0, True), (9, 1, False)])
+def test_a_log_that_was_truncated_behind_its_last_record_ends_there_in_its_next_life(
+    cluster: Cluster, truncated_at: int, appended: int, is_lossy: bool
+) -> None:
+    replica = cluster.replica(*range(7))
+    replica.log.log_end_offset = truncated_at
+    cluster.rules.log_truncated(replica)
+    replica.log.log_end_offset += appended
+    node = cast(Any, SimpleNamespace(broker_id=1))
+    cluster.rules.process_ended(node)
+    assert is_lossy == (1 in cluster.history.lossy)
+    cluster.history.lossy.clear()
+    cluster.rules.process_ended(node)
+    assert 1 not in cluster.history.lossy
