@@ -250,6 +250,9 @@ REPLICA_FETCH_FORMS_KEPT = 256
 # A disk that did not let a coordinator's partition be read is given a moment, and clients are
 # told that the load is in progress meanwhile.
 COORDINATOR_LOAD_RETRY_MS = 1000
+# Whether transactional ids that were loaded are committed is checked so often: followers fetch what
+# a new leader has within a few milliseconds.
+LOADED_IDS_POLL_MS = 10
 
 # -- znode -------------------------------------------------------------------------------------
 

@@ -115,6 +115,16 @@ class CoordinatorTopic:
                 # Offsets up to the end that have no records: they were cleaned away.
                 return
 
+    def end_offset(self, partition: int) -> int:
+        """Return the log end offset, 0 of a partition that is not on this broker."""
+        replica = self._replica_manager.partitions.get(TopicPartition(self._topic, partition))
+        return 0 if replica is None else replica.log.log_end_offset
+
+    def is_committed(self, partition: int, end_offset: int) -> bool:
+        """Return whether the high watermark has reached an offset (exclusive)."""
+        replica = self._replica_manager.partitions.get(TopicPartition(self._topic, partition))
+        return replica is not None and replica.high_watermark >= end_offset
+
     def _log(self, key: TopicPartition) -> LocalLog:
         replica = self._replica_manager.partitions.get(key)
         if replica is None:

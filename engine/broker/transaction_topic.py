@@ -45,6 +45,14 @@ class TransactionTopic:
                 if record.key is not None:
                     yield record.offset, TransactionRecord(record.key, record.value)
 
+    def end_offset(self, partition: int) -> int:
+        """Return the log end offset, 0 of a partition that is not on this broker."""
+        return self._topic.end_offset(partition)
+
+    def is_committed(self, partition: int, end_offset: int) -> bool:
+        """Return whether the high watermark has reached an offset (exclusive)."""
+        return self._topic.is_committed(partition, end_offset)
+
 
 def _code(result: ProduceResult) -> int:
     return 0 if result.error is None else result.error.code

@@ -30,6 +30,14 @@ class TransactionLog(Protocol):
         """
         ...
 
+    def end_offset(self, partition: int) -> int:
+        """Return the log end offset, 0 of a partition that is not on this broker."""
+        ...
+
+    def is_committed(self, partition: int, end_offset: int) -> bool:
+        """Return whether the high watermark has reached an offset (exclusive)."""
+        ...
+
     def partition_count(self) -> int:
         """Return the number of partitions that the topic has, or will have."""
         ...

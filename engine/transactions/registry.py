@@ -7,13 +7,17 @@
 ```
 
 1. Read the log from its start: of each id the last record counts, a tombstone ends it.
-2. Own the partition in its leader epoch, unless it was lost or is read for a later epoch meanwhile.
-3. Markers of ends that were decided are sent again.
+2. Wait until the high watermark has reached the end of what was read: no other leader can truncate
+   it then. A marker, or an answer without a write, would outlive a record that is truncated.
+3. Own the partition in its leader epoch, unless it was lost or is read for a later epoch meanwhile.
+4. Markers of ends that were decided are sent again.
 
 The leader epoch of the partition is the coordinator epoch of all later writes; a
 partition that is led on in a later epoch is loaded again, as in Kafka.
 
 Source: TransactionStateManager.loadTransactionsForTxnTopicPartition of 3.9.1; D14, G3.
+Differs: Kafka serves what it has read before it is committed (step 2). Until then every write of a
+coordinator waits, so that clients get COORDINATOR_LOAD_IN_PROGRESS where Kafka lets them wait.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ from engine.kafka_errors import (
     COORDINATOR_NOT_AVAILABLE,
     NOT_COORDINATOR,
 )
+from engine.limits import LOADED_IDS_POLL_MS
 from engine.naming import TRANSACTION_STATE, coordinator_partition
 from engine.transactions.ports import TransactionLog
 from engine.transactions.records import (
@@ -166,9 +171,15 @@ class TransactionRegistry:
         if loaded is None:
             return
         partition, leader_epoch = load.partition, load.leader_epoch
+        end_offset = self._log.end_offset(partition)
+        while not self._log.is_committed(partition, end_offset):
+            await self._turns.pause(LOADED_IDS_POLL_MS)
+            if not self._loads.is_current(load):
+                return
+        # 3
         self._loads.end(partition)
         owned = self._owned[partition] = _Owned(leader_epoch, loaded)
-        # 3
+        # 4
         await self._turns.each(
             self._prepared(partition, owned), partial(self._on_prepared, leader_epoch)
         )

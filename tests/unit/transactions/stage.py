@@ -33,6 +33,8 @@ class MemoryLog:
         self.error_code = 0
         self.is_held = False
         self.timeouts_ms: list[int] = []
+        #: How many records of each partition are below its high watermark; all if None.
+        self.high_watermark: int | None = None
         self._held: list[Promise[int]] = []
 
     def append(
@@ -57,6 +59,14 @@ class MemoryLog:
     def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
         """Yield what was appended."""
         yield from enumerate(self.partitions.get(partition, []))
+
+    def end_offset(self, partition: int) -> int:
+        """Return how many records there are."""
+        return len(self.partitions.get(partition, ()))
+
+    def is_committed(self, partition: int, end_offset: int) -> bool:
+        """Compare with the high watermark that was set."""
+        return self.high_watermark is None or end_offset <= self.high_watermark
 
     def partition_count(self) -> int:
         """Return a few."""

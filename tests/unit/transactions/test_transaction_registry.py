@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.errors import api_error
-from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
-from engine.limits import COORDINATOR_LOAD_RETRY_MS
+from engine.kafka_errors import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    NOT_COORDINATOR,
+    NOT_LEADER_OR_FOLLOWER,
+)
+from engine.limits import COORDINATOR_LOAD_RETRY_MS, LOADED_IDS_POLL_MS
 from engine.naming import coordinator_partition
 from engine.transactions.records import TransactionRecord
 from engine.transactions.transaction import Transaction
@@ -261,3 +265,37 @@ def count_of(stage: Stage) -> list[int]:
     """Return how many markers of epoch 2 each request had."""
     requests = [markers for _, markers in stage.links.written if markers[0].coordinator_epoch == 2]
     return [len(markers) for markers in requests]
+
+
+def _loaded_while_uncommitted() -> Stage:
+    """Return a coordinator that has loaded a decided end which is not committed yet."""
+    log, before = MemoryLog(), Stage().begun(T0)
+    before.links.is_held = True
+    before.end()
+    log.partitions = before.log.partitions
+    log.high_watermark = len(log.partitions[coordinator_partition("x", COUNT)]) - 1
+    stage = Stage(log)
+    stage.clock.advance(10_000)
+    stage.timers.run_until_idle()
+    assert COORDINATOR_LOAD_IN_PROGRESS == stage.coordinator.registry.find("x").error_code
+    return stage
+
+
+def test_what_is_loaded_is_served_once_it_is_committed() -> None:
+    stage = _loaded_while_uncommitted()
+    assert [] == stage.links.written
+    stage.log.high_watermark = None
+    stage.clock.advance(LOADED_IDS_POLL_MS)
+    stage.timers.run_until_idle()
+    assert 1 == len(stage.links.written)
+    assert "CompleteCommit" == stage.state
+
+
+def test_what_is_loaded_is_not_served_of_a_partition_that_is_lost_before_it_is_committed() -> None:
+    stage = _loaded_while_uncommitted()
+    stage.coordinator.registry.resigned(coordinator_partition("x", COUNT))
+    stage.log.high_watermark = None
+    stage.clock.advance(10_000)
+    stage.timers.run_until_idle()
+    assert NOT_COORDINATOR == stage.coordinator.registry.find("x").error_code
+    assert [] == stage.links.written
