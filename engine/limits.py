@@ -250,9 +250,6 @@ REPLICA_FETCH_FORMS_KEPT = 256
 # A disk that did not let a coordinator's partition be read is given a moment, and clients are
 # told that the load is in progress meanwhile.
 COORDINATOR_LOAD_RETRY_MS = 1000
-# Whether transactional ids that were loaded are committed is checked so often: followers fetch what
-# a new leader has within a few milliseconds.
-LOADED_IDS_POLL_MS = 10
 
 # -- znode -------------------------------------------------------------------------------------
 
@@ -590,6 +587,9 @@ MARKER_RETRY_MS_MAX = 1600
 # The most partitions that one request has markers for: each is an append of its own, and a leader
 # that writes ten thousand of them in one turn of its loop is away for a second.
 MARKERS_PER_REQUEST_MAX = 100
+# Whether transactional ids that were loaded are committed is checked so often: followers fetch what
+# a new leader has within a few milliseconds.
+LOADED_IDS_POLL_MS = 10
 
 # -- admin -------------------------------------------------------------------------------------
 
