@@ -27,7 +27,8 @@ chunk larger than segment.bytes is split at batches, not refused.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
+from functools import partial
 
 from engine.host.ports import Buffer, Files
 from engine.log import log_reader
@@ -179,9 +180,22 @@ class LocalLog:
 
     def assign_topic_id(self, topic_id: str) -> None:
         """Write the id of the topic down, before any record of it is there."""
+        self._write_topic_id(topic_id)
+        self.topic_id = topic_id
+
+    def begin_new(self, topic_id: str | None, sync_parent: Callable[[], None]) -> None:
+        """Make a log that was just created durable, and its topic's id, before its first append.
+
+        `sync_parent` makes the name of its folder durable. Both are done on a worker thread.
+        """
+        self.topic_id = topic_id
+        write_id = () if topic_id is None else (partial(self._write_topic_id, topic_id),)
+        self._truncation.owe_creation((*write_id, sync_parent))
+        self._note_settled()
+
+    def _write_topic_id(self, topic_id: str) -> None:
         content = encode_partition_metadata(PartitionMetadataFile(topic_id))
         self._files.replace_file(f"{self.directory}/{partition_metadata.FILE_NAME}", content)
-        self.topic_id = topic_id
 
     # Appending
 

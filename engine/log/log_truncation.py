@@ -1,4 +1,4 @@
-"""The syncs that a truncation leaves, done on a worker thread and before the next append.
+"""The syncs that a truncation or a creation leaves, done on a worker thread and before an append.
 
 ```
 on the loop      1 later segments renamed, highest first   2 .log truncated   3 memory: end, epochs,
@@ -14,7 +14,11 @@ starts after the end is dropped by the loader, and a recovery point above the en
 end. Only an append after a truncation that is not durable would be lost: the disk has old records.
 The steps that a killed process has left, the next one does as it loads the log (`loader.py`).
 
-Source: LOG-12; KAFKA-15046. Differs: Kafka writes epochs later and syncs no truncation.
+A log that is created leaves two: its topic's id is written down, and the name of its folder synced.
+After a crash before them there is an empty log, or none: its leader's next order makes it again.
+
+Source: LOG-12; KAFKA-15046; UnifiedLog.maybeFlushMetadataFile. Differs: Kafka writes epochs later,
+and syncs neither a truncation nor the name of a new folder.
 """
 
 from __future__ import annotations
@@ -58,7 +62,7 @@ class _DurableSteps:
 
 
 class LogTruncation:
-    """The steps of the last truncation of one log that are not durable yet."""
+    """The steps of the last truncation of one log, or of its creation, that are not durable yet."""
 
     __slots__ = ("_epochs", "_flush", "_hooks", "_on_settled", "_owed", "_topic_partition")
 
@@ -93,7 +97,11 @@ class LogTruncation:
     def drop_epochs(self, end_offset: int) -> None:
         """Remove epochs without records, at the end of a log that is not truncated."""
         if self._epochs.truncate_from_end(end_offset):
-            self._owe((self._epochs.write,))
+            self._owe("truncate-log", (self._epochs.write,))
+
+    def owe_creation(self, steps: Sequence[Callable[[], None]]) -> None:
+        """Schedule the steps that make a new log durable."""
+        self._owe("flush-metadata-file", steps)
 
     def owe_truncation(self, end_offset: int, log_files: Sequence[Segment]) -> None:
         """Lower the values that depend on the log's end, and schedule the syncs: steps 4 to 7.
@@ -103,16 +111,17 @@ class LogTruncation:
         self._flush.lower_to(end_offset)
         self._epochs.truncate_from_end(end_offset)
         self._owe(
+            "truncate-log",
             (
                 self._flush.sync_names,
                 *(partial(segment.sync, with_indexes=False) for segment in log_files),
                 self._epochs.write,
                 partial(self._hooks.on_truncated, self._topic_partition),
-            )
+            ),
         )
 
-    def _owe(self, steps: Sequence[Callable[[], None]]) -> None:
-        """Run the durable steps of a truncation on a worker thread; a failure is reported."""
+    def _owe(self, task: str, steps: Sequence[Callable[[], None]]) -> None:
+        """Run durable steps on a worker thread, in a task of Kafka's name; report a failure."""
         owed = self._owed = _DurableSteps(steps)
 
         def done(failure: StorageError | None) -> None:
@@ -125,4 +134,4 @@ class LogTruncation:
             self._owed = None
             self._on_settled()
 
-        self._hooks.tasks.offload("truncate-log", owed.run, done)
+        self._hooks.tasks.offload(task, owed.run, done)

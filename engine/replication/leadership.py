@@ -157,7 +157,7 @@ class Leadership:
             self._check_online(topic_partition)
             if topic_id is not None and not self.has(topic_partition):
                 self._set_stray_aside(topic_partition, topic_id)
-            partition = self._find(topic_partition, state, is_new=is_new)
+            partition = self._find(topic_partition, state, is_new=is_new, topic_id=topic_id)
             _check_topic_id(partition, topic_id)
             former_epoch = partition.leader_epoch
             self._become(partition, state)
@@ -166,11 +166,16 @@ class Leadership:
             return self._failed(topic_partition, failure)
 
     def _find(
-        self, topic_partition: TopicPartition, state: PartitionState, *, is_new: bool
+        self,
+        topic_partition: TopicPartition,
+        state: PartitionState,
+        *,
+        is_new: bool,
+        topic_id: str | None,
     ) -> Partition:
         partition = self._replicas.partitions.get(topic_partition)
         if partition is None:
-            return self._open(topic_partition, is_new=is_new)
+            return self._open(topic_partition, is_new=is_new, topic_id=topic_id)
         if state.leader_epoch < partition.leader_epoch:
             raise StaleLeaderOrder(topic_partition, state.leader_epoch, partition.leader_epoch)
         return partition
@@ -214,8 +219,10 @@ class Leadership:
             for took in self._role_listeners:
                 took(partition)
 
-    def _open(self, topic_partition: TopicPartition, *, is_new: bool) -> Partition:
-        log = self._logs.get_or_create(topic_partition, is_new=is_new)
+    def _open(
+        self, topic_partition: TopicPartition, *, is_new: bool, topic_id: str | None
+    ) -> Partition:
+        log = self._logs.get_or_create(topic_partition, is_new=is_new, topic_id=topic_id)
         return Partition(
             self.broker_id,
             log,

@@ -138,6 +138,24 @@ class LogDirectory:
         #: The checkpoints' offsets of logs that could not be opened.
         self._kept: dict[str, dict[TopicPartition, int]] = {}
         self.cleaner_points = CleanerPoints(files, path)
+        #: How many folders were made, by the thread that owns the logs, and how many are synced.
+        self._made_count = self._synced_count = 0
+        self._syncing = Lock()
+
+    def note_new_name(self) -> None:
+        """Take note of a folder that was made in the directory: `sync_new_names` is to follow."""
+        self._made_count += 1
+
+    def sync_new_names(self) -> None:
+        """Make the names of all folders durable that were made before; one sync serves them all.
+
+        May run on a worker thread. Raises the StorageError of the sync.
+        """
+        with self._syncing:
+            made_count = self._made_count
+            if self._synced_count < made_count:
+                self._files.sync_dir(self.path)
+                self._synced_count = made_count
 
     @property
     def is_online(self) -> bool:

@@ -17,7 +17,7 @@ thread for each directory.
 Crash story of the changes of names (each synced before the next step):
 
 ```
-create   folder made                                            an empty log, or nothing
+create   folder made · topic's id written · name synced         an empty log, or nothing
 delete   <log> → -delete · checkpoints · files removed later    the log, or a leftover to remove
 move     -future → <log> · old <log> → -delete                  between the two: both copies, which
                                                                 stops the next start (as in Kafka)
@@ -244,10 +244,12 @@ class LogManager:
         is_new: bool = False,
         is_future: bool = False,
         directory: str | None = None,
+        topic_id: str | None = None,
     ) -> LocalLog:
         """Return a log, made in `directory` or where the fewest are if it is not here.
 
-        Without `is_new` nothing is made while a directory is offline: the log may be there.
+        One that is made gets the id of its topic. Without `is_new` nothing is made while a
+        directory is offline: the log may be there.
         Raises KafkaStorageError, also for a log that could not be opened at the start.
         """
         log = self.get(topic_partition, is_future=is_future)
@@ -263,7 +265,7 @@ class LogManager:
         kind = DirectoryKind.FUTURE if is_future else DirectoryKind.LIVE
         path = f"{home.path}/{self._placement.folder_name(topic_partition, kind)}"
         with self._guarded(home):
-            log = self._make(home, topic_partition, path)
+            log = self._make(home, topic_partition, path, topic_id)
             (self._futures if is_future else self._logs)[topic_partition] = log
             self._home[path] = home
             return log
@@ -273,13 +275,21 @@ class LogManager:
         """Choose the directory for the log of a partition, once it is created (REPL-14)."""
         self._placement.prefer(topic_partition, directory)
 
-    def _make(self, home: LogDirectory, key: TopicPartition, path: str) -> LocalLog:
+    def _make(
+        self, home: LogDirectory, key: TopicPartition, path: str, topic_id: str | None
+    ) -> LocalLog:
+        is_created = not self._files.exists(path)
         self._files.make_dir(path)
-        self._files.sync_dir(home.path)
+        home.note_new_name()
         request = LoadRequest(
-            path, key, self._around.config_of(key.topic), self._around.clock.wall_ms()
+            path,
+            key,
+            self._around.config_of(key.topic),
+            self._around.clock.wall_ms(),
+            is_created=is_created,
         )
         log, _ = load_log(self._files, request, self._hooks_of(home, self._around.tasks))
+        log.begin_new(log.topic_id if topic_id is None else topic_id, home.sync_new_names)
         return log
 
     # Deleting and moving

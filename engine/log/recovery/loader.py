@@ -83,7 +83,7 @@ class LoadRequest(NamedTuple):
     """Facts about a log before it is opened; the offsets are those of the checkpoints.
 
     `was_cleaned` is true for a log that was compacted, perhaps under former settings: it may have
-    holes.
+    holes. `is_created` is true for a folder that was made just now: no process has truncated it.
     """
 
     directory: str
@@ -94,6 +94,7 @@ class LoadRequest(NamedTuple):
     log_start_offset: int = 0
     was_stopped_cleanly: bool = False
     was_cleaned: bool = False
+    is_created: bool = False
 
 
 class LoadReport(NamedTuple):
@@ -168,7 +169,7 @@ class _Loader:
         if not request.was_stopped_cleanly:
             self._recover_unflushed()
         end = self._settled_end()
-        if not request.was_stopped_cleanly:
+        if not (request.was_stopped_cleanly or request.is_created):
             self._sync_truncation()
         start = max(request.log_start_offset, self._segments.first.base_offset)
         if self._epochs.truncate_from_end(end):

@@ -129,7 +129,7 @@ def test_a_directory_that_is_removed_during_a_flush_is_no_failed_disk() -> None:
     log = manager.get_or_create(T0, is_new=True)
     fill(log, [10])
     log.roll(NOW_MS)
-    (flush,) = tasks.held
+    _, flush = tasks.held
     manager.delete([T0])
     tasks.run_waiting()
     assert [] == [name for name in host.files.list_dir(A) if name.startswith("t-0")]

@@ -12,6 +12,7 @@ from engine.errors import ConfigError
 from engine.host.memory import MemoryFiles
 from engine.host.ports import LogDirOffline
 from engine.host.real import RealFiles
+from engine.log.directory import partition_metadata
 from engine.log.directory.log_dir import read_log_dir
 from engine.log.directory.log_directory import (
     ForeignLogDirectory,
@@ -29,6 +30,7 @@ from engine.log.directory.offset_checkpoint import (
     encode_offsets,
     read_offsets,
 )
+from engine.log.directory.partition_metadata import read_partition_metadata
 from engine.log.log_config import LogConfig
 from engine.log.log_messages import LogStartReason
 from engine.log.tasks import take_all
@@ -798,3 +800,83 @@ def test_a_log_whose_folder_cannot_be_renamed_is_not_kept_open(
             manager.delete([T0])
     assert [str(tmp_path)] == [path for path, _, _ in host.offline]
     assert before == os.listdir("/proc/self/fd")
+
+
+_TOPIC_ID = "4vmmUueMS4Wj1W_WuhGMWQ"
+
+
+class _CountedSyncs(MemoryFiles):
+    """Counts the syncs of names in a directory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.synced: list[str] = []
+
+    def sync_dir(self, path: str) -> None:
+        self.synced.append(path)
+        super().sync_dir(path)
+
+
+def _creating(files: MemoryFiles | None = None) -> tuple[Host, HeldTasks, LogManager]:
+    """Return a manager whose tasks wait until a test runs them."""
+    host, tasks = Host(files), HeldTasks()
+    host.tasks = tasks
+    return host, tasks, host.started(dirs=(A,))
+
+
+def _ids_after_a_power_cut(host: Host) -> list[str | None]:
+    files = host.files.after_crash()
+    paths = [f"{A}/{name}" for name in files.list_dir(A) if name.startswith("t-")]
+    metadata = [f"{path}/{partition_metadata.FILE_NAME}" for path in paths]
+    return [
+        read_partition_metadata(files, path).topic_id if files.exists(path) else None
+        for path in metadata
+    ]
+
+
+def test_a_created_log_is_durable_with_its_topics_id_once_its_task_has_run() -> None:
+    host, tasks, manager = _creating()
+    log = manager.get_or_create(T0, is_new=True, topic_id=_TOPIC_ID)
+    assert _TOPIC_ID == log.topic_id
+    assert [] == _ids_after_a_power_cut(host)
+    tasks.held.pop()()
+    assert [_TOPIC_ID] == _ids_after_a_power_cut(host)
+
+
+def test_a_created_log_is_durable_before_its_first_records() -> None:
+    host, tasks, manager = _creating()
+    fill(manager.get_or_create(T0, is_new=True, topic_id=_TOPIC_ID), [1])
+    assert [_TOPIC_ID] == _ids_after_a_power_cut(host)
+    tasks.held.pop()()
+    assert [] == host.offline
+
+
+def test_a_log_is_created_without_a_sync_and_many_share_that_of_their_directory() -> None:
+    files = _CountedSyncs()
+    _, tasks, manager = _creating(files)
+    files.synced.clear()
+    for key in (T0, T1, U0):
+        manager.get_or_create(key, is_new=True)
+    assert [] == files.synced
+    for task in tasks.held:
+        task()
+    assert [A] == files.synced
+
+
+def test_a_directory_that_cannot_sync_a_created_log_goes_offline() -> None:
+    host, tasks, manager = _creating()
+    host.files.fail("sync", errno.EIO, path_start=A)
+    manager.get_or_create(T0, is_new=True, topic_id=_TOPIC_ID)
+    assert [] == host.offline
+    tasks.held.pop()()
+    ((path, _, lost),) = host.offline
+    assert (A, [T0]) == (path, lost)
+
+
+def test_a_folder_that_was_there_before_its_log_is_recovered_as_after_a_kill() -> None:
+    files = _CountedSyncs()
+    _, _, manager = _creating(files)
+    files.make_dir(f"{A}/t-0")
+    files.synced.clear()
+    manager.get_or_create(T0, is_new=True)
+    assert [f"{A}/t-0"] == files.synced
