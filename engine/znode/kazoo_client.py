@@ -208,6 +208,8 @@ class KazooZnodeClient:
             await self._prepare(kazoo)
         except ZnodeError as error:
             self._begin_close()
+            # Reads of the next session do not wait for the connection of this one.
+            self._watches.end()
             if login is not None and self._is_refused:
                 raise ZnodeLoginRefused(login.username, str(self._address)) from error
             raise
