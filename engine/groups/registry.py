@@ -9,7 +9,8 @@
 1. Read the log from its start: of each key the last record counts, a tombstone ends it.
 2. Make the groups that have a record, and those that have only committed offsets, in turns of the
    loop as the log is read.
-3. Own the partition, unless it was lost or is read for a later epoch meanwhile.
+3. Own the partition, unless it was lost or is read for a later epoch meanwhile. A group that is
+   served already stays: since the topic has grown another partition has its records.
 4. Decide the commits of transactions whose markers were written during the load: it reads up to the
    end that the log had when it began.
 
@@ -211,13 +212,13 @@ class GroupRegistry:
             return
         self._loads.end(partition)
         self._owned[partition] = load.leader_epoch
-        for group, own_partition in groups:
-            self._on_loaded(self._add(group, own_partition))
+        added = {group.group_id for group, at in groups if self._serve(group, at)}
         for producer_id, group_id, key, committed, log_offset in loaded.pending:
-            offsets = self.groups[group_id].offsets
-            offsets.prepare_in_transaction(producer_id, {key: committed})
-            offsets.appended_in_transaction(producer_id, key, committed, log_offset)
-            self.note_open(producer_id, group_id)
+            if group_id in added:
+                offsets = self.groups[group_id].offsets
+                offsets.prepare_in_transaction(producer_id, {key: committed})
+                offsets.appended_in_transaction(producer_id, key, committed, log_offset)
+                self.note_open(producer_id, group_id)
         _log.info(
             "Finished loading offsets and group metadata from __consumer_offsets-%d in %d"
             " milliseconds for epoch %d",
@@ -228,3 +229,21 @@ class GroupRegistry:
         # 4
         for ended in self._ended_during_load.pop(partition):
             self.end_transaction(ended.producer_id, (partition,), is_commit=ended.is_commit)
+
+    def _serve(self, group: Group, partition: int) -> bool:
+        """Add a group that was loaded, unless one of its id is served; returns whether it is added.
+
+        Source: GroupMetadataManager.loadGroup.
+        """
+        served = self.groups.get(group.group_id)
+        if served is None:
+            self._on_loaded(self._add(group, partition))
+        else:
+            _log.debug(
+                "Attempt to load group %s from log with generation %d failed because there is"
+                " already a cached group with generation %d",
+                group.group_id,
+                group.generation_id,
+                served.generation_id,
+            )
+        return served is None

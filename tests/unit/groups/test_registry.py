@@ -132,6 +132,25 @@ def test_groups_end_and_go_though_the_topic_has_grown() -> None:
         stage.coordinator.registry.resigned(partition)
 
 
+def test_a_group_that_is_served_is_not_replaced_by_what_it_was_before_the_topic_grew() -> None:
+    stage = Stage()
+    stage.log.count = COUNT + 1
+    registry = stage.coordinator.registry
+    registry.elected(COUNT, 1)
+    before, now = (coordinator_partition("h", count) for count in (COUNT, COUNT + 1))
+    assert (0, COUNT) == (before, now)
+    stage.coordinator.commits.commit(ALONE._replace(group_id="h"), {T0: CommittedOffset(9)})
+    group = stage.group("h")
+    # Another broker has led it meanwhile.
+    registry.resigned(before)
+    stage.log.partitions[before] = [offset_record("h", T0, CommittedOffset(1))]
+    registry.elected(before, 3)
+    assert group is stage.group("h")
+    assert [9] == [row.offset for row in group.offsets.all().values()]
+    registry.resigned(now)
+    assert {} == registry.groups
+
+
 def test_who_waits_for_a_group_hears_that_it_is_coordinated_elsewhere() -> None:
     stage = Stage()
     joins = [stage.join(), stage.join()]
