@@ -120,6 +120,7 @@ class GroupRegistry:
             del self.groups[group.group_id]
             # Elsewhere if the topic has grown meanwhile: a useless entry there does no harm.
             self._ids_of.get(self.partition_of(group.group_id), {}).pop(group.group_id, None)
+            self._note_gone(group)
 
     # Transactions
 
@@ -134,6 +135,14 @@ class GroupRegistry:
             group_ids.discard(group_id)
             if not group_ids:
                 del self._open[producer_id]
+
+    def _note_gone(self, group: Group) -> None:
+        """Forget the open transactions of a group: their markers may come to another broker.
+
+        Source: GroupMetadataManager.removeGroupFromAllProducers.
+        """
+        for producer_id in group.offsets.open_producers:
+            self.note_ended(producer_id, group.group_id)
 
     def end_transaction(
         self, producer_id: int, partitions: Collection[int], *, is_commit: bool
@@ -173,6 +182,7 @@ class GroupRegistry:
         for group_id in self._ids_of.pop(partition, {}):
             group = self.groups.pop(group_id, None)
             if group is not None:
+                self._note_gone(group)
                 self._on_unloaded(group)
 
     def stop(self) -> None:
