@@ -13,6 +13,7 @@
    served already stays: since the topic has grown another partition has its records.
 4. Decide the commits of transactions whose markers were written during the load: it reads up to the
    end that the log had when it began.
+5. Begin the sessions of members, in turns of the loop: before, no heartbeat would reach them.
 
 Source: G3, GRP-19, D14; GroupMetadataManager.loadGroupsAndOffsets, removeGroupsAndOffsets of 3.9.1.
 """
@@ -20,7 +21,7 @@ Source: G3, GRP-19, D14; GroupMetadataManager.loadGroupsAndOffsets, removeGroups
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -201,7 +202,7 @@ class GroupRegistry:
         return LoadedGroups()
 
     async def _load(self, load: CoordinatorLoad) -> None:
-        """Load the groups of a partition, unless this broker resigns while it reads."""
+        """Load the groups of a partition, unless this broker resigns while it reads (1 to 5)."""
         partition, clock = load.partition, self._turns.clock
         began_ms = clock.monotonic_ms()
         # 1
@@ -222,10 +223,10 @@ class GroupRegistry:
             return
         self._loads.end(partition)
         self._owned[partition] = load.leader_epoch
-        added = {group.group_id for group, at in groups if self._serve(group, at)}
+        added = {group.group_id: group for group, at in groups if self._serve(group, at)}
         for producer_id, group_id, key, committed, log_offset in loaded.pending:
             if group_id in added:
-                offsets = self.groups[group_id].offsets
+                offsets = added[group_id].offsets
                 offsets.prepare_in_transaction(producer_id, {key: committed})
                 offsets.appended_in_transaction(producer_id, key, committed, log_offset)
                 self.note_open(producer_id, group_id)
@@ -239,6 +240,12 @@ class GroupRegistry:
         # 4
         for ended in self._ended_during_load.pop(partition):
             self.end_transaction(ended.producer_id, (partition,), is_commit=ended.is_commit)
+        # 5
+        await self._turns.each(self._served(added.values()), self._on_loaded)
+
+    def _served(self, groups: Iterable[Group]) -> Iterator[Group]:
+        """Yield those of some groups that are served as they come up."""
+        return (group for group in groups if self.groups.get(group.group_id) is group)
 
     def _serve(self, group: Group, partition: int) -> bool:
         """Add a group that was loaded, unless one of its id is served; returns whether it is added.
@@ -247,7 +254,7 @@ class GroupRegistry:
         """
         served = self.groups.get(group.group_id)
         if served is None:
-            self._on_loaded(self._add(group, partition))
+            self._add(group, partition)
         else:
             _log.debug(
                 "Attempt to load group %s from log with generation %d failed because there is"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -273,6 +274,50 @@ def test_groups_are_made_in_turns_and_served_once_all_are_there(*, is_lost: bool
     assert (7 if is_lost else 10) == turns
     assert (set() if is_lost else {*names}) == set(registry.groups)
     assert (16 if is_lost else 0) == registry.refusal(names[0])
+
+
+def loading_stable(names: list[str]) -> Stage:
+    """Return a coordinator that has begun to load stable groups, each of one member."""
+    partition = coordinator_partition("g", COUNT)
+    value = written().partitions[partition][0].value
+    keys = (encode_key(messages.GroupMetadataKey(group=name), 2) for name in names)
+    log = MemoryLog()
+    log.partitions = {partition: [GroupRecord(key, value) for key in keys]}
+    return loading(log)
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_sessions_begin_in_the_turn_of_their_group_and_end_with_a_lost_load(
+    *, is_lost: bool
+) -> None:
+    names = [name for name in map(str, range(40)) if coordinator_partition(name, COUNT) == 3][:5]
+    stage, partition = loading_stable(names), coordinator_partition("g", COUNT)
+    registry, delays = stage.coordinator.registry, stage.coordinator.delays
+    counts = [0]
+    for _ in turns_of(stage):
+        counts.append(delays.delayed_count)
+        if is_lost and counts[-1] == 3:
+            registry.resigned(partition)
+            break
+    stage.timers.run_until_idle()
+    assert {0, 1} == {after - before for before, after in itertools.pairwise(counts)}
+    assert (0 if is_lost else 5) == delays.delayed_count == len(registry.groups)
+
+
+def test_who_joins_before_the_sessions_of_a_loaded_group_begin_is_waited_for_as_ever() -> None:
+    first = next(name for name in map(str, range(40)) if coordinator_partition(name, COUNT) == 3)
+    stage = loading_stable([first, "g"])
+    for _ in turns_of(stage):
+        if stage.coordinator.delays.delayed_count:
+            break
+    (loaded,) = stage.group().members
+    join = stage.join(instance_id="i", session_ms=6_000)
+    stage.timers.run_until_idle()
+    assert 2 == len(stage.group().members)
+    # The session of the loaded one ends, and with it the wait for it.
+    stage.pass_ms(10_000)
+    assert (0, 2) == (join.result().error_code, join.result().generation_id)
+    assert loaded not in stage.group().members
 
 
 @pytest.mark.parametrize("turn", [1, 2])
