@@ -293,8 +293,7 @@ class Rebalances:
                 self.restart_session(group, member)
 
     def unloaded(self, group: Group) -> None:
-        """Answer all that wait for a group that another broker coordinates now."""
-        group.transition_to(GroupState.DEAD, self._now_ms())
+        """Answer all that wait for a group, Dead, that another broker coordinates now."""
         group.pending_sync_members.clear()
         for member in tuple(group.members.values()):
             group.answer_join(member, JoinResult(member.member_id, NOT_COORDINATOR))

@@ -29,6 +29,7 @@ from engine.coordinator_loads import CoordinatorLoad, CoordinatorLoads
 from engine.groups.group import Group
 from engine.groups.loaded_groups import LoadedGroups
 from engine.groups.ports import GroupLog
+from engine.groups.states import GroupState
 from engine.host.coroutine import drive
 from engine.host.turns import LoopTurns
 from engine.kafka_errors import (
@@ -176,15 +177,20 @@ class GroupRegistry:
         drive(self._load(self._loads.begin(partition, leader_epoch)))
 
     def resigned(self, partition: int) -> None:
-        """Unload the groups of a partition that this broker leads no more."""
+        """Unload the groups of a partition that this broker leads no more.
+
+        They are Dead at once; who waits for them is answered in turns of the loop.
+        """
         self._loads.end(partition)
         self._ended_during_load.pop(partition, None)
         self._owned.pop(partition, None)
-        for group_id in self._ids_of.pop(partition, {}):
-            group = self.groups.pop(group_id, None)
-            if group is not None:
-                self._note_gone(group)
-                self._on_unloaded(group)
+        found = (self.groups.pop(name, None) for name in self._ids_of.pop(partition, {}))
+        gone = [group for group in found if group is not None]
+        now_ms = self._turns.clock.wall_ms()
+        for group in gone:
+            self._note_gone(group)
+            group.transition_to(GroupState.DEAD, now_ms)
+        drive(self._turns.each(gone, self._on_unloaded))
 
     def stop(self) -> None:
         """Coordinate nothing any more."""

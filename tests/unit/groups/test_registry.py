@@ -12,6 +12,7 @@ from engine.groups.group_offsets import CommittedOffset
 from engine.groups.ports import GroupRecord, LoadedRecords
 from engine.groups.records import offset_record
 from engine.groups.requests import MemberRequest
+from engine.groups.states import GroupState
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.limits import COORDINATOR_LOAD_RETRY_MS
 from engine.model import TopicPartition
@@ -302,6 +303,20 @@ def test_sessions_begin_in_the_turn_of_their_group_and_end_with_a_lost_load(
     stage.timers.run_until_idle()
     assert {0, 1} == {after - before for before, after in itertools.pairwise(counts)}
     assert (0 if is_lost else 5) == delays.delayed_count == len(registry.groups)
+
+
+def test_groups_of_a_lost_partition_are_dead_at_once_and_unloaded_in_turns() -> None:
+    names = [name for name in map(str, range(40)) if coordinator_partition(name, COUNT) == 3][:5]
+    stage, partition = loading_stable(names), coordinator_partition("g", COUNT)
+    stage.timers.run_until_idle()
+    registry, delays = stage.coordinator.registry, stage.coordinator.delays
+    groups = list(registry.groups.values())
+    registry._turns.ends_early = lambda: True
+    registry.resigned(partition)
+    assert ({}, {GroupState.DEAD}) == (registry.groups, {group.state for group in groups})
+    counts = [delays.delayed_count]
+    counts += [delays.delayed_count for _ in turns_of(stage)]
+    assert [4, 3, 2, 1, 0] == counts[:5]
 
 
 def test_who_joins_before_the_sessions_of_a_loaded_group_begin_is_waited_for_as_ever() -> None:
