@@ -43,6 +43,7 @@ from engine.broker.controlled_shutdown import ShutdownRequests
 from engine.broker.controller_channel import ControllerChannel
 from engine.broker.controller_link import ControllerLink
 from engine.broker.controller_log import ControllerLog
+from engine.broker.coordinator_topic import stored_topic
 from engine.broker.deadlines import Deadlines
 from engine.broker.delegation_tokens import BrokerTokens, secret_key
 from engine.broker.dynamic_config import DynamicConfigWatch, LiveConfig
@@ -85,6 +86,7 @@ from engine.host.coroutine import drive
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
 from engine.log.cleaner.compaction_state import LogCompaction
+from engine.naming import CONSUMER_OFFSETS, TRANSACTION_STATE
 from engine.replication.metadata_cache import MetadataCache
 from engine.server import RequestServer, ServerEvents
 from engine.wire.structs import Message
@@ -167,6 +169,10 @@ class Broker:
         await create_persistent_paths(self.znodes)
         self.cluster_id = await cluster_id(self.znodes, self.host.entropy)
         await self._open_settings()
+        self._coordinator_topics = {
+            topic: await stored_topic(self.znodes, topic)
+            for topic in (CONSUMER_OFFSETS, TRANSACTION_STATE)
+        }
         self._open_services()
         self._open_controller()
         self._listen()
@@ -321,6 +327,7 @@ class Broker:
             self.storage,
             self.tasks,
             self.deadlines,
+            self._coordinator_topics[CONSUMER_OFFSETS],
         )
         self.transactions = open_transactions(
             TransactionDeps(
@@ -332,6 +339,7 @@ class Broker:
                 self.peers,
                 self.admin_link.ask,
                 lambda: (self.broker_id, self.epoch),
+                self._coordinator_topics[TRANSACTION_STATE],
             )
         )
 

@@ -1,11 +1,19 @@
 """One topic of coordinators on this broker: batches are appended and read.
 
-Source: GroupMetadataManager.appendForGroup, TransactionStateManager.appendTransactionToLog.
+Groups and transactional ids stay in their partitions while the broker runs, though the topic grows:
+the number that counts is that of the start, or of the topic as it is made. Brokers that start later
+go by the new number, and find nothing in partitions that others have not written.
+
+Source: GroupMetadataManager.startup, appendForGroup, TransactionStateManager.startup,
+appendTransactionToLog of 3.9.1.
+Differs: a topic that is made while the broker runs counts with the partitions that it has; Kafka
+goes by the setting then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from engine.errors import ApiError
@@ -15,11 +23,19 @@ from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.log.local_log import LocalLog
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition
+from engine.naming import uuid_text
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.view import RecordBatch, batches_in
 from engine.replication.delayed_produce import ProduceResult, ProduceResults
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.replica_manager import ReplicaManager
+from engine.znode.client import ZnodeClient
+from engine.znode.errors import NoNode
+from engine.znode.json_text import InvalidZnodeValue
+from engine.znode.paths import topic_path
+from engine.znode.values import TopicAssignment, decode_topic
+
+_log = logging.getLogger("kafka.server.KafkaServer")
 
 
 class Waiting(NamedTuple):
@@ -38,16 +54,44 @@ class CoordinatorTopic:
         replica_manager: ReplicaManager,
         metadata_cache: MetadataCache,
         clock: Clock,
+        *,
+        made_with: int = 1,
+        stored: TopicAssignment | None = None,
     ) -> None:
+        """`made_with` is how many partitions the topic is made with by brokers.
+
+        `stored` is the topic in the metadata store as the broker starts.
+        """
         self._topic = topic
         self._replica_manager = replica_manager
         self._metadata_cache = metadata_cache
         self._clock = clock
+        self._made_with = made_with
+        #: The number that counts while the broker runs, None before it is known.
+        self._count = None if stored is None else len(stored.partitions)
+        self._topic_id = None if stored is None else stored.topic_id
+        metadata_cache.on_update(self._note_count)
 
     def partition_count(self) -> int | None:
         """Return the number of partitions, None if there is no such topic yet."""
-        known = self._metadata_cache.topics.get(self._topic)
-        return len(known) if known else None
+        return self._count or self._known_count() or None
+
+    def _known_count(self) -> int:
+        return len(self._metadata_cache.topics.get(self._topic, ()))
+
+    def _note_count(self, updated: Collection[str]) -> None:
+        """Keep the number of partitions that the topic was made with, as it is first known."""
+        if self._topic not in updated:
+            return
+        known, topic_id = self._known_count(), self._metadata_cache.topic_ids.get(self._topic)
+        id_text = None if topic_id is None else uuid_text(topic_id)
+        if not known or (id_text is not None and self._topic_id not in (None, id_text)):
+            # Deleted, and perhaps made again.
+            self._count = None
+        self._topic_id = id_text
+        # Of a new topic some partitions may have no leader yet, and come later.
+        if self._count is None and known >= self._made_with:
+            self._count = known
 
     def append(
         self,
@@ -130,3 +174,16 @@ class CoordinatorTopic:
         if replica is None:
             raise ApiError(NOT_LEADER_OR_FOLLOWER, f"{key} is not on this broker")
         return replica.log
+
+
+async def stored_topic(znodes: ZnodeClient, topic: str) -> TopicAssignment | None:
+    """Return a topic as the metadata store has it, None if it is not there or cannot be read."""
+    path = topic_path(topic)
+    try:
+        data, _ = await znodes.get(path)
+        return decode_topic(data, path)
+    except NoNode:
+        return None
+    except InvalidZnodeValue as error:
+        _log.error("The partitions of %s are not known yet: %s", topic, error)
+        return None

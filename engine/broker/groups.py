@@ -21,6 +21,7 @@ from engine.model import TopicPartition
 from engine.naming import CONSUMER_OFFSETS
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition import Partition
+from engine.znode.values import TopicAssignment
 
 _MS_PER_MINUTE = 60_000
 
@@ -32,9 +33,20 @@ def open_groups(
     storage: Storage,
     tasks: LoopTasks,
     deadlines: Deadlines,
+    stored: TopicAssignment | None,
 ) -> GroupCoordinator:
-    """Return the coordinator of a broker's groups, which follows the leadership of its topic."""
-    topic = CoordinatorTopic(CONSUMER_OFFSETS, storage.replica_manager, metadata_cache, host.clock)
+    """Return the coordinator of a broker's groups, which follows the leadership of its topic.
+
+    `stored` is the topic in the metadata store, None if it is not there.
+    """
+    topic = CoordinatorTopic(
+        CONSUMER_OFFSETS,
+        storage.replica_manager,
+        metadata_cache,
+        host.clock,
+        made_with=config.offsets_topic_num_partitions,
+        stored=stored,
+    )
     log = OffsetsTopic(topic, config)
     groups = GroupCoordinator(
         _settings(config),

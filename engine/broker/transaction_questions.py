@@ -18,7 +18,7 @@ with NETWORK_EXCEPTION, and clients retry.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from engine.broker.transaction_channels import TransactionChannels, by_topic
@@ -33,8 +33,7 @@ from engine.kafka_errors import (
     NETWORK_EXCEPTION,
 )
 from engine.model import TopicPartition
-from engine.naming import TRANSACTION_STATE, coordinator_partition
-from engine.replication.metadata_cache import MetadataCache
+from engine.naming import TRANSACTION_STATE
 from engine.wire import messages
 from engine.wire.structs import Message
 
@@ -54,8 +53,9 @@ class _Verification(NamedTuple):
 class TransactionQuestions:
     """The questions of one broker to all coordinators."""
 
-    def __init__(self, metadata_cache: MetadataCache, links: TransactionChannels) -> None:
-        self._metadata_cache = metadata_cache
+    def __init__(self, partition_of: Callable[[str], int], links: TransactionChannels) -> None:
+        """`partition_of` returns the partition of `__transaction_state` that has an id."""
+        self._partition_of = partition_of
         self._links = links
         self._queues: dict[int, list[_Verification]] = {}
         self._busy: set[int] = set()
@@ -79,11 +79,8 @@ class TransactionQuestions:
         return answer
 
     def _coordinator_of(self, transactional_id: str) -> int | None:
-        count = len(self._metadata_cache.topics.get(TRANSACTION_STATE, ()))
-        if not count:
-            return None
-        index = coordinator_partition(transactional_id, count)
-        leader_id = self._links.leader_of(TopicPartition(TRANSACTION_STATE, index))
+        partition = TopicPartition(TRANSACTION_STATE, self._partition_of(transactional_id))
+        leader_id = self._links.leader_of(partition)
         return None if leader_id is None or leader_id < 0 else leader_id
 
     def _send_next(self, broker_id: int) -> None:

@@ -31,6 +31,7 @@ from engine.transactions.coordinator import TransactionCoordinator
 from engine.transactions.ports import TransactionPorts, TransactionSettings
 from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds
 from engine.wire import messages
+from engine.znode.values import TopicAssignment
 
 _log = logging.getLogger("kafka.coordinator.transaction.ProducerIdManager")
 
@@ -61,6 +62,8 @@ class TransactionDeps(NamedTuple):
     ask_controller: SendToController
     #: The broker's id and its epoch.
     identity: Callable[[], tuple[int, int]]
+    #: The topic in the metadata store, None if it is not there.
+    stored: TopicAssignment | None = None
 
 
 def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
@@ -69,7 +72,14 @@ def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
     replica_manager = deps.storage.replica_manager
     links = TransactionChannels(metadata_cache, deps.peers)
     producer_ids = ProducerIds(lambda: _producer_id_block(deps), host.clock)
-    topic = CoordinatorTopic(TRANSACTION_STATE, replica_manager, metadata_cache, host.clock)
+    topic = CoordinatorTopic(
+        TRANSACTION_STATE,
+        replica_manager,
+        metadata_cache,
+        host.clock,
+        made_with=config.transaction_state_log_num_partitions,
+        stored=deps.stored,
+    )
     coordinator = TransactionCoordinator(
         TransactionSettings(
             config.transaction_max_timeout_ms,
@@ -87,7 +97,7 @@ def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
     )
     verifier = TransactionVerifier(
         replica_manager.find,
-        TransactionQuestions(metadata_cache, links).ask,
+        TransactionQuestions(coordinator.registry.partition_of, links).ask,
         lambda: deps.settings().transaction_partition_verification_enable,
     )
     _follow_leadership(coordinator, deps.storage)

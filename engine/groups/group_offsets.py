@@ -152,6 +152,11 @@ class GroupOffsets:
             if not pending:
                 del self._transactional[producer_id]
 
+    @property
+    def open_producers(self) -> list[int]:
+        """Return the ids of the producers whose commits are not decided."""
+        return list(self._transactional)
+
     def has_pending_of(self, producer_id: int) -> bool:
         """Return whether commits of a producer's transaction are not decided."""
         return producer_id in self._transactional

@@ -231,7 +231,9 @@ class OffsetCommits:
                 else:
                     at = result.base_offset + position
                     group.offsets.appended_in_transaction(producer_id, key, committed, at)
-            if not group.offsets.has_pending_of(producer_id):
+            # Of a group that is gone nothing is noted, and another may have its id.
+            is_gone = group.is_in(GroupState.DEAD)
+            if not is_gone and not group.offsets.has_pending_of(producer_id):
                 self._registry.note_ended(producer_id, group_id)
             return codes | dict.fromkeys(valid, code)
 

@@ -284,15 +284,16 @@ class Rebalances:
     # Groups that come and go with their partition
 
     def loaded(self, group: Group) -> None:
-        """Start the session timers of a group that was loaded."""
+        """Start the session timers of a group that was loaded, and may have been used since."""
         if len(group.members) > self._settings.max_size:
-            self._prepare(group, "the group is over its capacity")
+            self.maybe_prepare(group, "the group is over its capacity")
         for member in tuple(group.members.values()):
-            self.restart_session(group, member)
+            # The timer of one that has joined since is longer.
+            if not member.is_new:
+                self.restart_session(group, member)
 
     def unloaded(self, group: Group) -> None:
-        """Answer all that wait for a group that another broker coordinates now."""
-        group.transition_to(GroupState.DEAD, self._now_ms())
+        """Answer all that wait for a group, Dead, that another broker coordinates now."""
         group.pending_sync_members.clear()
         for member in tuple(group.members.values()):
             group.answer_join(member, JoinResult(member.member_id, NOT_COORDINATOR))

@@ -9,9 +9,11 @@
 1. Read the log from its start: of each key the last record counts, a tombstone ends it.
 2. Make the groups that have a record, and those that have only committed offsets, in turns of the
    loop as the log is read.
-3. Own the partition, unless it was lost or is read for a later epoch meanwhile.
+3. Own the partition, unless it was lost or is read for a later epoch meanwhile. A group that is
+   served already stays: since the topic has grown another partition has its records.
 4. Decide the commits of transactions whose markers were written during the load: it reads up to the
    end that the log had when it began.
+5. Begin the sessions of members, in turns of the loop: before, no heartbeat would reach them.
 
 Source: G3, GRP-19, D14; GroupMetadataManager.loadGroupsAndOffsets, removeGroupsAndOffsets of 3.9.1.
 """
@@ -19,7 +21,7 @@ Source: G3, GRP-19, D14; GroupMetadataManager.loadGroupsAndOffsets, removeGroups
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -27,6 +29,7 @@ from engine.coordinator_loads import CoordinatorLoad, CoordinatorLoads
 from engine.groups.group import Group
 from engine.groups.loaded_groups import LoadedGroups
 from engine.groups.ports import GroupLog
+from engine.groups.states import GroupState
 from engine.host.coroutine import drive
 from engine.host.turns import LoopTurns
 from engine.kafka_errors import (
@@ -119,6 +122,7 @@ class GroupRegistry:
             del self.groups[group.group_id]
             # Elsewhere if the topic has grown meanwhile: a useless entry there does no harm.
             self._ids_of.get(self.partition_of(group.group_id), {}).pop(group.group_id, None)
+            self._note_gone(group)
 
     # Transactions
 
@@ -133,6 +137,14 @@ class GroupRegistry:
             group_ids.discard(group_id)
             if not group_ids:
                 del self._open[producer_id]
+
+    def _note_gone(self, group: Group) -> None:
+        """Forget the open transactions of a group: their markers may come to another broker.
+
+        Source: GroupMetadataManager.removeGroupFromAllProducers.
+        """
+        for producer_id in group.offsets.open_producers:
+            self.note_ended(producer_id, group.group_id)
 
     def end_transaction(
         self, producer_id: int, partitions: Collection[int], *, is_commit: bool
@@ -165,14 +177,20 @@ class GroupRegistry:
         drive(self._load(self._loads.begin(partition, leader_epoch)))
 
     def resigned(self, partition: int) -> None:
-        """Unload the groups of a partition that this broker leads no more."""
+        """Unload the groups of a partition that this broker leads no more.
+
+        They are Dead at once; who waits for them is answered in turns of the loop.
+        """
         self._loads.end(partition)
         self._ended_during_load.pop(partition, None)
         self._owned.pop(partition, None)
-        for group_id in self._ids_of.pop(partition, {}):
-            group = self.groups.pop(group_id, None)
-            if group is not None:
-                self._on_unloaded(group)
+        found = (self.groups.pop(name, None) for name in self._ids_of.pop(partition, {}))
+        gone = [group for group in found if group is not None]
+        now_ms = self._turns.clock.wall_ms()
+        for group in gone:
+            self._note_gone(group)
+            group.transition_to(GroupState.DEAD, now_ms)
+        drive(self._turns.each(gone, self._on_unloaded))
 
     def stop(self) -> None:
         """Coordinate nothing any more."""
@@ -190,7 +208,7 @@ class GroupRegistry:
         return LoadedGroups()
 
     async def _load(self, load: CoordinatorLoad) -> None:
-        """Load the groups of a partition, unless this broker resigns while it reads."""
+        """Load the groups of a partition, unless this broker resigns while it reads (1 to 5)."""
         partition, clock = load.partition, self._turns.clock
         began_ms = clock.monotonic_ms()
         # 1
@@ -211,13 +229,13 @@ class GroupRegistry:
             return
         self._loads.end(partition)
         self._owned[partition] = load.leader_epoch
-        for group, own_partition in groups:
-            self._on_loaded(self._add(group, own_partition))
+        added = {group.group_id: group for group, at in groups if self._serve(group, at)}
         for producer_id, group_id, key, committed, log_offset in loaded.pending:
-            offsets = self.groups[group_id].offsets
-            offsets.prepare_in_transaction(producer_id, {key: committed})
-            offsets.appended_in_transaction(producer_id, key, committed, log_offset)
-            self.note_open(producer_id, group_id)
+            if group_id in added:
+                offsets = added[group_id].offsets
+                offsets.prepare_in_transaction(producer_id, {key: committed})
+                offsets.appended_in_transaction(producer_id, key, committed, log_offset)
+                self.note_open(producer_id, group_id)
         _log.info(
             "Finished loading offsets and group metadata from __consumer_offsets-%d in %d"
             " milliseconds for epoch %d",
@@ -228,3 +246,27 @@ class GroupRegistry:
         # 4
         for ended in self._ended_during_load.pop(partition):
             self.end_transaction(ended.producer_id, (partition,), is_commit=ended.is_commit)
+        # 5
+        await self._turns.each(self._served(added.values()), self._on_loaded)
+
+    def _served(self, groups: Iterable[Group]) -> Iterator[Group]:
+        """Yield those of some groups that are served as they come up."""
+        return (group for group in groups if self.groups.get(group.group_id) is group)
+
+    def _serve(self, group: Group, partition: int) -> bool:
+        """Add a group that was loaded, unless one of its id is served; returns whether it is added.
+
+        Source: GroupMetadataManager.loadGroup.
+        """
+        served = self.groups.get(group.group_id)
+        if served is None:
+            self._add(group, partition)
+        else:
+            _log.debug(
+                "Attempt to load group %s from log with generation %d failed because there is"
+                " already a cached group with generation %d",
+                group.group_id,
+                group.generation_id,
+                served.generation_id,
+            )
+        return served is None

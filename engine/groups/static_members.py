@@ -51,7 +51,8 @@ class StaticMembers:
 
             def written() -> None:
                 code = stored.result()
-                if code:
+                # A member that is gone has given its protocols back already.
+                if code and group.members.get(member.member_id) is member:
                     group.update(member, *before, join=member.join)
                     self._undo(group, member, instance_id, old_id)
                 result = _answer(group, member, request, leader_before, code)
@@ -66,8 +67,6 @@ class StaticMembers:
     def _undo(self, group: Group, member: GroupMember, instance_id: str, old_id: str) -> None:
         """Restore the member's old id: no client knows the new one."""
         new_id = member.member_id
-        if group.members.get(new_id) is not member:
-            return
         del group.members[new_id]
         member.member_id = old_id
         group.members[old_id] = member

@@ -54,7 +54,8 @@ class LayeredBytes(RealConnection):
     def bound_frames(self, bound: FrameBound | None) -> None:
         """Bound frames, and what is read ahead of them."""
         super().bound_frames(bound)
-        self._bytes.read_little(is_little=bound is not None)
+        if not self.is_closed:
+            self._bytes.read_little(is_little=bound is not None)
 
     def start(self) -> None:
         """Begin the handshake."""

@@ -198,7 +198,7 @@ class KazooZnodeClient:
         if login is not None and self._security is not None:
             self._logins = KazooLogin(kazoo, login, self._security.entropy)
         kazoo.add_listener(lambda state: self._soon(partial(self._state_changed, kazoo, state)))
-        self._kazoo, self._is_preparing = kazoo, True
+        self._kazoo, self._is_preparing, self._session_id = kazoo, True, 0
         self._connecting = connecting = Promise[None]()
         due_ms = self._clock.monotonic_ms() + self._connection_timeout_ms
         cancel = self._timers.call_at(due_ms, partial(self._give_up, kazoo))
@@ -208,6 +208,8 @@ class KazooZnodeClient:
             await self._prepare(kazoo)
         except ZnodeError as error:
             self._begin_close()
+            # Reads of the next session do not wait for the connection of this one.
+            self._watches.end()
             if login is not None and self._is_refused:
                 raise ZnodeLoginRefused(login.username, str(self._address)) from error
             raise
@@ -271,11 +273,12 @@ class KazooZnodeClient:
 
     def _on_connected(self, kazoo: KazooClient) -> None:
         """Complete `connect`, or go on with the session after a lost connection."""
-        identity = kazoo.client_id
-        connecting = self._connecting
+        connecting, identity = self._connecting, kazoo.client_id
+        if identity is not None:
+            # Also another one than before, where the session expired as `connect` went on.
+            self._session_id, _ = identity
         if connecting is not None:
             self._connecting = None
-            self._session_id, _ = (0, b"") if identity is None else identity
             connecting.keep(None)
         else:
             drive(self._reconnected())

@@ -13,11 +13,13 @@ from engine.kafka_errors import NOT_ENOUGH_REPLICAS
 from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition
+from engine.naming import uuid_text
 from engine.records.builder import BatchSettings
 from engine.records.control import ControlType
 from engine.replication.delayed_produce import ProduceResult
 from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
 from engine.replication.partition import ACKS_ALL
+from engine.znode.values import PartitionAssignment, TopicAssignment
 from tests.unit.log.writing import PARTITION, end_of_transaction
 from tests.unit.replication.replicas import Broker, borrowed_segments
 
@@ -64,6 +66,49 @@ def test_the_topic_has_as_many_partitions_as_are_known_or_will_be_made() -> None
     keys = [TopicPartition("__consumer_offsets", index) for index in range(3)]
     metadata.update(1, [], dict.fromkeys(keys, partition), {})
     assert 3 == offsets.partition_count()
+
+
+def _learn(metadata: MetadataCache, count: int, topic_id: bytes = b"i" * 16) -> None:
+    """Have a broker learn of so many partitions of the topic."""
+    partition = PartitionMetadata(1, 0, (1,), 0, (1,))
+    keys = [TopicPartition("__consumer_offsets", index) for index in range(count)]
+    ids = {"__consumer_offsets": topic_id}
+    metadata.update(1, [], dict.fromkeys(keys, partition), ids, is_full=True)
+
+
+def test_a_topic_that_grows_keeps_the_number_that_it_was_made_with() -> None:
+    broker, metadata = Broker((1,)), MetadataCache(1, "cluster")
+    name = "__consumer_offsets"
+    topic = CoordinatorTopic(name, broker.manager, metadata, broker.clock, made_with=4)
+    # One has no leader yet.
+    _learn(metadata, 3)
+    assert 3 == topic.partition_count()
+    _learn(metadata, 4)
+    _learn(metadata, 7)
+    assert 4 == topic.partition_count()
+    # Deleted; made again by an administrator; deleted and made again unnoticed.
+    _learn(metadata, 0)
+    assert topic.partition_count() is None
+    _learn(metadata, 6)
+    _learn(metadata, 7)
+    assert 6 == topic.partition_count()
+    _learn(metadata, 5, b"j" * 16)
+    assert 5 == topic.partition_count()
+
+
+def test_the_number_of_partitions_at_the_start_counts_before_anything_is_known() -> None:
+    broker, metadata = Broker((1,)), MetadataCache(1, "cluster")
+    name = "__consumer_offsets"
+    assignment = PartitionAssignment((1,))
+    stored = TopicAssignment(uuid_text(b"i" * 16), dict.fromkeys(range(9), assignment))
+    topic = CoordinatorTopic(
+        name, broker.manager, metadata, broker.clock, made_with=4, stored=stored
+    )
+    assert 9 == topic.partition_count()
+    _learn(metadata, 8)
+    assert 9 == topic.partition_count()
+    _learn(metadata, 8, b"j" * 16)
+    assert 8 == topic.partition_count()
 
 
 def test_an_append_that_nobody_waits_for_needs_the_leader_alone() -> None:

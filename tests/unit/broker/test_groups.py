@@ -83,6 +83,23 @@ def test_what_was_committed_is_there_after_a_restart(stage: MemoryBroker) -> Non
     assert {"t": 7} == committed(stage)
 
 
+@pytest.mark.parametrize("is_restarted", [True, False])
+def test_commits_count_though_their_topic_grows(stage: MemoryBroker, *, is_restarted: bool) -> None:
+    if is_restarted:
+        stage.stop()
+        stage.start()
+        stage.pass_time(1_000)
+    for offset in range(3):
+        assert 0 == commit(stage, offset)
+    of = message_class("CreatePartitionsRequest")
+    rows = [of.CreatePartitionsTopic(name=OFFSETS.topic, count=4, assignments=None)]
+    stage.connect().ask("CreatePartitions", 3, topics=rows, timeout_ms=1_000)
+    stage.pass_time(1_000)
+    assert 4 == len(stage.broker.metadata_cache.topics[OFFSETS.topic])
+    assert (0, {"t": 2}) == (commit(stage, 2), committed(stage))
+    assert (0, {"t": 3}) == (commit(stage, 3), committed(stage))
+
+
 def test_a_parked_join_is_answered_after_the_initial_delay(stage: MemoryBroker) -> None:
     client = joining(stage)
     stage.pass_time(3_000)

@@ -392,6 +392,23 @@ def test_a_static_member_whose_new_id_is_written_late_expires_too(
     assert {leader_id} == set(stage.group().members)
 
 
+def test_a_static_member_that_is_gone_as_its_new_id_is_refused_has_no_protocols(
+    stage: Stage,
+) -> None:
+    both = (RANGE, STICKY)
+    joins = [stage.join(instance_id="b", protocols=both), stage.join(instance_id="a")]
+    stage.pass_ms(6_000)
+    for join in reversed(joins):
+        stage.sync(join.result(), {})
+    stage.log.is_held = True
+    stage.join(instance_id="b")
+    stage.coordinator.memberships.leave("g", [LeavingMember("", "b")])
+    stage.log.release(7)
+    assert not stage.group().supports("consumer", (STICKY,))
+    # Member a has another protocol alone.
+    assert 23 == stage.join(protocols=(STICKY,)).result().error_code
+
+
 def test_a_static_member_that_is_away_keeps_its_place_until_its_session_ends(stage: Stage) -> None:
     leader_id, follower_id = static_group(stage)
     stage.join(leader_id, instance_id="a")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,7 @@ from engine.groups.group_offsets import CommittedOffset
 from engine.groups.ports import GroupRecord, LoadedRecords
 from engine.groups.records import offset_record
 from engine.groups.requests import MemberRequest
+from engine.groups.states import GroupState
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.limits import COORDINATOR_LOAD_RETRY_MS
 from engine.model import TopicPartition
@@ -130,6 +132,25 @@ def test_groups_end_and_go_though_the_topic_has_grown() -> None:
     assert {} == stage.coordinator.registry.groups
     for partition in range(COUNT):
         stage.coordinator.registry.resigned(partition)
+
+
+def test_a_group_that_is_served_is_not_replaced_by_what_it_was_before_the_topic_grew() -> None:
+    stage = Stage()
+    stage.log.count = COUNT + 1
+    registry = stage.coordinator.registry
+    registry.elected(COUNT, 1)
+    before, now = (coordinator_partition("h", count) for count in (COUNT, COUNT + 1))
+    assert (0, COUNT) == (before, now)
+    stage.coordinator.commits.commit(ALONE._replace(group_id="h"), {T0: CommittedOffset(9)})
+    group = stage.group("h")
+    # Another broker has led it meanwhile.
+    registry.resigned(before)
+    stage.log.partitions[before] = [offset_record("h", T0, CommittedOffset(1))]
+    registry.elected(before, 3)
+    assert group is stage.group("h")
+    assert [9] == [row.offset for row in group.offsets.all().values()]
+    registry.resigned(now)
+    assert {} == registry.groups
 
 
 def test_who_waits_for_a_group_hears_that_it_is_coordinated_elsewhere() -> None:
@@ -254,6 +275,64 @@ def test_groups_are_made_in_turns_and_served_once_all_are_there(*, is_lost: bool
     assert (7 if is_lost else 10) == turns
     assert (set() if is_lost else {*names}) == set(registry.groups)
     assert (16 if is_lost else 0) == registry.refusal(names[0])
+
+
+def loading_stable(names: list[str]) -> Stage:
+    """Return a coordinator that has begun to load stable groups, each of one member."""
+    partition = coordinator_partition("g", COUNT)
+    value = written().partitions[partition][0].value
+    keys = (encode_key(messages.GroupMetadataKey(group=name), 2) for name in names)
+    log = MemoryLog()
+    log.partitions = {partition: [GroupRecord(key, value) for key in keys]}
+    return loading(log)
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_sessions_begin_in_the_turn_of_their_group_and_end_with_a_lost_load(
+    *, is_lost: bool
+) -> None:
+    names = [name for name in map(str, range(40)) if coordinator_partition(name, COUNT) == 3][:5]
+    stage, partition = loading_stable(names), coordinator_partition("g", COUNT)
+    registry, delays = stage.coordinator.registry, stage.coordinator.delays
+    counts = [0]
+    for _ in turns_of(stage):
+        counts.append(delays.delayed_count)
+        if is_lost and counts[-1] == 3:
+            registry.resigned(partition)
+            break
+    stage.timers.run_until_idle()
+    assert {0, 1} == {after - before for before, after in itertools.pairwise(counts)}
+    assert (0 if is_lost else 5) == delays.delayed_count == len(registry.groups)
+
+
+def test_groups_of_a_lost_partition_are_dead_at_once_and_unloaded_in_turns() -> None:
+    names = [name for name in map(str, range(40)) if coordinator_partition(name, COUNT) == 3][:5]
+    stage, partition = loading_stable(names), coordinator_partition("g", COUNT)
+    stage.timers.run_until_idle()
+    registry, delays = stage.coordinator.registry, stage.coordinator.delays
+    groups = list(registry.groups.values())
+    registry._turns.ends_early = lambda: True
+    registry.resigned(partition)
+    assert ({}, {GroupState.DEAD}) == (registry.groups, {group.state for group in groups})
+    counts = [delays.delayed_count]
+    counts += [delays.delayed_count for _ in turns_of(stage)]
+    assert [4, 3, 2, 1, 0] == counts[:5]
+
+
+def test_who_joins_before_the_sessions_of_a_loaded_group_begin_is_waited_for_as_ever() -> None:
+    first = next(name for name in map(str, range(40)) if coordinator_partition(name, COUNT) == 3)
+    stage = loading_stable([first, "g"])
+    for _ in turns_of(stage):
+        if stage.coordinator.delays.delayed_count:
+            break
+    (loaded,) = stage.group().members
+    join = stage.join(instance_id="i", session_ms=6_000)
+    stage.timers.run_until_idle()
+    assert 2 == len(stage.group().members)
+    # The session of the loaded one ends, and with it the wait for it.
+    stage.pass_ms(10_000)
+    assert (0, 2) == (join.result().error_code, join.result().generation_id)
+    assert loaded not in stage.group().members
 
 
 @pytest.mark.parametrize("turn", [1, 2])

@@ -34,6 +34,11 @@ def commit(
     return list(commits.commit_in_transaction(member, producer, rows).result().values())
 
 
+def commit_later(stage: Stage) -> None:
+    """Commit without a wait for the response."""
+    stage.coordinator.commits.commit_in_transaction(NOBODY, P, {T0: CommittedOffset(5)})
+
+
 def end(stage: Stage, *, is_commit: bool, producer_id: int = 7, partition: int = PARTITION) -> None:
     commits = stage.coordinator.commits
     commits.complete_transaction(producer_id, {partition}, is_commit=is_commit)
@@ -83,6 +88,35 @@ def test_nothing_is_kept_of_a_producer_whose_commits_are_decided() -> None:
     stage.log.error_code = 6
     commit(stage, {T0: 5})
     assert {} == held
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_nothing_is_kept_of_producers_whose_group_goes_before_they_end(*, is_held: bool) -> None:
+    stage = Stage()
+    registry = stage.coordinator.registry
+    stage.log.is_held = is_held
+    commit_later(stage)
+    assert {7: {"g"}} == registry._open
+    stage.coordinator.admin.delete(["g"])
+    stage.log.release()
+    assert {} == registry._open
+    stage.log.is_held = is_held
+    commit_later(stage)
+    registry.resigned(PARTITION)
+    stage.log.release()
+    assert {} == registry._open
+
+
+def test_a_commit_that_fails_in_a_deleted_group_ends_nothing_of_the_next_of_its_name() -> None:
+    stage = Stage()
+    stage.log.is_held = True
+    commit_later(stage)
+    stage.coordinator.admin.delete(["g"])
+    stage.log.is_held = False
+    commit(stage, {T0: 6})
+    stage.log.release(7)
+    end(stage, is_commit=True)
+    assert [(6, False)] == seen(stage, T0)
 
 
 def test_two_transactions_are_decided_apart() -> None:

@@ -190,3 +190,20 @@ def test_what_is_wrong_with_a_store_is_said_without_its_secrets(
         server_layer(settings)
     assert "-pw" not in str(caught.value)
     assert "-pw" not in repr(settings)
+
+
+def test_a_bound_of_a_connection_that_has_closed_is_no_fault(stage: Stage) -> None:
+    """Such as the bound of a client that authenticates again, and reads no response."""
+    faults: list[BaseException] = []
+    stage.loop.on_faults(faults.append)
+
+    def accept(connection: Connection) -> None:
+        def take(_frame: memoryview) -> None:
+            connection.close("too many unsent bytes")
+            connection.bound_frames(None)
+
+        connection.on_frame = take
+
+    options = stage.told.options(layer=server_layer(PEM))
+    stage.ask(stage.network.listen("127.0.0.1", 0, accept, options).port, PEM)
+    assert (["closed by the peer"], []) == (stage.ended, faults)

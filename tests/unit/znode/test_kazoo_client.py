@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from kazoo.client import KazooClient
 
+from engine.host.coroutine import drive
+from engine.host.event_loop import EventLoop
 from engine.znode.errors import (
     BadVersion,
     InvalidZnodePath,
@@ -20,7 +22,7 @@ from engine.znode.errors import (
     ZnodeConnectionLost,
     ZnodeLimitExceeded,
 )
-from engine.znode.kazoo_client import KazooZnodeClient
+from engine.znode.kazoo_client import KazooZnodeClient, ZookeeperAddress
 from engine.znode.model import Check, Create, Delete, SetData, Stat, WatchKind
 from tests.unit.znode.stores import TIMEOUT_MS, Told
 from tests.unit.znode.zookeeper_loop import LoopServer, Sessions
@@ -251,3 +253,54 @@ def test_a_fault_while_a_session_is_closed_keeps_nobody_waiting(
         if thread.name == "zookeeper-close":
             thread.join()
     assert ["KeyError('a fault that is not ours')"] == faults
+
+
+class HeldCalls:
+    """The timers of a loop, which hold the calls of other threads until they are released."""
+
+    def __init__(self, loop: EventLoop) -> None:
+        self._loop = loop
+        self.call_soon = loop.call_soon
+        self.call_at = loop.call_at
+        self.held: list[Callable[[], None]] = []
+        self._is_holding = True
+
+    def call_from_thread(self, callback: Callable[[], None]) -> None:
+        """Hold the call, or hand it over."""
+        if self._is_holding:
+            self.held.append(callback)
+        else:
+            self._loop.call_from_thread(callback)
+
+    def release(self) -> None:
+        """Run the calls that were held, and hold no more."""
+        self._is_holding = False
+        for callback in self.held:
+            callback()
+
+
+@pytest.mark.parametrize("noticed_late", [2, 3])
+def test_a_connection_that_is_lost_as_a_session_begins_keeps_no_later_read_waiting(
+    server: LoopServer, noticed_late: int
+) -> None:
+    calls = HeldCalls(server.loop)
+    address = ZookeeperAddress(f"127.0.0.1:{server.port}/kafka")
+    client = KazooZnodeClient(
+        address, calls, server.clock, session_timeout_ms=6000, connection_timeout_ms=5000
+    )
+    server.clients.append(client)
+    connecting = drive(client.connect())
+    server.until(lambda: len(calls.held) == 1)
+    (session_id,) = server.store.session_ids()
+    server.store.close_session(session_id)
+    server.connections[-1].close("cable")
+    server.until(lambda: len(calls.held) >= noticed_late)
+    # Kazoo's thread goes on by itself, up to where it needs the server.
+    while client._kazoo is not None and client._kazoo.client_state != "CONNECTING":
+        continue
+    calls.release()
+    server.until(lambda: connecting.is_kept)
+    if connecting.error is not None:
+        server.run(client.connect())
+    assert server.run(client.exists("/")) is not None
+    assert client.session_id in server.store.session_ids()
