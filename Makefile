@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-out
 
-.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-transactions soak-groups soak-handshakes sweep-damage outsiders compat-streams compat-mixed compat-groups planner-clusters spark-cluster compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-cluster-random compare-tools compare-tools-random perf perf-broker compat completions reference stubs pictures docs man release clean
+.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-transactions soak-groups soak-handshakes sweep-damage outsiders compat-streams compat-mixed compat-groups compat-transactions planner-clusters spark-cluster compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-cluster-random compare-tools compare-tools-random perf perf-broker compat completions reference stubs pictures docs man release clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -234,6 +234,13 @@ BROKERS ?= ours
 
 compat-groups: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.compat.groups $(BROKERS) $(CLIENTS) $(if $(KAFKA_LIBS),--libs "$(KAFKA_LIBS)") $(if $(NEWER),--newer-libs "$(NEWER)")
+
+# Transactions of outsiders' clients, their coordinator or leader killed after each step: on COUNT brokers of ours, or of
+# Kafka's with BROKERS=kafka: make compat-transactions COUNT=1 KAFKA_LIBS=DIR
+COUNT ?= 3
+
+compat-transactions: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.compat.transactions $(BROKERS) $(COUNT) $(CLIENTS) $(if $(KAFKA_LIBS),--libs "$(KAFKA_LIBS)") $(if $(NEWER),--newer-libs "$(NEWER)")
 
 completions: $(VENV)/.dev-ready
 	for s in bash zsh fish; do $(BIN)/kctl completions $$s > completions/kctl.$$s; done

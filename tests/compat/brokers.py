@@ -1,4 +1,4 @@
-"""Three brokers of ours or of Kafka's jars, a process each, that are killed and started again."""
+"""Brokers of ours or of Kafka's jars, a process each, that are killed and started again."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from tests.cluster.raw_client import RawClient
 from tests.cluster.real_kafka import JAVA
 from tests.soak.broker_process import free_port
 
-BROKER_IDS: Final = (1, 2, 3)
 _START_S: Final = 120.0
 _POLL_S: Final = 0.2
 _OFFSETS_PARTITIONS: Final = 50
 _SETTINGS: Final = MappingProxyType(
     {
-        "offsets.topic.replication.factor": "3",
         "offsets.topic.num.partitions": str(_OFFSETS_PARTITIONS),
         "group.initial.rebalance.delay.ms": "0",
         "auto.create.topics.enable": "false",
@@ -30,8 +28,19 @@ _SETTINGS: Final = MappingProxyType(
 )
 
 
+def _settings(broker_count: int) -> dict[str, str]:
+    """Return Kafka's defaults but for `_SETTINGS`, and replicas that so many brokers can have."""
+    replicas = min(3, broker_count)
+    return {
+        **_SETTINGS,
+        "offsets.topic.replication.factor": str(replicas),
+        "transaction.state.log.replication.factor": str(replicas),
+        "transaction.state.log.min.isr": str(min(2, replicas)),
+    }
+
+
 class Cluster(Protocol):
-    """What the scenario asks of a cluster."""
+    """What a scenario needs of a cluster."""
 
     @property
     def bootstrap(self) -> str:
@@ -51,10 +60,15 @@ class Cluster(Protocol):
         ...
 
 
-def embedded_cluster(folder: Path) -> Cluster:
-    """Start ours, with the defaults of Kafka but for `_SETTINGS`."""
+def embedded_cluster(folder: Path, broker_count: int = 3) -> Cluster:
+    """Start ours, numbered from 1 on, with the defaults of Kafka but for `_settings`."""
     cluster = EmbeddedCluster(
-        folder / "data", 3, settings=_SETTINGS, is_quick=False, timeout_s=_START_S
+        folder / "data",
+        broker_count,
+        in_processes=True,
+        settings=_settings(broker_count),
+        is_quick=False,
+        timeout_s=_START_S,
     )
     cluster.start()
     return cluster
@@ -63,11 +77,13 @@ def embedded_cluster(folder: Path) -> Cluster:
 class KafkaCluster:
     """Brokers of Kafka's jars on a ZooKeeper of theirs."""
 
-    def __init__(self, folder: Path, libs: str) -> None:
-        """Start them; raises RuntimeError where they do not serve in time."""
+    def __init__(self, folder: Path, libs: str, broker_count: int = 3) -> None:
+        """Start them, numbered from 1 on; raises RuntimeError where they do not serve in time."""
         self._folder = folder
         self._libs = libs
-        self._ports: Mapping[int, int] = {broker_id: free_port() for broker_id in BROKER_IDS}
+        self._ports: Mapping[int, int] = {
+            broker_id: free_port() for broker_id in range(1, broker_count + 1)
+        }
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         zookeeper_port = free_port()
         self._zookeeper = self._spawn(
@@ -78,7 +94,7 @@ class KafkaCluster:
             str(folder / "znodes"),
         )
         for broker_id, port in self._ports.items():
-            settings = _SETTINGS | {
+            settings = _settings(broker_count) | {
                 "broker.id": str(broker_id),
                 "listeners": f"PLAINTEXT://127.0.0.1:{port}",
                 "log.dirs": str(folder / f"broker-{broker_id}"),
@@ -87,7 +103,7 @@ class KafkaCluster:
             text = "".join(f"{key}={value}\n" for key, value in settings.items())
             self._config(broker_id).write_text(text)
             self.restart(broker_id)
-        self._await(len(BROKER_IDS))
+        self._await(broker_count)
 
     @property
     def bootstrap(self) -> str:

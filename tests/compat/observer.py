@@ -1,4 +1,4 @@
-"""What a cluster answers about groups, asked by sockets, apart from the clients under test."""
+"""What a cluster answers about groups and transactions, apart from the clients under test."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from tests.cluster.raw_client import RawClient
 
 _TIMEOUT_S: Final = 5.0
 NO_OFFSET: Final = -1
+_TRANSACTIONAL_ID: Final = 1
+_LATEST: Final = -1
 
 
 class GroupView(NamedTuple):
@@ -25,7 +27,7 @@ class GroupView(NamedTuple):
 
 
 class Observer:
-    """Asks brokers about groups; OSError says that there is no answer now. For one thread."""
+    """Asks brokers by sockets; OSError says that there is no answer now. For one thread."""
 
     def __init__(self, bootstrap: str) -> None:
         self._addresses = bootstrap.split(",")
@@ -68,7 +70,7 @@ class Observer:
     def leaders(self, topic: str) -> dict[int, int] | None:
         """Return the leaders of a topic whose replicas are all in sync, None of any other."""
         wanted = message_class("MetadataRequest").MetadataRequestTopic(name=topic)
-        address = self._addresses[0]
+        address = self._first_alive()
         (found,) = self._ask(address, "Metadata", 4, topics=[wanted]).topics
         rows = found.partitions
         if not rows or any(
@@ -76,6 +78,52 @@ class Observer:
         ):
             return None
         return {row.partition_index: row.leader_id for row in rows}
+
+    def transaction_coordinator(self, transactional_id: str) -> int:
+        """Return the id of the broker that coordinates a transactional id."""
+        for address in self._addresses:
+            with suppress(OSError):
+                response = self._ask(
+                    address, "FindCoordinator", 1, key=transactional_id, key_type=_TRANSACTIONAL_ID
+                )
+                if response.error_code == NONE:
+                    node_id: int = response.node_id
+                    return node_id
+        raise ConnectionError(f"no broker names a coordinator of {transactional_id}")
+
+    def end_offsets(self, topic: str, *, is_committed: bool) -> dict[int, int]:
+        """Return the end of each partition, or its last stable offset; ConnectionError without."""
+        request = message_class("ListOffsetsRequest")
+        wanted = message_class("MetadataRequest").MetadataRequestTopic(name=topic)
+        known = self._ask(self._first_alive(), "Metadata", 4, topics=[wanted])
+        addresses = {broker.node_id: f"{broker.host}:{broker.port}" for broker in known.brokers}
+        ends = {}
+        for row in known.topics[0].partitions:
+            if row.leader_id not in addresses:
+                raise ConnectionError(f"{topic}-{row.partition_index} has no leader")
+            partition = request.ListOffsetsPartition(
+                partition_index=row.partition_index, timestamp=_LATEST
+            )
+            response = self._ask(
+                addresses[row.leader_id],
+                "ListOffsets",
+                2,
+                replica_id=-1,
+                isolation_level=int(is_committed),
+                topics=[request.ListOffsetsTopic(name=topic, partitions=[partition])],
+            )
+            (found,) = response.topics[0].partitions
+            if found.error_code != NONE:
+                raise ConnectionError(f"{topic}-{row.partition_index}: {found.error_code}")
+            ends[row.partition_index] = found.offset
+        return ends
+
+    def _first_alive(self) -> str:
+        for address in self._addresses:
+            with suppress(OSError):
+                self._ask(address, "ApiVersions", 0)
+                return address
+        raise ConnectionError("no broker answers")
 
     def _ask(self, address: str, name: str, version: int, **fields: Any) -> Any:
         try:

@@ -15,9 +15,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.compat.brokers import Cluster, KafkaCluster, embedded_cluster
+from tests.compat.client_programs import ClientMissing, ClientPrograms
 from tests.compat.groups.cells import ASSIGNORS, batches_of
-from tests.compat.groups.clusters import Cluster, KafkaCluster, embedded_cluster
-from tests.compat.groups.programs import ClientMissing, Programs
 from tests.compat.groups.scenario import Scenario
 
 
@@ -39,7 +39,9 @@ def main() -> int:
         if options.brokers == "ours"
         else KafkaCluster(folder, options.libs)
     )
-    programs = Programs(folder, options.libs, options.newer_libs)
+    programs = ClientPrograms(
+        Path(__file__).parent, "member", folder, options.libs, options.newer_libs
+    )
     has_failed = False
     try:
         for cells in [cells for client in options.clients for cells in batches_of(client)]:

@@ -39,6 +39,11 @@ class Cell(NamedTuple):
         """Return its name, which a group's name begins with."""
         return f"{self.client}-{self.assignor}{'-static' if self.is_static else ''}"
 
+    def arguments(self, bootstrap: str, group: str, name: str) -> list[str]:
+        """Return the arguments of a member's program; its topic has the name of its group."""
+        instance = [f"{group}-{name}"] if self.is_static else []
+        return [bootstrap, group, group, self.assignor, name, *instance]
+
 
 def cells_of(client: str) -> list[Cell]:
     """Return a client's cells."""

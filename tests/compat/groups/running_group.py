@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.compat.groups.cells import Cell
-from tests.compat.groups.observer import NO_OFFSET
+from tests.compat.observer import NO_OFFSET
 
 _ROW_WORDS: Final = 4
 

@@ -26,11 +26,11 @@ from typing import Final
 from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.compat.brokers import Cluster
+from tests.compat.client_programs import ClientPrograms
 from tests.compat.groups.cells import Cell
-from tests.compat.groups.clusters import Cluster
-from tests.compat.groups.observer import GroupView, Observer
-from tests.compat.groups.programs import Programs
 from tests.compat.groups.running_group import RunningGroup
+from tests.compat.observer import GroupView, Observer
 
 _PARTITIONS: Final = 6
 _REPLICAS: Final = 3
@@ -48,7 +48,7 @@ _CLOSED, _KILLED = 1, 2
 class Scenario:
     """Groups of cells on one cluster."""
 
-    def __init__(self, cluster: Cluster, programs: Programs, folder: Path) -> None:
+    def __init__(self, cluster: Cluster, programs: ClientPrograms, folder: Path) -> None:
         self._cluster = cluster
         self._programs = programs
         self._folder = folder
@@ -130,8 +130,9 @@ class Scenario:
     def _start(self, groups: Sequence[RunningGroup], number: int) -> None:
         for group in groups:
             name = f"m{number}"
-            command = self._programs.command(group.cell, self._cluster.bootstrap, group.name, name)
-            group.start(number, command)
+            program = self._programs.command(group.cell.client)
+            arguments = group.cell.arguments(self._cluster.bootstrap, group.name, name)
+            group.start(number, [*program, *arguments])
 
     def _produce(self, groups: Sequence[RunningGroup]) -> None:
         settings = {

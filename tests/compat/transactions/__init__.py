@@ -1,0 +1,1 @@
+"""Transactions of outsiders' clients, on brokers of ours or of Kafka's jars."""
