@@ -7,6 +7,7 @@ from math import isfinite, isnan
 
 from engine.errors import EngineError
 from engine.records.varint import write_varint
+from engine.schemas.avro_nesting import check_nesting, is_recursive
 from engine.schemas.schema import Schema, UnusableSchema
 
 
@@ -55,7 +56,8 @@ def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[b
 
     import fastavro
 
-    parsed, _ = parsed_avro(schema, what)
+    parsed, named = parsed_avro(schema, what)
+    may_be_deep = is_recursive(named)
     kind = parsed
     while isinstance(kind, dict):
         kind = kind.get("type")
@@ -65,6 +67,8 @@ def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[b
         """Decode one value; raises ValueError if bytes do not fit the schema or are left over."""
         if lacks_length:
             content = _with_length(content)
+        if may_be_deep:
+            check_nesting(content, parsed, named)
         stream = BytesIO(content)
         try:
             value = fastavro.schemaless_reader(stream, parsed, None)
