@@ -479,6 +479,13 @@ SCHEMA_REFERENCES_MAX = 1_000
 # that are no envelopes, such as longs, may look like 65,536 of them.
 UNKNOWN_SCHEMAS_MAX = 500
 
+# Columns of decoded values: Arrow hands over 64 levels of types between engines.
+SHAPE_DEPTH_MAX = 40
+
+# Types that contain each other, as those of syntax trees, have millions of fields once each has the
+# others written out; tables that people made have some thousands.
+SHAPE_FIELDS_MAX = 10_000
+
 # -- json_text ---------------------------------------------------------------------------------
 
 # Documents that people made have tens of levels. Writers of YAML and tables take a few of
