@@ -148,9 +148,14 @@ def _message(descriptor: Any, around: _Around) -> Shape:
         return TEXT if descriptor.name in _TEXTS_OF_GOOGLE else JSON
     if around.levels < 1 or name in around.within:
         return JSON
-    around.fields.take(len(descriptor.fields))
+    fields = [(field.name, field) for field in descriptor.fields]
+    extensions = descriptor.file.pool.FindAllExtensions(descriptor)
+    extensions = sorted(extensions, key=lambda field: int(field.number))
+    # In brackets, as Protobuf's JSON has them.
+    fields += [(f"[{field.full_name}]", field) for field in extensions]
+    around.fields.take(len(fields))
     inner = around.inside(name=name)
-    return struct_of((field.name, _field(field, inner)) for field in descriptor.fields)
+    return struct_of((name, _field(field, inner)) for name, field in fields)
 
 
 def _field(field: Any, around: _Around) -> Shape:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from engine.limits import SHAPE_DEPTH_MAX, SHAPE_FIELDS_MAX
+from engine.schemas.decoding import SchemaDecoder
 from engine.schemas.schema import Schema, SchemaKind
 from engine.schemas.shape import (
     BOOLEAN,
@@ -118,6 +119,19 @@ def test_messages_in_each_other_have_some_levels_of_fields() -> None:
     assert 21 == len(shape.fields)
     assert _list(JSON) == dict(shape.fields)["f0"]
     assert ShapeKind.STRUCT is getattr(dict(shape.fields)["f1"].item, "kind", None)
+
+
+def test_extensions_of_a_message_are_fields() -> None:
+    text = """syntax = "proto2"; package p;
+    message A { optional int32 a = 1; extensions 100 to 199; }
+    message B { extend A { repeated A b = 100; } }
+    extend A { optional int64 c = 101; }"""
+    schema = Schema(SchemaKind.PROTOBUF, text)
+    shape = shape_of(schema, "", is_enveloped=False)
+    assert {"a": LONG, "[p.B.b]": _list(JSON), "[p.c]": LONG} == dict(shape.fields)
+    # a is 5, c is 9.
+    value = SchemaDecoder(None, schema).value(b"\x08\x05\xa8\x06\x09")
+    assert {"a": 5, "[p.B.b]": None, "[p.c]": 9} == fitted(shape, value)
 
 
 @pytest.mark.parametrize("levels", [SHAPE_DEPTH_MAX, SHAPE_DEPTH_MAX + 1, 200])
