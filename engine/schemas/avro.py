@@ -4,35 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite, isnan
+from typing import Any
 
 from engine.errors import EngineError
 from engine.records.varint import write_varint
 from engine.schemas.avro_nesting import check_nesting, is_recursive
 from engine.schemas.schema import Schema, UnusableSchema
 
+_FIELD = "value"
 
-def parsed_avro(schema: Schema, what: str) -> tuple[object, dict[str, object]]:
+
+def parsed_avro(schema: Schema, what: str) -> tuple[object, dict[str, Any]]:
     """Return a schema with full names, and the types by these names; raises UnusableSchema."""
-    import json
-
-    import fastavro
     from fastavro.schema import SchemaParseException, UnknownType
 
-    named: dict[str, object] = {}
+    named: dict[str, Any] = {}
     try:
-        waiting = [text for _, text in schema.references]
-        while waiting:
-            # Files of a folder come in no order: what needs another waits for it.
-            left = []
-            for text in waiting:
-                try:
-                    fastavro.parse_schema(json.loads(text), named_schemas=named)
-                except UnknownType:
-                    left.append(text)
-            if len(left) == len(waiting):
-                break
-            waiting = left
-        return fastavro.parse_schema(json.loads(schema.text), named_schemas=named), named
+        try:
+            return _parsed(schema.text, named), named
+        except UnknownType:
+            # Only now others matter: in a folder there may be some that are no concern of this one.
+            named = _types_in([text for _, text in schema.references])
+            return _parsed(schema.text, named), named
     except (
         SchemaParseException,
         UnknownType,
@@ -42,6 +35,35 @@ def parsed_avro(schema: Schema, what: str) -> tuple[object, dict[str, object]]:
         RecursionError,
     ) as error:
         raise UnusableSchema(what, f"it is no Avro schema: {error}") from error
+
+
+def _types_in(texts: list[str]) -> dict[str, Any]:
+    """Return the types of some schemas by their full names, without those that lack a type."""
+    from fastavro.schema import UnknownType
+
+    named: dict[str, Any] = {}
+    while texts:
+        # Files of a folder come in no order: what needs another waits for it.
+        left = []
+        for text in texts:
+            try:
+                _parsed(text, named)
+            except UnknownType:
+                left.append(text)
+        if len(left) == len(texts):
+            break
+        texts = left
+    # One whose fields could not all be read has no name yet.
+    return {name: of for name, of in named.items() if "name" in of}
+
+
+def _parsed(text: str, named: dict[str, Any]) -> object:
+    """Return a schema with full names, and put its types to the others that are named."""
+    import json
+
+    import fastavro
+
+    return fastavro.parse_schema(json.loads(text), named_schemas=named)
 
 
 def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], object]:
@@ -62,6 +84,8 @@ def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[b
     while isinstance(kind, dict):
         kind = kind.get("type")
     lacks_length = is_enveloped and kind == "bytes"
+    is_alone = not schema.references or kind in ("record", "error")
+    readable = parsed if is_alone else _in_record(schema.text, named)
 
     def read(content: bytes) -> object:
         """Decode one value; raises ValueError if bytes do not fit the schema or are left over."""
@@ -71,7 +95,7 @@ def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[b
             check_nesting(content, parsed, named)
         stream = BytesIO(content)
         try:
-            value = fastavro.schemaless_reader(stream, parsed, None)
+            value = fastavro.schemaless_reader(stream, readable, None)
         except EngineError:
             raise
         except Exception as error:
@@ -79,9 +103,23 @@ def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[b
             raise ValueError(f"not of this Avro schema: {error!r}") from error
         if stream.read(1):
             raise ValueError("not of this Avro schema: there are bytes behind the value")
-        return plain(value)
+        return plain(value if is_alone else value[_FIELD])
 
     return read
+
+
+def _in_record(text: str, named: dict[str, Any]) -> object:
+    """Return a schema as that of a record's only field, which has the same bytes.
+
+    fastavro keeps the types of other schemas with a record alone.
+    """
+    import json
+
+    import fastavro
+
+    field = {"name": _FIELD, "type": json.loads(text)}
+    record = {"type": "record", "name": "KctlRecord", "fields": [field]}
+    return fastavro.parse_schema(record, named_schemas=dict(named))
 
 
 def _with_length(content: bytes) -> bytes:

@@ -19,6 +19,7 @@ from engine.schemas.envelope import WrongEnvelope, message_indexes, open_envelop
 from engine.schemas.folder import SchemaFolder, schema_in_file
 from engine.schemas.registry import RegistryRefused
 from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind, UnusableSchema
+from engine.schemas.shape_of import shape_of
 
 USER = """{"type": "record", "name": "User", "namespace": "n", "fields": [
   {"name": "id", "type": "long"},
@@ -79,6 +80,46 @@ def test_avro_references_may_come_in_any_order() -> None:
     schema = Schema(SchemaKind.AVRO, TEAM, references)
     decoder = SchemaDecoder(Schemas({3: schema}))
     assert {"users": []} == decoder.value(enveloped(3, b"\0"))
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "expected"),
+    [
+        ('["n.User", "n.Team"]', b"\x02\0", {"users": []}),
+        ('["null", "n.Team"]', b"\x02\0", {"users": []}),
+        ('{"type": "array", "items": "n.Team"}', b"\x02\0\0", [{"users": []}]),
+        ('{"type": "map", "values": "n.Team"}', b"\x02\x02a\0\0", {"a": {"users": []}}),
+        ('"n.Team"', b"\0", {"users": []}),
+    ],
+)
+def test_types_of_references_need_no_record_around_them(
+    text: str, content: bytes, expected: object
+) -> None:
+    schema = Schema(SchemaKind.AVRO, text, (("a", TEAM), ("b", USER)))
+    decoder = SchemaDecoder(Schemas({3: schema}))
+    assert expected == decoder.value(enveloped(3, content))
+    with pytest.raises(Undecodable, match="bytes behind"):
+        decoder.value(enveloped(3, content + b"\0"))
+
+
+def test_avro_schemas_that_are_no_concern_of_another_are_not_read() -> None:
+    for other in ("{", '{"type": "record", "name": "n.User", "fields": [{"name": "a"}]}'):
+        decoder = SchemaDecoder(Schemas({3: Schema(SchemaKind.AVRO, '"long"', (("a", other),))}))
+        assert 5 == decoder.value(enveloped(3, b"\x0a"))
+
+
+@pytest.mark.parametrize("is_used", [True, False])
+def test_an_avro_reference_that_lacks_a_type_is_none(is_used: bool) -> None:
+    lacking = TEAM.replace("n.User", "n.Nobody")
+    kind = "n.Team" if is_used else "n.User"
+    text = f'{{"type": "record", "name": "R", "fields": [{{"name": "of", "type": "{kind}"}}]}}'
+    schema = Schema(SchemaKind.AVRO, text, (("a", lacking), ("b", USER)))
+    if is_used:
+        with pytest.raises(UnusableSchema, match="Team"):
+            shape_of(schema, "schema 3", is_enveloped=True)
+    else:
+        assert ["of"] == [name for name, _ in shape_of(schema, "", is_enveloped=True).fields]
+        assert isinstance(SchemaDecoder(None, schema).value(b"\x0a\0\0"), dict)
 
 
 def test_a_protobuf_value_says_which_message_it_is() -> None:
