@@ -98,6 +98,9 @@ def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[b
             value = fastavro.schemaless_reader(stream, readable, None)
         except EngineError:
             raise
+        except EOFError as error:
+            # Its text may have the address of the stream: the same problem reads the same.
+            raise ValueError("not of this Avro schema: the bytes end too early") from error
         except Exception as error:
             # The reader of arbitrary bytes raises any exception of its parts.
             raise ValueError(f"not of this Avro schema: {error!r}") from error

@@ -175,6 +175,13 @@ def test_bytes_behind_an_envelope_have_no_length_as_confluent_writes_them(schema
     assert "ab" == one.value(b"\x04ab")
 
 
+@pytest.mark.parametrize("kind", ["float", "double", "string", "bytes"])
+def test_avro_bytes_that_end_too_early_say_nothing_else(kind: str) -> None:
+    with pytest.raises(Undecodable) as failed:
+        SchemaDecoder(None, Schema(SchemaKind.AVRO, f'"{kind}"')).value(b"\x04a")
+    assert "not of this Avro schema: the bytes end too early" == failed.value.reason
+
+
 def test_avro_numbers_that_json_lacks_are_text() -> None:
     decoder = SchemaDecoder(Schemas({3: Schema(SchemaKind.AVRO, '"double"')}))
     for number, text in (("nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")):
