@@ -16,6 +16,7 @@
 | `percentile` interpolates | `quantile_cont` |
 | `current_timestamp()` | the time at which the query was read |
 
+   and numbers and times by the table of `sql_differences.py`.
 5. sqlglot writes DuckDB's SQL.
 
 Source: facts/spark.md §5. Differs: functions that DuckDB lacks, and those that give tables, are
@@ -32,6 +33,7 @@ from engine.analysis.column_types import spark_type
 from engine.analysis.columns import VIEWS
 from engine.analysis.local_plan import Views
 from engine.analysis.saved_views import NO_VIEWS, SavedViews, failed_view
+from engine.analysis.sql_differences import is_time, put_into, replace_difference, time_types
 from engine.analysis.sql_text import with_escaped_quotes
 from engine.analysis.statements import QueryFailed, StatementRefused, unknown_column, unknown_view
 from engine.analysis.table_values import time_text
@@ -257,12 +259,14 @@ def _replace_differences(tree: exp.Query) -> None:
     from sqlglot import exp
 
     for node in list(tree.walk()):
-        if isinstance(node, exp.DataType) and node.this in _zoned():
+        if replace_difference(node):
+            continue
+        if isinstance(node, exp.DataType) and node.this in time_types():
             node.set("this", exp.DataType.Type.TIMESTAMP)
-        elif isinstance(node, exp.Cast) and node.to.this in _zoned() and _is_text(node.this):
+        elif isinstance(node, exp.Cast) and node.to.this in time_types() and _is_text(node.this):
             # A cast to a time without a zone drops the one that the text has.
             node.set("this", type(node)(this=node.this, to=_zoned_type()))
-        elif _is_text(node) and _beside(node, _is_time):
+        elif _is_text(node) and _beside(node, is_time):
             compared = exp.Cast(this=None, to=exp.DataType(this=exp.DataType.Type.TIMESTAMP))
             node.replace(compared)
             compared.set("this", exp.Cast(this=node, to=_zoned_type()))
@@ -271,15 +275,16 @@ def _replace_differences(tree: exp.Query) -> None:
         elif isinstance(node, exp.Anonymous) and node.name.lower() == "crc32":
             node.set("this", CRC_OF_BYTES)
         elif isinstance(node, exp.Quantile):
-            value = exp.cast(node.this.copy(), exp.DataType.Type.DOUBLE)
-            share = node.args["quantile"].copy()
+            # Parts are moved: those of a copy would not be replaced.
+            value = exp.Cast(this=node.this, to=exp.DataType(this=exp.DataType.Type.DOUBLE))
+            share = node.args["quantile"]
             node.replace(exp.Anonymous(this="quantile_cont", expressions=[value, share]))
         elif isinstance(node, exp.Length) and _is_bytes(node.this):
-            node.replace(exp.Anonymous(this="octet_length", expressions=[node.this.copy()]))
+            node.replace(exp.Anonymous(this="octet_length", expressions=[node.this]))
         elif _is_bytes(node) and _wants_text(node):
-            node.replace(exp.Anonymous(this=TEXT_OF_BYTES, expressions=[node.copy()]))
+            put_into(node, TEXT_OF_BYTES)
         elif isinstance(node, exp.Literal) and node.is_string and _beside(node, _is_bytes):
-            node.replace(exp.Anonymous(this="encode", expressions=[node.copy()]))
+            put_into(node, "encode")
 
 
 def _timestamp_now() -> exp.Expression:
@@ -325,19 +330,6 @@ def _beside(node: exp.Expression, is_kind: Callable[[exp.Expression], bool]) -> 
     if isinstance(parent, exp.EQ | exp.NEQ | exp.GT | exp.GTE | exp.LT | exp.LTE | exp.NullSafeEQ):
         return is_kind(parent.right if parent.left is node else parent.left)
     return False
-
-
-def _zoned() -> tuple[exp.DataType.Type, ...]:
-    """Return the types of Spark's timestamps."""
-    from sqlglot import exp
-
-    # The last one is what `to_timestamp` gives; `timestamp_ntz` is another.
-    of = exp.DataType.Type
-    return of.TIMESTAMPTZ, of.TIMESTAMPLTZ, of.TIMESTAMP
-
-
-def _is_time(node: exp.Expression) -> bool:
-    return node.type is not None and node.type.this in _zoned()
 
 
 def _is_text(node: exp.Expression) -> bool:

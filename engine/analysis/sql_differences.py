@@ -1,0 +1,204 @@
+"""Functions and casts of numbers and times which DuckDB has, too, and which mean something else.
+
+| Spark | DuckDB gives | is replaced by |
+|---|---|---|
+| a number with a fraction, cast to an integer | the nearest | `trunc` |
+| a time, cast to a number; `unix_timestamp(time)` | null, an error | `epoch`, seconds since 1970 |
+| a number, cast to a time | null | the time after so many seconds: `make_timestamp` |
+| `timestamp_seconds`, `timestamp_millis`, `timestamp_micros` | an error | `make_timestamp` |
+| `dayofweek`, `extract(dow …)`: 1 is Sunday | 0 is Sunday | one more |
+| `weekday`: 0 is Monday | 0 is Sunday | `isodow` and one less |
+| `SSS` and `'…'` in patterns of times | the same letters | milliseconds; the text without quotes |
+| `percentile_approx`: one of the values | one between two | `quantile_disc` |
+| `get_json_object` of what is no JSON | an error | null |
+| `substring(text, 0)` | a character less | as from 1 on |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_MICROSECONDS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1000, "timestamp_micros": 1}
+_DAY_OF_WEEK = ("dow", "dayofweek")
+_QUOTED = re.compile(r"'((?:[^']|'')*)'")
+_MILLISECONDS = re.compile(r"(?<!%)S{3}(?!S)")
+_FIELD = re.compile(r"%-?[A-Za-z](?:strict)?")
+
+
+def replace_difference(node: exp.Expression) -> bool:
+    """Replace an expression that is one of these, within its tree; False for any other."""
+    from sqlglot import exp
+
+    replacements: Mapping[type[exp.Expression], Callable[..., bool]] = {
+        exp.Cast: _replace_cast,
+        exp.TryCast: _replace_cast,
+        exp.DayOfWeek: lambda day: _add(day, 1),
+        exp.Extract: lambda part: _is_day_of_week(part.this) and _add(part, 1),
+        exp.Anonymous: _replace_named,
+        exp.ApproxQuantile: _replace_percentile,
+        exp.JSONExtractScalar: _replace_json,
+        exp.Substring: _replace_start,
+        exp.StrToUnix: _replace_seconds,
+    }
+    pattern = node.args.get("format")
+    if isinstance(pattern, exp.Literal) and pattern.is_string:
+        pattern.set("this", strftime_pattern(pattern.name))
+    replace = replacements.get(type(node))
+    return replace is not None and replace(node)
+
+
+def strftime_pattern(pattern: str) -> str:
+    """Return a pattern whose fields are those of strftime without what else Spark's may have."""
+    parts = _QUOTED.split(pattern)
+    plain = (_MILLISECONDS.sub("%g", part) for part in parts[::2])
+    quoted = [_unread(part).replace("''", "'") if part else "'" for part in parts[1::2]]
+    return "".join(a + b for a, b in zip(plain, [*quoted, ""], strict=True))
+
+
+def _unread(text: str) -> str:
+    """Return the letters of a quoted text that were taken for fields of a time."""
+    letters = _letters()
+    return _FIELD.sub(lambda field: letters.get(field[0], field[0]), text)
+
+
+@cache
+def _letters() -> Mapping[str, str]:
+    from sqlglot.dialects import Spark
+
+    # Of several letters for a field the shortest, and small ones, come last and stay.
+    pairs = sorted(Spark.TIME_MAPPING.items(), key=lambda pair: (-len(pair[0]), pair[0].islower()))
+    return {field: letters for letters, field in pairs}
+
+
+# Casts
+
+
+def _replace_cast(cast: exp.Cast) -> bool:
+    from sqlglot import exp
+
+    value, to = cast.this, cast.to
+    is_integer = to.is_type(*exp.DataType.INTEGER_TYPES)
+    is_real = to.is_type(*exp.DataType.REAL_TYPES)
+    if is_integer and value.is_type(*exp.DataType.REAL_TYPES):
+        cast.set("this", _call("trunc", value))
+    elif (is_integer or is_real) and is_time(value):
+        seconds = _call("epoch", value)
+        cast.set("this", _call("floor", seconds) if is_integer else seconds)
+    elif to.this in time_types() and value.is_type(*exp.DataType.NUMERIC_TYPES):
+        cast.replace(_time_after(value, 1_000_000))
+    else:
+        return False
+    return True
+
+
+def _time_after(value: exp.Expression, microseconds: int) -> exp.Expression:
+    """Return the time after a number of units of some microseconds since 1970."""
+    from sqlglot import exp
+
+    kinds = exp.DataType.Type
+    if not value.is_type(*exp.DataType.REAL_TYPES):
+        # Of 64 bits it may be more than those have.
+        value = exp.Cast(this=value, to=exp.DataType(this=kinds.INT128))
+    product = exp.Mul(this=exp.Paren(this=value), expression=exp.Literal.number(microseconds))
+    whole = exp.TryCast(this=_call("trunc", product), to=exp.DataType(this=kinds.BIGINT))
+    return _call("make_timestamp", whole)
+
+
+def is_time(value: exp.Expression) -> bool:
+    """Return whether an expression is a time; of some functions sqlglot knows no type."""
+    from sqlglot import exp
+
+    if isinstance(value, exp.TimestampTrunc):
+        return True
+    return value.type is not None and value.type.this in time_types()
+
+
+def time_types() -> tuple[exp.DataType.Type, ...]:
+    """Return the types of Spark's timestamps."""
+    from sqlglot import exp
+
+    # The last one is what `to_timestamp` gives; `timestamp_ntz` is another.
+    of = exp.DataType.Type
+    return of.TIMESTAMPTZ, of.TIMESTAMPLTZ, of.TIMESTAMP
+
+
+# Functions
+
+
+def _replace_named(function: exp.Anonymous) -> bool:
+    """Replace a function that sqlglot knows by its name alone."""
+    name, arguments = function.name.lower(), function.expressions
+    if name in _MICROSECONDS and len(arguments) == 1:
+        function.replace(_time_after(arguments[0], _MICROSECONDS[name]))
+    elif name == "weekday" and len(arguments) == 1:
+        function.set("this", "isodow")
+        _add(function, -1)
+    elif name in ("date_part", "datepart") and arguments and _is_day_of_week(arguments[0]):
+        _add(function, 1)
+    else:
+        return False
+    return True
+
+
+def _is_day_of_week(part: exp.Expression) -> bool:
+    return part.name.lower() in _DAY_OF_WEEK
+
+
+def _replace_percentile(percentile: exp.ApproxQuantile) -> bool:
+    percentile.replace(_call("quantile_disc", percentile.this, percentile.args["quantile"]))
+    return True
+
+
+def _replace_json(json: exp.JSONExtractScalar) -> bool:
+    put_into(json, "try")
+    return True
+
+
+def _replace_start(substring: exp.Substring) -> bool:
+    from sqlglot import exp
+
+    start = substring.args.get("start")
+    is_zero = isinstance(start, exp.Literal) and start.name == "0"
+    if is_zero:
+        substring.set("start", exp.Literal.number(1))
+    return is_zero
+
+
+def _replace_seconds(seconds: exp.StrToUnix) -> bool:
+    """Replace `unix_timestamp()` and that of a time or a text; the pattern is for texts alone."""
+    from sqlglot import exp
+
+    around = exp.Cast(this=None, to=exp.DataType(this=exp.DataType.Type.BIGINT))
+    seconds.replace(around)
+    found = _call("epoch", seconds.this) if is_time(seconds.this) else seconds
+    around.set("this", _call("floor", found))
+    return True
+
+
+def _call(name: str, *arguments: exp.Expression) -> exp.Expression:
+    from sqlglot import exp
+
+    return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def put_into(node: exp.Expression, name: str) -> None:
+    """Put a function's call around an expression, whose parts stay those of the tree."""
+    around = _call(name)
+    node.replace(around)
+    around.set("expressions", [node])
+
+
+def _add(node: exp.Expression, number: int) -> bool:
+    """Put a number that is added around an expression."""
+    from sqlglot import exp
+
+    around = exp.Paren(this=exp.Add(this=None, expression=exp.Literal.number(number)))
+    node.replace(around)
+    around.this.set("this", node)
+    return True
