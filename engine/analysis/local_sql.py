@@ -311,6 +311,8 @@ def _wants_text(node: exp.Expression) -> bool:
     parent = node.parent
     if isinstance(parent, exp.Cast):
         return bool(parent.is_type(*exp.DataType.TEXT_TYPES))
+    if isinstance(parent, exp.DPipe):
+        return not (_is_bytes(parent.left) and _is_bytes(parent.right))
     takers = (
         exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpExtract, exp.RegexpReplace, exp.Upper,
         exp.Lower, exp.Trim, exp.Split, exp.StrPosition, exp.JSONExtract, exp.JSONExtractScalar,

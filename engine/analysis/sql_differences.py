@@ -1,4 +1,4 @@
-"""Functions and casts of numbers and times which DuckDB has, too, and which mean something else.
+r"""Functions and casts which DuckDB has, too, and which mean something else there.
 
 | Spark | DuckDB gives | is replaced by |
 |---|---|---|
@@ -10,7 +10,14 @@
 | `weekday`: 0 is Monday | 0 is Sunday | `isodow` and one less |
 | `SSS` and `'…'` in patterns of times | the same letters | milliseconds; the text without quotes |
 | `percentile_approx`: one of the values | one between two | `quantile_disc` |
+| `max_by`, `min_by`: also a null | the last value that is none | `arg_max_null`, `arg_min_null` |
 | `get_json_object` of what is no JSON | an error | null |
+| `like` with `\_` or `\%` | none that matches | the same with `escape '\'` |
+| text with a fraction, cast to an integer | the nearest | null, as of other text |
+| `date_add`, `date_sub`, `add_months`: dates | times | dates |
+| `format_string` | the pattern | `printf` |
+| `kurtosis` of all values | of a sample | `kurtosis_pop` |
+| `hash`, `skewness` | other numbers | refused |
 | `substring(text, 0)` | a character less | as from 1 on |
 """
 
@@ -21,10 +28,15 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from engine.analysis.statements import QueryFailed
+
 if TYPE_CHECKING:
     from sqlglot import exp
 
 _MICROSECONDS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1000, "timestamp_micros": 1}
+#: Functions of other results that sqlglot knows by their names alone.
+_OTHERS = ("hash",)
+_INTEGER = r"^\s*[+-]?[0-9]+\s*$"
 _DAY_OF_WEEK = ("dow", "dayofweek")
 _QUOTED = re.compile(r"'((?:[^']|'')*)'")
 _MILLISECONDS = re.compile(r"(?<!%)S{3}(?!S)")
@@ -35,21 +47,10 @@ def replace_difference(node: exp.Expression) -> bool:
     """Replace an expression that is one of these, within its tree; False for any other."""
     from sqlglot import exp
 
-    replacements: Mapping[type[exp.Expression], Callable[..., bool]] = {
-        exp.Cast: _replace_cast,
-        exp.TryCast: _replace_cast,
-        exp.DayOfWeek: lambda day: _add(day, 1),
-        exp.Extract: lambda part: _is_day_of_week(part.this) and _add(part, 1),
-        exp.Anonymous: _replace_named,
-        exp.ApproxQuantile: _replace_percentile,
-        exp.JSONExtractScalar: _replace_json,
-        exp.Substring: _replace_start,
-        exp.StrToUnix: _replace_seconds,
-    }
     pattern = node.args.get("format")
     if isinstance(pattern, exp.Literal) and pattern.is_string:
         pattern.set("this", strftime_pattern(pattern.name))
-    replace = replacements.get(type(node))
+    replace = _REPLACEMENTS.get(type(node).__name__)
     return replace is not None and replace(node)
 
 
@@ -87,6 +88,8 @@ def _replace_cast(cast: exp.Cast) -> bool:
     is_real = to.is_type(*exp.DataType.REAL_TYPES)
     if is_integer and value.is_type(*exp.DataType.REAL_TYPES):
         cast.set("this", _call("trunc", value))
+    elif is_integer and value.is_type(*exp.DataType.TEXT_TYPES):
+        cast.set("this", _call("regexp_extract", value, exp.Literal.string(_INTEGER)))
     elif (is_integer or is_real) and is_time(value):
         seconds = _call("epoch", value)
         cast.set("this", _call("floor", seconds) if is_integer else seconds)
@@ -139,6 +142,8 @@ def _replace_named(function: exp.Anonymous) -> bool:
     elif name == "weekday" and len(arguments) == 1:
         function.set("this", "isodow")
         _add(function, -1)
+    elif name in _OTHERS:
+        _refuse(function)
     elif name in ("date_part", "datepart") and arguments and _is_day_of_week(arguments[0]):
         _add(function, 1)
     else:
@@ -151,12 +156,40 @@ def _is_day_of_week(part: exp.Expression) -> bool:
 
 
 def _replace_percentile(percentile: exp.ApproxQuantile) -> bool:
-    percentile.replace(_call("quantile_disc", percentile.this, percentile.args["quantile"]))
+    return _rename(percentile, "quantile_disc", percentile.this, percentile.args["quantile"])
+
+
+def _rename(function: exp.Expression, name: str, *arguments: exp.Expression) -> bool:
+    function.replace(_call(name, *arguments))
     return True
 
 
-def _replace_json(json: exp.JSONExtractScalar) -> bool:
-    put_into(json, "try")
+def _refuse(function: exp.Expression) -> bool:
+    name = function.name if function.name in _OTHERS else type(function).__name__
+    reason = f"{name.lower()} has other results on this engine; --engine spark has Spark's"
+    raise QueryFailed(reason)
+
+
+def _replace_pattern(like: exp.Like | exp.ILike) -> bool:
+    """Name the escaping of a pattern that may have some."""
+    from sqlglot import exp
+
+    pattern = like.expression
+    is_plain = isinstance(pattern, exp.Literal) and "\\" not in pattern.name
+    if is_plain or isinstance(pattern, exp.Any | exp.All) or isinstance(like.parent, exp.Escape):
+        return False
+    around = exp.Escape(this=None, expression=exp.Literal.string("\\"))
+    like.replace(around)
+    around.set("this", like)
+    return True
+
+
+def _replace_date(date: exp.Expression) -> bool:
+    from sqlglot import exp
+
+    around = exp.Cast(this=None, to=exp.DataType(this=exp.DataType.Type.DATE))
+    date.replace(around)
+    around.set("this", date)
     return True
 
 
@@ -187,11 +220,12 @@ def _call(name: str, *arguments: exp.Expression) -> exp.Expression:
     return exp.Anonymous(this=name, expressions=list(arguments))
 
 
-def put_into(node: exp.Expression, name: str) -> None:
+def put_into(node: exp.Expression, name: str) -> bool:
     """Put a function's call around an expression, whose parts stay those of the tree."""
     around = _call(name)
     node.replace(around)
     around.set("expressions", [node])
+    return True
 
 
 def _add(node: exp.Expression, number: int) -> bool:
@@ -202,3 +236,26 @@ def _add(node: exp.Expression, number: int) -> bool:
     node.replace(around)
     around.this.set("this", node)
     return True
+
+
+#: By the class of an expression; those of some functions are newer than others.
+_REPLACEMENTS: Mapping[str, Callable[..., bool]] = {
+    "Cast": _replace_cast,
+    "TryCast": _replace_cast,
+    "DayOfWeek": lambda day: _add(day, 1),
+    "Extract": lambda part: _is_day_of_week(part.this) and _add(part, 1),
+    "Anonymous": _replace_named,
+    "ApproxQuantile": _replace_percentile,
+    "ArgMax": lambda most: _rename(most, "arg_max_null", most.this, most.expression),
+    "ArgMin": lambda least: _rename(least, "arg_min_null", least.this, least.expression),
+    "Kurtosis": lambda of: _rename(of, "kurtosis_pop", of.this),
+    "Skewness": _refuse,
+    "Format": lambda text: _rename(text, "printf", text.this, *text.expressions),
+    "JSONExtractScalar": lambda json: put_into(json, "try"),
+    "Like": _replace_pattern,
+    "ILike": _replace_pattern,
+    "Substring": _replace_start,
+    "StrToUnix": _replace_seconds,
+    "TsOrDsAdd": _replace_date,
+    "AddMonths": _replace_date,
+}

@@ -77,6 +77,11 @@ QUERIES = (
     " where timestampMs >= 0",
     "select substring(topic, 0, 2) s, get_json_object(cast(value as string), '$.a') a, count(*)"
     " from records group by 1, 2",
+    "select topic, partition, max_by(value, offset) v, min_by(key, offset) k from records"
+    " group by topic, partition",
+    r"select topic like '%\_\_%' a, topic not like 'c\_%' b, count(*) from records group by 1, 2",
+    "select date_add(timestamp, 1) a, add_months(timestamp, 1) b, count(*) from records group by 1,"
+    " 2",
     "select if(isControl, 1, 0) c, nvl(schema_id, 0) s, abs(-offset) o from records",
     "from records |> where offset > 390 |> select topic, offset",
     "select topic, collect_set(partition) from records where topic = 'solo' group by topic",

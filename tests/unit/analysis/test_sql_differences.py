@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from engine.analysis.local_query import run_local_query
 from engine.analysis.splits import Selection, Split, plan_splits
 from engine.analysis.sql_differences import strftime_pattern
+from engine.analysis.statements import QueryFailed
 from engine.host.real import RealFiles
 from engine.records.builder import BatchBuilder, BatchSettings
 from tests.unit.log.logs import put_segment
@@ -23,11 +24,13 @@ _VALUES = (b'{"a": 1, "n": 2.5}', b"\xff\x00", None)
 @pytest.fixture(scope="module")
 def splits(tmp_path_factory: pytest.TempPathFactory) -> list[Split]:
     folder = tmp_path_factory.mktemp("logs")
-    Path(folder, "t-0").mkdir()
+    Path(folder, "t_a-0").mkdir()
     builder = BatchBuilder(BatchSettings(leader_epoch=0))
     for number, value in enumerate(_VALUES):
-        builder.append(_DAY_S * 1000 + number * 1_800_123, b"key", value)
-    put_segment(RealFiles(), 0, bytes(builder.build()), path=str(folder / "t-0"), interval_bytes=1)
+        builder.append(_DAY_S * 1000 + number * 1_800_123, "ké".encode(), value)
+    put_segment(
+        RealFiles(), 0, bytes(builder.build()), path=str(folder / "t_a-0"), interval_bytes=1
+    )
     return plan_splits(RealFiles(), [str(folder)], Selection())
 
 
@@ -68,10 +71,26 @@ def _ask(query: str, splits: list[Split]) -> list[tuple[Any, ...]]:
         # Patterns.
         ("date_format(timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSS'Z'\")", "2026-01-01T01:00:00.246Z"),
         ("to_timestamp('01:00.246', 'mm:ss.SSS') is not null", True),
+        ("date_add(timestamp, 1)", date(2026, 1, 2)),
+        ("date_sub(timestamp, 1)", date(2025, 12, 31)),
+        ("add_months(timestamp, 1)", date(2026, 2, 1)),
+        # Text.
+        ("cast('2.7' as int)", None),
+        ("cast(' -12 ' as bigint)", -12),
+        (r"topic like 't\_a'", True),
+        (r"topic not like 't\_b'", True),
+        (r"'t_a%' ilike '%A\%'", True),
+        ("topic like 't!_a' escape '!'", True),
+        ("topic like concat('t', '_%')", True),
+        ("key || '-' || topic", "ké-t_a"),
+        ("format_string('%05d-%s', offset, topic)", "00002-t_a"),
         # Others.
         ("percentile_approx(offset, 0.4)", 1),
         ("percentile_approx(offset, array(0.1, 0.9), 100)", [0, 2]),
         ("percentile(offset, 0.25)", 0.5),
+        ("max_by(value, offset)", None),
+        ("min_by(offset, timestampMs)", 0),
+        ("kurtosis(offset)", -1.5),
         ("substring('hello', 0, 2)", "he"),
         ("substring('hello', -2)", "lo"),
     ],
@@ -79,7 +98,9 @@ def _ask(query: str, splits: list[Split]) -> list[tuple[Any, ...]]:
 def test_an_expression_is_what_spark_makes_of_it(
     expression: str, expected: object, splits: list[Split]
 ) -> None:
-    is_aggregate = expression.startswith(("percentile", "try_cast(avg"))
+    is_aggregate = expression.startswith(
+        ("percentile", "try_cast(avg", "max_by", "min_by", "kurtosis")
+    )
     where = "" if is_aggregate else " where offset = 2"
     assert [(expected,)] == _ask(f"select {expression} x from records{where}", splits)
 
@@ -89,10 +110,16 @@ def test_what_is_no_json_has_no_fields(splits: list[Split]) -> None:
     assert [("2.5",), (None,), (None,)] == _ask(query, splits)
 
 
+@pytest.mark.parametrize("name", ["hash", "skewness"])
+def test_what_has_other_results_is_refused(name: str, splits: list[Split]) -> None:
+    with pytest.raises(QueryFailed, match=f"{name} has other results on this engine"):
+        _ask(f"select {name}(offset) x from records", splits)
+
+
 def test_parts_of_what_is_replaced_are_replaced_too(splits: list[Split]) -> None:
     case = "case when cast(2.7 as int) = 2 then key end"
     query = f"select upper({case}) a, length({case}) b from records where offset = 0"
-    assert [("KEY", 3)] == _ask(query, splits)
+    assert [("KÉ", 3)] == _ask(query, splits)
     query = "select percentile(length(key), 0.5) a, percentile(cast(2.7 as int), 1) b from records"
     assert [(3.0, 2.0)] == _ask(query, splits)
 
