@@ -101,6 +101,9 @@ def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[b
         except EOFError as error:
             # Its text may have the address of the stream: the same problem reads the same.
             raise ValueError("not of this Avro schema: the bytes end too early") from error
+        except UnicodeDecodeError as error:
+            # Its representation has all of the text.
+            raise ValueError(f"not of this Avro schema: {error}") from error
         except Exception as error:
             # The reader of arbitrary bytes raises any exception of its parts.
             raise ValueError(f"not of this Avro schema: {error!r}") from error

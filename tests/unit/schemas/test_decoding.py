@@ -182,6 +182,12 @@ def test_avro_bytes_that_end_too_early_say_nothing_else(kind: str) -> None:
     assert "not of this Avro schema: the bytes end too early" == failed.value.reason
 
 
+def test_avro_text_that_is_no_utf_8_is_not_shown() -> None:
+    with pytest.raises(Undecodable, match=r"Avro schema: .* byte 0xff") as failed:
+        SchemaDecoder(None, Schema(SchemaKind.AVRO, '"string"')).value(b"\x0esecret\xff")
+    assert "secret" not in str(failed.value)
+
+
 def test_avro_numbers_that_json_lacks_are_text() -> None:
     decoder = SchemaDecoder(Schemas({3: Schema(SchemaKind.AVRO, '"double"')}))
     for number, text in (("nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")):
