@@ -159,6 +159,14 @@ def _replace_percentile(percentile: exp.ApproxQuantile) -> bool:
     return _rename(percentile, "quantile_disc", percentile.this, percentile.args["quantile"])
 
 
+def _replace_most(most: exp.Expression, name: str) -> bool:
+    found = _call(name, most.this, most.expression)
+    # What it is compared with is looked at later.
+    found.type = most.this.type
+    most.replace(found)
+    return True
+
+
 def _rename(function: exp.Expression, name: str, *arguments: exp.Expression) -> bool:
     function.replace(_call(name, *arguments))
     return True
@@ -246,12 +254,11 @@ _REPLACEMENTS: Mapping[str, Callable[..., bool]] = {
     "Extract": lambda part: _is_day_of_week(part.this) and _add(part, 1),
     "Anonymous": _replace_named,
     "ApproxQuantile": _replace_percentile,
-    "ArgMax": lambda most: _rename(most, "arg_max_null", most.this, most.expression),
-    "ArgMin": lambda least: _rename(least, "arg_min_null", least.this, least.expression),
+    "ArgMax": lambda most: _replace_most(most, "arg_max_null"),
+    "ArgMin": lambda least: _replace_most(least, "arg_min_null"),
     "Kurtosis": lambda of: _rename(of, "kurtosis_pop", of.this),
     "Skewness": _refuse,
     "Format": lambda text: _rename(text, "printf", text.this, *text.expressions),
-    "JSONExtractScalar": lambda json: put_into(json, "try"),
     "Like": _replace_pattern,
     "ILike": _replace_pattern,
     "Substring": _replace_start,

@@ -18,7 +18,7 @@ from tests.unit.log.logs import put_segment
 
 #: A Thursday.
 _DAY_S = 1_767_225_600
-_VALUES = (b'{"a": 1, "n": 2.5}', b"\xff\x00", None)
+_VALUES: tuple[bytes, bytes, None] = (b'{"a": 1, "n": 2.5}', b"\xff\x00", None)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,8 @@ def splits(tmp_path_factory: pytest.TempPathFactory) -> list[Split]:
     Path(folder, "t_a-0").mkdir()
     builder = BatchBuilder(BatchSettings(leader_epoch=0))
     for number, value in enumerate(_VALUES):
-        builder.append(_DAY_S * 1000 + number * 1_800_123, "ké".encode(), value)
+        headers = [("h", "é".encode())] if number == 1 else []
+        builder.append(_DAY_S * 1000 + number * 1_800_123, "ké".encode(), value, headers)
     put_segment(
         RealFiles(), 0, bytes(builder.build()), path=str(folder / "t_a-0"), interval_bytes=1
     )
@@ -122,6 +123,23 @@ def test_parts_of_what_is_replaced_are_replaced_too(splits: list[Split]) -> None
     assert [("KÉ", 3)] == _ask(query, splits)
     query = "select percentile(length(key), 0.5) a, percentile(cast(2.7 as int), 1) b from records"
     assert [(3.0, 2.0)] == _ask(query, splits)
+
+
+def test_bytes_of_other_expressions_are_text_where_text_is_wanted(splits: list[Split]) -> None:
+    query = "select cast(h.value as string) v from records lateral view explode(headers) x as h"
+    assert [("é",)] == _ask(query, splits)
+    query = (
+        "select transform(headers, h -> cast(h.value as string)) v from records where offset = 1"
+    )
+    assert [(["é"],)] == _ask(query, splits)
+    query = """select cast(max_by(key, offset) as string) a, upper(min_by(key, offset)) b,
+                      max_by(key, offset) = 'ké' c, length(max_by(key, offset)) d,
+                      get_json_object(min_by(value, offset), '$.n') e,
+                      cast(max_by(topic, offset) as string) f
+               from records"""
+    assert [("ké", "KÉ", True, 3, "2.5", "t_a")] == _ask(query, splits)
+    query = "select cast(min_by(value, offset) over () as string) v from records where offset = 0"
+    assert [(_VALUES[0].decode(),)] == _ask(query, splits)
 
 
 def test_times_are_compared_as_numbers(splits: list[Split]) -> None:
