@@ -14,6 +14,7 @@ r"""Functions and casts which DuckDB has, too, and which mean something else the
 | `get_json_object` of what is no JSON | an error | null |
 | `like` with `\_` or `\%` | none that matches | the same with `escape '\'` |
 | text with a fraction, cast to an integer | the nearest | null, as of other text |
+| `timestampdiff`, `datediff(unit, …)`: whole units | limits of units passed | `date_sub` |
 | `date_add`, `date_sub`, `add_months`: dates | times | dates |
 | `format_string` | the pattern | `printf` |
 | `kurtosis` of all values | of a sample | `kurtosis_pop` |
@@ -222,6 +223,30 @@ def _replace_seconds(seconds: exp.StrToUnix) -> bool:
     return True
 
 
+def _replace_duration(duration: exp.Expression) -> bool:
+    """Replace how many whole units lie between two times; days between dates have no unit."""
+    from sqlglot import exp
+
+    unit = duration.args.get("unit")
+    if unit is None:
+        return False
+    first, last = (_as_time(duration.args[name]) for name in ("expression", "this"))
+    word = exp.Literal.string(unit.name.lower().replace("dayofyear", "day"))
+    return _rename(duration, "date_sub", word, first, last)
+
+
+def _as_time(value: exp.Expression) -> exp.Expression:
+    """Return a value as a time in UTC."""
+    from sqlglot import exp
+
+    kinds = exp.DataType.Type
+    if isinstance(value, exp.TsOrDsToDate):
+        value = value.this
+    if value.is_type(*exp.DataType.TEXT_TYPES):
+        value = exp.Cast(this=value, to=exp.DataType(this=kinds.TIMESTAMPTZ))
+    return exp.Cast(this=value, to=exp.DataType(this=kinds.TIMESTAMP))
+
+
 def _call(name: str, *arguments: exp.Expression) -> exp.Expression:
     from sqlglot import exp
 
@@ -263,6 +288,8 @@ _REPLACEMENTS: Mapping[str, Callable[..., bool]] = {
     "ILike": _replace_pattern,
     "Substring": _replace_start,
     "StrToUnix": _replace_seconds,
+    "TimestampDiff": _replace_duration,
+    "DateDiff": _replace_duration,
     "TsOrDsAdd": _replace_date,
     "AddMonths": _replace_date,
 }

@@ -82,6 +82,8 @@ QUERIES = (
     r"select topic like '%\_\_%' a, topic not like 'c\_%' b, count(*) from records group by 1, 2",
     "select date_add(timestamp, 1) a, add_months(timestamp, 1) b, count(*) from records group by 1,"
     " 2",
+    "select timestampdiff(minute, timestamp '2025-12-31 23:59:30', timestamp) m, datediff(hour,"
+    " timestamp, timestamp '2026-02-01 00:30:00') h, count(*) from records group by 1, 2",
     "select if(isControl, 1, 0) c, nvl(schema_id, 0) s, abs(-offset) o from records",
     "from records |> where offset > 390 |> select topic, offset",
     "select topic, collect_set(partition) from records where topic = 'solo' group by topic",

@@ -75,6 +75,11 @@ def _ask(query: str, splits: list[Split]) -> list[tuple[Any, ...]]:
         ("date_add(timestamp, 1)", date(2026, 1, 2)),
         ("date_sub(timestamp, 1)", date(2025, 12, 31)),
         ("add_months(timestamp, 1)", date(2026, 2, 1)),
+        ("timestampdiff(hour, timestamp '2026-01-01 10:59:00', '2026-01-01 11:01:00Z')", 0),
+        ("datediff(minute, timestamp '2026-01-01 00:59:50', timestamp)", 0),
+        ("datediff(hour, timestamp '2025-12-31 22:59:00', timestamp)", 2),
+        ("datediff(day, '2025-12-31 01:00:01', timestamp)", 0),
+        ("datediff(timestamp, '2025-12-31')", 1),
         # Text.
         ("cast('2.7' as int)", None),
         ("cast(' -12 ' as bigint)", -12),
