@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, partial
 from math import isfinite, isnan
 from typing import Any
 
 from engine.errors import EngineError
+from engine.limits import DECIMAL_BYTES_MAX
 from engine.records.varint import write_varint
 from engine.schemas.avro_nesting import check_nesting, is_recursive
 from engine.schemas.schema import Schema, UnusableSchema
@@ -78,6 +80,7 @@ def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[b
 
     import fastavro
 
+    _bound_decimals()
     parsed, named = parsed_avro(schema, what)
     may_be_deep = is_recursive(named)
     kind = parsed
@@ -112,6 +115,21 @@ def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[b
         return plain(value if is_alone else value[_FIELD])
 
     return read
+
+
+@cache
+def _bound_decimals() -> None:
+    """Have fastavro read no decimal of very many bytes, for this whole process."""
+    from fastavro.read import LOGICAL_READERS
+
+    for name in ("bytes-decimal", "fixed-decimal"):
+        LOGICAL_READERS[name] = partial(_bounded, LOGICAL_READERS[name])
+
+
+def _bounded(read: Callable[..., object], content: bytes, *schemas: object) -> object:
+    if len(content) > DECIMAL_BYTES_MAX:
+        raise ValueError(f"a decimal has {len(content)} bytes")
+    return read(content, *schemas)
 
 
 def _in_record(text: str, named: dict[str, Any]) -> object:

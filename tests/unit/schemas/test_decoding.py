@@ -182,6 +182,18 @@ def test_avro_bytes_that_end_too_early_say_nothing_else(kind: str) -> None:
     assert "not of this Avro schema: the bytes end too early" == failed.value.reason
 
 
+@pytest.mark.parametrize("kind", ['"bytes"', '"fixed", "name": "F", "size": 4097'])
+def test_a_decimal_of_very_many_bytes_is_refused(kind: str) -> None:
+    schema = f'{{"type": {kind}, "logicalType": "decimal", "precision": 9, "scale": 2}}'
+    decoder = SchemaDecoder(None, Schema(SchemaKind.AVRO, schema))
+    head = bytearray()
+    if "bytes" in kind:
+        assert decoder.value(b"\x04\x01\x00") == "2.56"
+        write_varint(head, 4097)
+    with pytest.raises(Undecodable, match="a decimal has 4097 bytes"):
+        decoder.value(bytes(head) + b"\x11" * 4097)
+
+
 def test_avro_text_that_is_no_utf_8_is_not_shown() -> None:
     with pytest.raises(Undecodable, match=r"Avro schema: .* byte 0xff") as failed:
         SchemaDecoder(None, Schema(SchemaKind.AVRO, '"string"')).value(b"\x0esecret\xff")
