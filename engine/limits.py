@@ -479,6 +479,17 @@ SCHEMA_REFERENCES_MAX = 1_000
 # that are no envelopes, such as longs, may look like 65,536 of them.
 UNKNOWN_SCHEMAS_MAX = 500
 
+# Python makes a decimal of bytes in the square of their number: 0.01 s for so many, minutes for
+# 1 MB. Money has some tens of digits; this is some 10,000.
+DECIMAL_BYTES_MAX = 4096
+
+# Columns of decoded values: Arrow hands over 64 levels of types between engines.
+SHAPE_DEPTH_MAX = 40
+
+# Types that contain each other, as those of syntax trees, have millions of fields once each has the
+# others written out; tables that people made have some thousands.
+SHAPE_FIELDS_MAX = 10_000
+
 # -- json_text ---------------------------------------------------------------------------------
 
 # Documents that people made have tens of levels. Writers of YAML and tables take a few of

@@ -16,6 +16,7 @@
 | `percentile` interpolates | `quantile_cont` |
 | `current_timestamp()` | the time at which the query was read |
 
+   and numbers and times by the table of `sql_differences.py`.
 5. sqlglot writes DuckDB's SQL.
 
 Source: facts/spark.md §5. Differs: functions that DuckDB lacks, and those that give tables, are
@@ -32,6 +33,7 @@ from engine.analysis.column_types import spark_type
 from engine.analysis.columns import VIEWS
 from engine.analysis.local_plan import Views
 from engine.analysis.saved_views import NO_VIEWS, SavedViews, failed_view
+from engine.analysis.sql_differences import is_time, put_into, replace_difference, time_types
 from engine.analysis.sql_text import with_escaped_quotes
 from engine.analysis.statements import QueryFailed, StatementRefused, unknown_column, unknown_view
 from engine.analysis.table_values import time_text
@@ -256,30 +258,79 @@ def _replace_differences(tree: exp.Query) -> None:
     """Replace what DuckDB would take for something else than Spark; see the module's head."""
     from sqlglot import exp
 
-    for node in list(tree.walk()):
-        if isinstance(node, exp.DataType) and node.this in _zoned():
-            node.set("this", exp.DataType.Type.TIMESTAMP)
-        elif isinstance(node, exp.Cast) and node.to.this in _zoned() and _is_text(node.this):
-            # A cast to a time without a zone drops the one that the text has.
-            node.set("this", type(node)(this=node.this, to=_zoned_type()))
-        elif _is_text(node) and _beside(node, _is_time):
-            compared = exp.Cast(this=None, to=exp.DataType(this=exp.DataType.Type.TIMESTAMP))
-            node.replace(compared)
-            compared.set("this", exp.Cast(this=node, to=_zoned_type()))
-        elif isinstance(node, exp.CurrentTimestamp):
-            node.replace(_timestamp_now())
-        elif isinstance(node, exp.Anonymous) and node.name.lower() == "crc32":
-            node.set("this", CRC_OF_BYTES)
-        elif isinstance(node, exp.Quantile):
-            value = exp.cast(node.this.copy(), exp.DataType.Type.DOUBLE)
-            share = node.args["quantile"].copy()
-            node.replace(exp.Anonymous(this="quantile_cont", expressions=[value, share]))
-        elif isinstance(node, exp.Length) and _is_bytes(node.this):
-            node.replace(exp.Anonymous(this="octet_length", expressions=[node.this.copy()]))
-        elif _is_bytes(node) and _wants_text(node):
-            node.replace(exp.Anonymous(this=TEXT_OF_BYTES, expressions=[node.copy()]))
-        elif isinstance(node, exp.Literal) and node.is_string and _beside(node, _is_bytes):
-            node.replace(exp.Anonymous(this="encode", expressions=[node.copy()]))
+    nodes = list(tree.walk())
+    untyped = [node for node in nodes if _is_untyped_text(node)]
+    for node in nodes:
+        if _is_bytes(node) and _wants_text(node):
+            put_into(node, TEXT_OF_BYTES)
+        if not replace_difference(node):
+            _replace_time_or_bytes(node)
+    # From the innermost on, and at the end: what is in a copy has been replaced.
+    for node in reversed(nodes):
+        if isinstance(node, exp.JSONExtractScalar):
+            node.replace(_where_json(node))
+        elif any(node is cast for cast in untyped):
+            node.replace(_text_of_either(node))
+
+
+def _replace_time_or_bytes(node: exp.Expression) -> None:
+    from sqlglot import exp
+
+    if isinstance(node, exp.DataType) and node.this in time_types():
+        node.set("this", exp.DataType.Type.TIMESTAMP)
+    elif isinstance(node, exp.Cast) and node.to.this in time_types() and _is_text(node.this):
+        # A cast to a time without a zone drops the one that the text has.
+        node.set("this", type(node)(this=node.this, to=_zoned_type()))
+    elif _is_text(node) and _beside(node, is_time):
+        compared = exp.Cast(this=None, to=exp.DataType(this=exp.DataType.Type.TIMESTAMP))
+        node.replace(compared)
+        compared.set("this", exp.Cast(this=node, to=_zoned_type()))
+    elif isinstance(node, exp.CurrentTimestamp):
+        node.replace(_timestamp_now())
+    elif isinstance(node, exp.Anonymous) and node.name.lower() == "crc32":
+        node.set("this", CRC_OF_BYTES)
+    elif isinstance(node, exp.Quantile):
+        # Parts are moved: those of a copy would not be replaced.
+        value = exp.Cast(this=node.this, to=exp.DataType(this=exp.DataType.Type.DOUBLE))
+        share = node.args["quantile"]
+        node.replace(exp.Anonymous(this="quantile_cont", expressions=[value, share]))
+    elif isinstance(node, exp.Length) and _is_bytes(node.this):
+        node.replace(exp.Anonymous(this="octet_length", expressions=[node.this]))
+    elif isinstance(node, exp.Literal) and node.is_string and _beside(node, _is_bytes):
+        put_into(node, "encode")
+
+
+def _where_json(extract: exp.JSONExtractScalar) -> exp.Expression:
+    """Return what is extracted from JSON, and null of what is none."""
+    from sqlglot import exp
+
+    is_json = exp.Anonymous(this="json_valid", expressions=[extract.this.copy()])
+    return exp.Case(ifs=[exp.If(this=is_json, true=extract.copy())])
+
+
+def _is_untyped_text(node: exp.Expression) -> bool:
+    """Return whether this is a cast to text of something that may be bytes."""
+    from sqlglot import exp
+
+    if not isinstance(node, exp.Cast) or not node.to.is_type(*exp.DataType.TEXT_TYPES):
+        return False
+    value = node.this
+    is_typed = value.type is not None and not value.is_type(exp.DataType.Type.UNKNOWN)
+    return not is_typed and not _is_bytes(value)
+
+
+def _text_of_either(cast: exp.Expression) -> exp.Expression:
+    """Return text of bytes or of anything else, by the type that DuckDB finds."""
+    from sqlglot import exp
+
+    value = cast.this
+    is_bytes = exp.EQ(
+        this=exp.Anonymous(this="typeof", expressions=[value.copy()]),
+        expression=exp.Literal.string("BLOB"),
+    )
+    content = exp.TryCast(this=value.copy(), to=exp.DataType(this=exp.DataType.Type.BINARY))
+    text = exp.Anonymous(this=TEXT_OF_BYTES, expressions=[content])
+    return exp.Case(ifs=[exp.If(this=is_bytes, true=text)], default=cast.copy())
 
 
 def _timestamp_now() -> exp.Expression:
@@ -290,8 +341,13 @@ def _timestamp_now() -> exp.Expression:
 
 
 def _is_bytes(node: exp.Expression) -> bool:
+    """Return whether an expression is of bytes; sqlglot does not know it of `max_by`."""
     from sqlglot import exp
 
+    if isinstance(node, exp.ArgMax | exp.ArgMin):
+        return _is_bytes(node.this)
+    if isinstance(node, exp.Window) and isinstance(node.this, exp.ArgMax | exp.ArgMin):
+        return _is_bytes(node.this.this)
     return (
         not isinstance(node, exp.DataType | exp.Literal | exp.Identifier)
         and node.type is not None
@@ -306,6 +362,8 @@ def _wants_text(node: exp.Expression) -> bool:
     parent = node.parent
     if isinstance(parent, exp.Cast):
         return bool(parent.is_type(*exp.DataType.TEXT_TYPES))
+    if isinstance(parent, exp.DPipe):
+        return not (_is_bytes(parent.left) and _is_bytes(parent.right))
     takers = (
         exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpExtract, exp.RegexpReplace, exp.Upper,
         exp.Lower, exp.Trim, exp.Split, exp.StrPosition, exp.JSONExtract, exp.JSONExtractScalar,
@@ -325,19 +383,6 @@ def _beside(node: exp.Expression, is_kind: Callable[[exp.Expression], bool]) -> 
     if isinstance(parent, exp.EQ | exp.NEQ | exp.GT | exp.GTE | exp.LT | exp.LTE | exp.NullSafeEQ):
         return is_kind(parent.right if parent.left is node else parent.left)
     return False
-
-
-def _zoned() -> tuple[exp.DataType.Type, ...]:
-    """Return the types of Spark's timestamps."""
-    from sqlglot import exp
-
-    # The last one is what `to_timestamp` gives; `timestamp_ntz` is another.
-    of = exp.DataType.Type
-    return of.TIMESTAMPTZ, of.TIMESTAMPLTZ, of.TIMESTAMP
-
-
-def _is_time(node: exp.Expression) -> bool:
-    return node.type is not None and node.type.this in _zoned()
 
 
 def _is_text(node: exp.Expression) -> bool:

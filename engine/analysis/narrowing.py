@@ -48,7 +48,7 @@ from engine.log.offset_index import OffsetIndex, read_offset_index
 from engine.log.time_index import TimeIndex, read_time_index
 from engine.naming import FileKind
 from engine.records.batch import BatchView
-from engine.records.record import TimestampType
+from engine.records.record import NO_TIMESTAMP, TimestampType
 from engine.records.view import RecordBatch
 
 
@@ -56,7 +56,8 @@ def can_have(batch: RecordBatch, wanted: RecordRange) -> bool:
     """Return whether a batch with the right CRC can have such records, by its header.
 
     The largest time is in it, the least is not: what the times of a batch count from is that of its
-    first record. One record, or LogAppendTime, is one time for all.
+    first record. One record, or LogAppendTime, is one time for all. A leader writes -1 for the
+    largest of times that are all below.
     """
     if batch.last_offset < wanted.first_offset:
         return False
@@ -66,7 +67,9 @@ def can_have(batch: RecordBatch, wanted: RecordRange) -> bool:
     if batch.base_offset > wanted.last_offset or batch.max_timestamp_ms < wanted.first_ms:
         return False
     is_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
-    has_one_time = is_append_time or batch.record_count == 1
+    has_one_time = is_append_time or (
+        batch.record_count == 1 and batch.max_timestamp_ms != NO_TIMESTAMP
+    )
     return not (has_one_time and batch.max_timestamp_ms > wanted.last_ms)
 
 

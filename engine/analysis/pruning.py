@@ -167,12 +167,14 @@ def _ranges(conditions: Iterable[str], dialect: str) -> Iterator[tuple[str, Valu
         return
     import sqlglot
     from sqlglot import exp
+    from sqlglot.errors import SqlglotError
 
     for condition in conditions:
         text = condition.removeprefix(_OPTIONAL)
         try:
             tree = sqlglot.parse_one(f"select 1 where {text}", read=dialect).find(exp.Where)
-        except sqlglot.ParseError:
+        except SqlglotError:
+            # Such as the name of a field with a quote, which DuckDB writes as it is.
             continue
         waiting = [tree.this] if tree is not None else []
         while waiting:

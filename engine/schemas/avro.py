@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, partial
 from math import isfinite, isnan
+from typing import Any
 
 from engine.errors import EngineError
+from engine.limits import DECIMAL_BYTES_MAX
 from engine.records.varint import write_varint
+from engine.schemas.avro_nesting import check_nesting, is_recursive
 from engine.schemas.schema import Schema, UnusableSchema
 
+_FIELD = "value"
 
-def parsed_avro(schema: Schema, what: str) -> tuple[object, dict[str, object]]:
+
+def parsed_avro(schema: Schema, what: str) -> tuple[object, dict[str, Any]]:
     """Return a schema with full names, and the types by these names; raises UnusableSchema."""
-    import json
-
-    import fastavro
     from fastavro.schema import SchemaParseException, UnknownType
 
-    named: dict[str, object] = {}
+    named: dict[str, Any] = {}
     try:
-        waiting = [text for _, text in schema.references]
-        while waiting:
-            # Files of a folder come in no order: what needs another waits for it.
-            left = []
-            for text in waiting:
-                try:
-                    fastavro.parse_schema(json.loads(text), named_schemas=named)
-                except UnknownType:
-                    left.append(text)
-            if len(left) == len(waiting):
-                break
-            waiting = left
-        return fastavro.parse_schema(json.loads(schema.text), named_schemas=named), named
+        try:
+            return _parsed(schema.text, named), named
+        except UnknownType:
+            # Only now others matter: in a folder there may be some that are no concern of this one.
+            named = _types_in([text for _, text in schema.references])
+            return _parsed(schema.text, named), named
     except (
         SchemaParseException,
         UnknownType,
@@ -41,6 +37,35 @@ def parsed_avro(schema: Schema, what: str) -> tuple[object, dict[str, object]]:
         RecursionError,
     ) as error:
         raise UnusableSchema(what, f"it is no Avro schema: {error}") from error
+
+
+def _types_in(texts: list[str]) -> dict[str, Any]:
+    """Return the types of some schemas by their full names, without those that lack a type."""
+    from fastavro.schema import UnknownType
+
+    named: dict[str, Any] = {}
+    while texts:
+        # Files of a folder come in no order: what needs another waits for it.
+        left = []
+        for text in texts:
+            try:
+                _parsed(text, named)
+            except UnknownType:
+                left.append(text)
+        if len(left) == len(texts):
+            break
+        texts = left
+    # One whose fields could not all be read has no name yet.
+    return {name: of for name, of in named.items() if "name" in of}
+
+
+def _parsed(text: str, named: dict[str, Any]) -> object:
+    """Return a schema with full names, and put its types to the others that are named."""
+    import json
+
+    import fastavro
+
+    return fastavro.parse_schema(json.loads(text), named_schemas=named)
 
 
 def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], object]:
@@ -55,29 +80,70 @@ def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[b
 
     import fastavro
 
-    parsed, _ = parsed_avro(schema, what)
+    _bound_decimals()
+    parsed, named = parsed_avro(schema, what)
+    may_be_deep = is_recursive(named)
     kind = parsed
     while isinstance(kind, dict):
         kind = kind.get("type")
     lacks_length = is_enveloped and kind == "bytes"
+    is_alone = not schema.references or kind in ("record", "error")
+    readable = parsed if is_alone else _in_record(schema.text, named)
 
     def read(content: bytes) -> object:
         """Decode one value; raises ValueError if bytes do not fit the schema or are left over."""
         if lacks_length:
             content = _with_length(content)
+        if may_be_deep:
+            check_nesting(content, parsed, named)
         stream = BytesIO(content)
         try:
-            value = fastavro.schemaless_reader(stream, parsed, None)
+            value = fastavro.schemaless_reader(stream, readable, None)
         except EngineError:
             raise
+        except EOFError as error:
+            # Its text may have the address of the stream: the same problem reads the same.
+            raise ValueError("not of this Avro schema: the bytes end too early") from error
+        except UnicodeDecodeError as error:
+            # Its representation has all of the text.
+            raise ValueError(f"not of this Avro schema: {error}") from error
         except Exception as error:
             # The reader of arbitrary bytes raises any exception of its parts.
             raise ValueError(f"not of this Avro schema: {error!r}") from error
         if stream.read(1):
             raise ValueError("not of this Avro schema: there are bytes behind the value")
-        return plain(value)
+        return plain(value if is_alone else value[_FIELD])
 
     return read
+
+
+@cache
+def _bound_decimals() -> None:
+    """Have fastavro read no decimal of very many bytes, for this whole process."""
+    from fastavro.read import LOGICAL_READERS
+
+    for name in ("bytes-decimal", "fixed-decimal"):
+        LOGICAL_READERS[name] = partial(_bounded, LOGICAL_READERS[name])
+
+
+def _bounded(read: Callable[..., object], content: bytes, *schemas: object) -> object:
+    if len(content) > DECIMAL_BYTES_MAX:
+        raise ValueError(f"a decimal has {len(content)} bytes")
+    return read(content, *schemas)
+
+
+def _in_record(text: str, named: dict[str, Any]) -> object:
+    """Return a schema as that of a record's only field, which has the same bytes.
+
+    fastavro keeps the types of other schemas with a record alone.
+    """
+    import json
+
+    import fastavro
+
+    field = {"name": _FIELD, "type": json.loads(text)}
+    record = {"type": "record", "name": "KctlRecord", "fields": [field]}
+    return fastavro.parse_schema(record, named_schemas=dict(named))
 
 
 def _with_length(content: bytes) -> bytes:

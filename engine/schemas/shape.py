@@ -13,6 +13,7 @@ fit is a ValueError and never cut to fit.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import Enum
 from functools import reduce
@@ -21,6 +22,8 @@ from typing import NamedTuple
 from engine.json_text import json_text
 
 _LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1
+#: As Protobuf writes numbers of 64 bits.
+_LONG_TEXT = re.compile(r"-?\d{1,19}", re.ASCII)
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
@@ -135,7 +138,9 @@ def _struct(shape: Shape, value: object) -> object:
 
 
 def _long(value: object) -> int:
-    if isinstance(value, str) or (isinstance(value, float) and value.is_integer()):
+    if (isinstance(value, str) and _LONG_TEXT.fullmatch(value)) or (
+        isinstance(value, float) and value.is_integer()
+    ):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not _LONG_MIN <= value <= _LONG_MAX:
         raise _misfit(LONG, value)

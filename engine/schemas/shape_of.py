@@ -6,14 +6,17 @@
 | Protobuf | message | repeated | map | string, enum, bytes, uint64, times | google.protobuf's |
 | JSON Schema | properties | items | – | string | all that has another form |
 
-A type within itself is JSON.
+A type within itself is JSON. So is what lies deeper than SHAPE_DEPTH_MAX, and of a schema with more
+than SHAPE_FIELDS_MAX fields what lies deeper than some level up to which it has fewer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
+from engine.limits import SHAPE_DEPTH_MAX, SHAPE_FIELDS_MAX
 from engine.schemas.avro import parsed_avro
 from engine.schemas.schema import Schema, SchemaKind, UnusableSchema
 from engine.schemas.shape import (
@@ -33,71 +36,135 @@ _OF_AVRO = {
     "string": TEXT, "bytes": TEXT, "fixed": TEXT, "enum": TEXT,
 }  # fmt: skip
 _OF_JSON_SCHEMA = {"boolean": BOOLEAN, "integer": LONG, "number": DOUBLE, "string": TEXT}
+#: Up to which level a shape with too many fields is tried next, and then each one above.
+_LEVELS_OF_MANY = 8
 _TEXTS_OF_GOOGLE = frozenset(("Timestamp", "Duration", "FieldMask"))
+
+
+class _TooManyFields(Exception):
+    """A shape has more fields than a table should."""
+
+
+class _Fields:
+    """Counts the fields of a shape."""
+
+    def __init__(self) -> None:
+        self._left = SHAPE_FIELDS_MAX
+
+    def take(self, count: int) -> None:
+        """Count some fields more; raises _TooManyFields."""
+        self._left -= count
+        if self._left < 0:
+            raise _TooManyFields
+
+
+class _Around(NamedTuple):
+    """What is around a type: records by name, and how deeply types may still be nested in it."""
+
+    fields: _Fields
+    levels: int
+    within: frozenset[str] = frozenset()
+
+    def inside(self, levels: int = 1, name: str | None = None) -> _Around:
+        """Return what is around a type within this one, some levels deeper."""
+        within = self.within if name is None else self.within | {name}
+        return self._replace(levels=self.levels - levels, within=within)
 
 
 def shape_of(schema: Schema, what: str, *, is_enveloped: bool) -> Shape:
     """Return the shape of a schema's values; raises UnusableSchema."""
     if schema.kind is SchemaKind.AVRO:
         parsed, named = parsed_avro(schema, what)
-        return _avro(parsed, named, frozenset())
+        return _within_limits(lambda around: _avro(parsed, named, around))
     if schema.kind is SchemaKind.PROTOBUF:
         from engine.schemas.protobuf import protobuf_messages
 
         messages = protobuf_messages(schema, what, is_enveloped=is_enveloped)
-        return merged(_message(message, frozenset()) for message in messages)
-    return _json_schema(_document(schema, what))
+        return merged(_within_limits(partial(_message, message)) for message in messages)
+    return _within_limits(partial(_json_schema, _document(schema, what)))
 
 
-def _avro(schema: Any, named: Mapping[str, Any], within: frozenset[str]) -> Shape:
-    """Return the shape of an Avro schema; `within` are the records around it.
+def _within_limits(shape_at: Callable[[_Around], Shape]) -> Shape:
+    """Return a shape with as many levels as its fields allow, JSON if even one has too many."""
+    levels = SHAPE_DEPTH_MAX
+    while levels > 0:
+        try:
+            return shape_at(_Around(_Fields(), levels))
+        except _TooManyFields:
+            levels = min(levels - 1, _LEVELS_OF_MANY)
+    return JSON
+
+
+def _avro(schema: Any, named: Mapping[str, Any], around: _Around) -> Shape:
+    """Return the shape of an Avro schema.
 
     A record within itself is JSON. A union of null and one type is that type.
     """
     if isinstance(schema, list):
         kinds = [kind for kind in schema if kind not in ("null", {"type": "null"})]
-        return _avro(kinds[0], named, within) if len(kinds) == 1 else JSON
+        return _avro(kinds[0], named, around) if len(kinds) == 1 else JSON
     if isinstance(schema, str):
         if schema in _OF_AVRO:
             return _OF_AVRO[schema]
-        return _avro(named[schema], named, within) if schema in named else JSON
+        return _avro(named[schema], named, around) if schema in named else JSON
     kind = schema["type"]
     if "logicalType" in schema:
         # A logical type that fastavro does not know leaves the value as it is: JSON has both.
         return JSON if kind in ("int", "long") and not _is_time(schema["logicalType"]) else TEXT
     if kind in ("record", "error"):
-        if schema["name"] in within:
+        fields = schema["fields"]
+        if around.levels < 1 or schema["name"] in around.within:
             return JSON
-        inner = within | {schema["name"]}
-        return struct_of((f["name"], _avro(f["type"], named, inner)) for f in schema["fields"])
+        around.fields.take(len(fields))
+        inner = around.inside(name=schema["name"])
+        return struct_of((f["name"], _avro(f["type"], named, inner)) for f in fields)
     if kind == "array":
-        return Shape(ShapeKind.LIST, item=_avro(schema["items"], named, within))
+        return _list(around, lambda inner: _avro(schema["items"], named, inner))
     if kind == "map":
-        return Shape(ShapeKind.MAP, item=_avro(schema["values"], named, within))
-    return _OF_AVRO.get(kind, JSON) if isinstance(kind, str) else _avro(kind, named, within)
+        return _map(around, lambda inner: _avro(schema["values"], named, inner))
+    return _OF_AVRO.get(kind, JSON) if isinstance(kind, str) else _avro(kind, named, around)
+
+
+def _list(around: _Around, item_at: Callable[[_Around], Shape]) -> Shape:
+    if around.levels < 1:
+        return JSON
+    return Shape(ShapeKind.LIST, item=item_at(around.inside()))
+
+
+def _map(around: _Around, item_at: Callable[[_Around], Shape]) -> Shape:
+    # It is a list of pairs.
+    if around.levels < 2:
+        return JSON
+    return Shape(ShapeKind.MAP, item=item_at(around.inside(levels=2)))
 
 
 def _is_time(name: str) -> bool:
     return name == "date" or name.startswith(("time-", "timestamp-", "local-timestamp-"))
 
 
-def _message(descriptor: Any, within: frozenset[str]) -> Shape:
+def _message(descriptor: Any, around: _Around) -> Shape:
     name = descriptor.full_name
     if descriptor.file.package == "google.protobuf":
         return TEXT if descriptor.name in _TEXTS_OF_GOOGLE else JSON
-    if name in within:
+    if around.levels < 1 or name in around.within:
         return JSON
-    inner = within | {name}
-    return struct_of((field.name, _field(field, inner)) for field in descriptor.fields)
+    fields = [(field.name, field) for field in descriptor.fields]
+    extensions = descriptor.file.pool.FindAllExtensions(descriptor)
+    extensions = sorted(extensions, key=lambda field: int(field.number))
+    # In brackets, as Protobuf's JSON has them.
+    fields += [(f"[{field.full_name}]", field) for field in extensions]
+    around.fields.take(len(fields))
+    inner = around.inside(name=name)
+    return struct_of((name, _field(field, inner)) for name, field in fields)
 
 
-def _field(field: Any, within: frozenset[str]) -> Shape:
+def _field(field: Any, around: _Around) -> Shape:
     if _is_repeated(field):
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
-            item = _single(field.message_type.fields_by_name["value"], within)
-            return Shape(ShapeKind.MAP, item=item)
-        return Shape(ShapeKind.LIST, item=_single(field, within))
-    return _single(field, within)
+            value = field.message_type.fields_by_name["value"]
+            return _map(around, lambda inner: _single(value, inner))
+        return _list(around, lambda inner: _single(field, inner))
+    return _single(field, around)
 
 
 def _is_repeated(field: Any) -> bool:
@@ -107,9 +174,9 @@ def _is_repeated(field: Any) -> bool:
     return bool(field.label == field.LABEL_REPEATED)
 
 
-def _single(field: Any, within: frozenset[str]) -> Shape:
+def _single(field: Any, around: _Around) -> Shape:
     if field.message_type is not None:
-        return _message(field.message_type, within)
+        return _message(field.message_type, around)
     if field.cpp_type in (field.CPPTYPE_INT32, field.CPPTYPE_INT64, field.CPPTYPE_UINT32):
         return LONG
     if field.cpp_type in (field.CPPTYPE_FLOAT, field.CPPTYPE_DOUBLE):
@@ -126,21 +193,39 @@ def _document(schema: Schema, what: str) -> Any:
         raise UnusableSchema(what, f"it is no JSON Schema: {error}") from error
 
 
-def _json_schema(schema: Any) -> Shape:
+def _json_schema(schema: Any, around: _Around) -> Shape:
     """Return the shape of a JSON schema; JSON where several types are possible."""
+    schema = _only_kind(schema)
     if not isinstance(schema, dict) or "$ref" in schema:
         return JSON
-    for word in ("oneOf", "anyOf"):
-        if isinstance(schema.get(word), list) and not schema.get("properties"):
-            kinds = [kind for kind in schema[word] if kind != {"type": "null"}]
-            return _json_schema(kinds[0]) if len(kinds) == 1 else JSON
     kind = schema.get("type")
     if isinstance(kind, list):
         kinds = [name for name in kind if name != "null"]
         kind = kinds[0] if len(kinds) == 1 else None
     if kind == "object" and isinstance(schema.get("properties"), dict):
-        fields = ((name, _json_schema(of)) for name, of in schema["properties"].items())
-        return struct_of(fields, is_open=schema.get("additionalProperties") is not False)
+        return _object(schema, around)
     if kind == "array" and isinstance(schema.get("items"), dict):
-        return Shape(ShapeKind.LIST, item=_json_schema(schema["items"]))
+        return _list(around, lambda inner: _json_schema(schema["items"], inner))
     return _OF_JSON_SCHEMA.get(kind, JSON) if isinstance(kind, str) else JSON
+
+
+def _only_kind(schema: Any) -> Any:
+    """Return what a `oneOf` or `anyOf` has beside null, None for several; else the schema."""
+    while isinstance(schema, dict) and not ("$ref" in schema or schema.get("properties")):
+        lists = [schema[word] for word in ("oneOf", "anyOf") if isinstance(schema.get(word), list)]
+        if not lists:
+            break
+        kinds = [kind for kind in lists[0] if kind != {"type": "null"}]
+        schema = kinds[0] if len(kinds) == 1 else None
+    return schema
+
+
+def _object(schema: Any, around: _Around) -> Shape:
+    if around.levels < 1:
+        return JSON
+    properties = schema["properties"]
+    around.fields.take(len(properties))
+    fields = ((name, _json_schema(of, around.inside())) for name, of in properties.items())
+    # Names by a pattern are no columns, but they are allowed.
+    is_closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
+    return struct_of(fields, is_open=not is_closed)

@@ -62,13 +62,13 @@ class OffsetScenarios:
         given, client = self._given, self._client
         if given.has("to-offset"):
             offset = self._named_offset()
-            _refuse_repeated(partitions, lambda _key: str(offset))
+            refuse_repeated(partitions, lambda _key: str(offset))
             return self._within_log(dict.fromkeys(partitions, offset))
         if given.has("to-earliest"):
-            _refuse_repeated(partitions, _spec("EarliestSpec"))
+            refuse_repeated(partitions, _spec("EarliestSpec"))
             return start_offsets(client, partitions)
         if given.has("to-latest"):
-            _refuse_repeated(partitions, _spec("LatestSpec"))
+            refuse_repeated(partitions, _spec("LatestSpec"))
             return end_offsets(client, partitions)
         if given.has("shift-by"):
             return self._shifted(group_id, partitions, given.number("shift-by", 0))
@@ -127,14 +127,14 @@ class OffsetScenarios:
                     f"Cannot shift offset for partition {partition} since there is no current "
                     "committed offset"
                 )
-        _refuse_repeated(partitions, lambda key: str(current[key] + count))
+        refuse_repeated(partitions, lambda key: str(current[key] + count))
         return self._within_log({key: current[key] + count for key in partitions})
 
     def _at_time(
         self, partitions: Collection[TopicPartition], time_ms: int
     ) -> dict[TopicPartition, int]:
         """Return the offsets of a time, the end where no record is as young."""
-        _refuse_repeated(partitions, _spec("TimestampSpec"))
+        refuse_repeated(partitions, _spec("TimestampSpec"))
         found = offsets_at(self._client, dict.fromkeys(partitions, time_ms))
         late = [key for key in in_java_order(found) if found[key] == _NO_OFFSET]
         for partition in late:
@@ -150,8 +150,8 @@ class OffsetScenarios:
         current = self._committed(group_id)
         left = [key for key in partitions if key not in current]
         known = {key: current[key] for key in partitions if key in current}
-        _refuse_repeated([key for key in partitions if key in current], _committed_text(current))
-        _refuse_repeated(left, _spec("LatestSpec"))
+        refuse_repeated([key for key in partitions if key in current], _committed_text(current))
+        refuse_repeated(left, _spec("LatestSpec"))
         return {**known, **end_offsets(self._client, left)}
 
     def _from_file(self, group_id: str) -> dict[TopicPartition, int]:
@@ -170,15 +170,17 @@ class OffsetScenarios:
         return self._within_log(plan[group_id])
 
 
-def _refuse_repeated(
+def refuse_repeated(
     partitions: Collection[TopicPartition], shown: Callable[[TopicPartition], str]
 ) -> None:
     """Raise ToolFailure for a partition that is named twice, as Java's map of them does."""
-    for index, partition in enumerate(partitions := list(partitions)):
-        if partition in partitions[:index]:
+    seen: set[TopicPartition] = set()
+    for partition in partitions:
+        if partition in seen:
             value = shown(partition)
             message = f"Duplicate key {partition} (attempted merging values {value} and {value})"
             raise ToolFailure("java.lang.IllegalStateException", message)
+        seen.add(partition)
 
 
 def _committed_text(offsets: Mapping[TopicPartition, int]) -> Callable[[TopicPartition], str]:

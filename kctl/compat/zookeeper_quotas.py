@@ -13,7 +13,6 @@ Source: SetQuotaCommand, ListQuotaCommand, DelQuotaCommand, StatsTrack and Quota
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TextIO
@@ -21,7 +20,8 @@ from typing import TYPE_CHECKING, Final, TextIO
 from engine.znode.errors import NodeExists, NoNode
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_numbers import INT_BITS, LONG_BITS, java_number
-from kctl.compat.zookeeper_arguments import ShellRefusal, Words, check_shell_path
+from kctl.compat.java_split import java_split, java_split_pattern
+from kctl.compat.zookeeper_arguments import ShellAbort, ShellRefusal, Words, check_shell_path
 
 if TYPE_CHECKING:
     from engine.znode.kazoo_shell import ZnodeShellSession
@@ -35,7 +35,7 @@ _BYTES: Final = "bytes"
 _NAMES: Final = {"n": _COUNT, "b": _BYTES, "N": "countHardLimit", "B": "byteHardLimit"}
 _OF_COUNTS: Final = "nN"
 _NO_LIMIT: Final = -1
-_SEPARATORS: Final = re.compile("[,;]+")
+_SEPARATORS: Final = "[,;]+"
 
 
 class QuotaCommands:
@@ -70,12 +70,11 @@ class QuotaCommands:
         check_shell_path(_limit_path(path))
         try:
             limits = self._track(_limit_path(path))
+            self._out.write(f"Output quota for {path} {_text(limits)}\n")
             statistics = self._track(f"{_QUOTAS}{path}/{_STATISTICS}")
+            self._out.write(f"Output stat for {path} {_text(statistics)}\n")
         except NoNode:
             self._err.write(f"quota for {path} does not exist.\n")
-            return
-        self._out.write(f"Output quota for {path} {_text(limits)}\n")
-        self._out.write(f"Output stat for {path} {_text(statistics)}\n")
 
     def delete_limit(self, words: Words) -> None:
         """Remove one limit of a node, or without a flag all of them with their nodes."""
@@ -180,14 +179,29 @@ class QuotaCommands:
             self._session().create_node(path, data, None, ephemeral=False, sequential=False)
 
     def _track(self, path: str) -> dict[str, int]:
-        """Return the numbers of a node; raises NoNode, and ShellRefusal if they are none."""
+        """Return the numbers of a node.
+
+        Errors: NoNode; ShellRefusal if they are none, ShellAbort for what is no pair.
+        """
         data, _ = self._session().node_data(path, watches=False)
         text = (data or b"").decode(errors="replace")
-        pairs = [pair.split("=") for pair in _SEPARATORS.split(text)] if text else []
-        try:
-            return {pair[0]: java_number(pair[1] or "-1", LONG_BITS) for pair in pairs}
-        except ToolFailure as failure:
-            raise ShellRefusal(str(failure)) from failure
+        track = {}
+        for pair in java_split_pattern(text, _SEPARATORS) if text else ():
+            name, number = _first_two(java_split(pair, "="))
+            try:
+                track[name] = java_number(number or "-1", LONG_BITS)
+            except ToolFailure as failure:
+                raise ShellRefusal(str(failure)) from failure
+        return track
+
+
+def _first_two(words: list[str]) -> list[str]:
+    """Return the first two words; raises ShellAbort without them."""
+    if len(words) < 2:
+        found = len(words)
+        message = f"Index {found} out of bounds for length {found}"
+        raise ShellAbort(f"java.lang.ArrayIndexOutOfBoundsException: {message}")
+    return words[:2]
 
 
 def _limit_path(path: str) -> str:

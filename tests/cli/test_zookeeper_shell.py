@@ -375,6 +375,31 @@ def test_a_quota_warns_of_what_is_there_already(store: Shell) -> None:
     assert "/full has a child /full/a which has a quota\n" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "at"), [("garbage", "1"), ("count=", "1"), (";count=1", "1"), ("=,count=1", "0")]
+)
+def test_limits_that_are_no_pairs_end_with_javas_trace(znodes: Znodes, text: str, at: str) -> None:
+    done = znodes.lines(
+        "create /q", "setquota -n 5 /q", f"set /zookeeper/quota/q/zookeeper_limits {text}",
+        "listquota /q", "ls /",
+    )  # fmt: skip
+    length = int(at)
+    message = f"Index {at} out of bounds for length {length}\n"
+    assert done.stderr.endswith(
+        f'Exception in thread "main" java.lang.ArrayIndexOutOfBoundsException: {message}'
+    )
+    assert (1, _CONNECTED) == (done.returncode, done.stdout)
+
+
+def test_a_quota_without_statistics_shows_its_limits(znodes: Znodes) -> None:
+    done = znodes.lines(
+        "create /q", "setquota -n 5 /q", "delete /zookeeper/quota/q/zookeeper_stats",
+        "listquota /q",
+    )  # fmt: skip
+    assert "Output quota for /q count=5," in done.stdout
+    assert done.stderr.endswith("quota for /q does not exist.\n")
+
+
 _GROUP = "org.apache.commons.cli.AlreadySelectedException: The option"
 _SELECTED = "was specified but an option from this group has already been selected:"
 _REQUIRED = "[-n num soft quota, -b bytes soft quota, -N num hard quota, -B bytes hard quota]"

@@ -66,6 +66,24 @@ QUERIES = (
     " 'solo') group by 1",
     "select key from records where cast(value as string) like '%a%' and value rlike '[0-9]+'",
     "select topic, percentile(value_size, 0.5) p from records group by topic",
+    "select topic, percentile_approx(value_size, 0.5) p from records group by topic",
+    "select cast(timestampMs / 3600000 as bigint) h, cast(timestamp as bigint) s, count(*) from"
+    " records where timestampMs >= 0 group by 1, 2",
+    "select dayofweek(timestamp) d, weekday(timestamp) w, extract(dow from timestamp) e, count(*)"
+    " from records group by 1, 2, 3",
+    "select date_format(timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSS'Z'\") t, unix_timestamp(timestamp) u"
+    " from records where timestampMs >= 0",
+    "select cast(timestampMs / 1000 as timestamp) t, timestamp_millis(timestampMs) m from records"
+    " where timestampMs >= 0",
+    "select substring(topic, 0, 2) s, get_json_object(cast(value as string), '$.a') a, count(*)"
+    " from records group by 1, 2",
+    "select topic, partition, max_by(value, offset) v, min_by(key, offset) k from records"
+    " group by topic, partition",
+    r"select topic like '%\_\_%' a, topic not like 'c\_%' b, count(*) from records group by 1, 2",
+    "select date_add(timestamp, 1) a, add_months(timestamp, 1) b, count(*) from records group by 1,"
+    " 2",
+    "select timestampdiff(minute, timestamp '2025-12-31 23:59:30', timestamp) m, datediff(hour,"
+    " timestamp, timestamp '2026-02-01 00:30:00') h, count(*) from records group by 1, 2",
     "select if(isControl, 1, 0) c, nvl(schema_id, 0) s, abs(-offset) o from records",
     "from records |> where offset > 390 |> select topic, offset",
     "select topic, collect_set(partition) from records where topic = 'solo' group by topic",

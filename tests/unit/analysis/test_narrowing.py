@@ -18,6 +18,7 @@ from engine.native.record_fields import FieldTier
 from engine.records.batch import BatchView
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
+from engine.records.crc import crc32c
 from engine.records.record import TimestampType
 from tests.compiled_walk import compiled_fields_here
 from tests.unit.log.logs import DIR, get, log_of, name_of, put
@@ -236,6 +237,16 @@ def test_a_batch_is_decoded_for_what_its_header_says() -> None:
     assert can(_batch(10, [500]), last_ms=500)
     kind = TimestampType.LOG_APPEND_TIME
     assert not can(_batch(10, [0, 1], timestamp_type=kind, append_time_ms=400), last_ms=399)
+
+
+def test_a_time_below_that_of_none_is_found_by_the_header_that_a_leader_writes() -> None:
+    batch = bytearray(_batch(0, [0]))
+    for place, time_ms in ((27, -5), (35, -1)):
+        batch[place : place + 8] = time_ms.to_bytes(8, "big", signed=True)
+    batch[17:21] = crc32c(bytes(batch[21:])).to_bytes(4, "big")
+    files = log_of({0: bytes(batch)}, interval_bytes=1)
+    wanted = ALL_RECORDS._replace(first_ms=-10, last_ms=-2)
+    assert [(0, -5, b"0")] == _rows(files, wanted, wanted, 10**6)
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ _SPLITS = [
         (["(topic IN ('b', lower('A')))"], [0, 1, 2, 3, 4]),
         (["(lower(topic) = 'b')"], [0, 1, 2, 3, 4]),
         (["(baseOffset = 7)", "not SQL at all ("], [0, 1, 2, 3, 4]),
+        (["(decoded_value.customer's name = 'b')", "(topic = 'b')"], [4]),
         # A field of a column has the name of another one.
         (["(decoded_value.topic = 'b')", "(decoded_key.user.partition = 1)"], [0, 1, 2, 3, 4]),
         (["(decoded_value.offset IN (3, 4))", "(topic = 'b')"], [4]),

@@ -19,6 +19,7 @@ from kctl.compat.java_options import OptionsRefused, read_options
 from kctl.compat.java_order import names_in_copied_java_order, names_in_java_order
 from kctl.compat.java_split import java_split, java_split_pattern
 from kctl.compat.java_times import duration_ms_of, time_ms_of
+from kctl.compat.offset_scenarios import refuse_repeated
 from kctl.compat.releases import Release
 from tests.client_session import FakeClock, FixedEntropy, Outcome, Player, run_with
 
@@ -252,6 +253,27 @@ def test_partitions_that_cannot_be_read_are_refused(text: str, message: str) -> 
     with pytest.raises(OptionsRefused) as caught:
         partitions_in(text)
     assert message == str(caught.value)
+
+
+class CountedPartition(TopicPartition):
+    """A partition that counts how often it is compared with another."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        CountedPartition.compared += 1
+        return tuple(self) == other
+
+    __hash__ = TopicPartition.__hash__
+
+
+def test_a_partition_is_not_compared_with_all_others_to_find_it_twice() -> None:
+    partitions = [CountedPartition("t", number) for number in range(300)]
+    refuse_repeated(partitions, str)
+    assert CountedPartition.compared < len(partitions)
+    message = r"^Duplicate key t-7 \(attempted merging values t-7! and t-7!\)$"
+    with pytest.raises(ToolFailure, match=message):
+        refuse_repeated([*partitions, partitions[7]], "{}!".format)
 
 
 def test_partitions_are_named_behind_their_topic() -> None:

@@ -19,6 +19,7 @@ from engine.schemas.envelope import WrongEnvelope, message_indexes, open_envelop
 from engine.schemas.folder import SchemaFolder, schema_in_file
 from engine.schemas.registry import RegistryRefused
 from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind, UnusableSchema
+from engine.schemas.shape_of import shape_of
 
 USER = """{"type": "record", "name": "User", "namespace": "n", "fields": [
   {"name": "id", "type": "long"},
@@ -81,6 +82,46 @@ def test_avro_references_may_come_in_any_order() -> None:
     assert {"users": []} == decoder.value(enveloped(3, b"\0"))
 
 
+@pytest.mark.parametrize(
+    ("text", "content", "expected"),
+    [
+        ('["n.User", "n.Team"]', b"\x02\0", {"users": []}),
+        ('["null", "n.Team"]', b"\x02\0", {"users": []}),
+        ('{"type": "array", "items": "n.Team"}', b"\x02\0\0", [{"users": []}]),
+        ('{"type": "map", "values": "n.Team"}', b"\x02\x02a\0\0", {"a": {"users": []}}),
+        ('"n.Team"', b"\0", {"users": []}),
+    ],
+)
+def test_types_of_references_need_no_record_around_them(
+    text: str, content: bytes, expected: object
+) -> None:
+    schema = Schema(SchemaKind.AVRO, text, (("a", TEAM), ("b", USER)))
+    decoder = SchemaDecoder(Schemas({3: schema}))
+    assert expected == decoder.value(enveloped(3, content))
+    with pytest.raises(Undecodable, match="bytes behind"):
+        decoder.value(enveloped(3, content + b"\0"))
+
+
+def test_avro_schemas_that_are_no_concern_of_another_are_not_read() -> None:
+    for other in ("{", '{"type": "record", "name": "n.User", "fields": [{"name": "a"}]}'):
+        decoder = SchemaDecoder(Schemas({3: Schema(SchemaKind.AVRO, '"long"', (("a", other),))}))
+        assert 5 == decoder.value(enveloped(3, b"\x0a"))
+
+
+@pytest.mark.parametrize("is_used", [True, False])
+def test_an_avro_reference_that_lacks_a_type_is_none(is_used: bool) -> None:
+    lacking = TEAM.replace("n.User", "n.Nobody")
+    kind = "n.Team" if is_used else "n.User"
+    text = f'{{"type": "record", "name": "R", "fields": [{{"name": "of", "type": "{kind}"}}]}}'
+    schema = Schema(SchemaKind.AVRO, text, (("a", lacking), ("b", USER)))
+    if is_used:
+        with pytest.raises(UnusableSchema, match="Team"):
+            shape_of(schema, "schema 3", is_enveloped=True)
+    else:
+        assert ["of"] == [name for name, _ in shape_of(schema, "", is_enveloped=True).fields]
+        assert isinstance(SchemaDecoder(None, schema).value(b"\x0a\0\0"), dict)
+
+
 def test_a_protobuf_value_says_which_message_it_is() -> None:
     schema = Schema(SchemaKind.PROTOBUF, PROTO, (("money.proto", MONEY),))
     decoder = SchemaDecoder(Schemas({4: schema}))
@@ -132,6 +173,31 @@ def test_bytes_behind_an_envelope_have_no_length_as_confluent_writes_them(schema
     # By a file of Avro alone they have one.
     one = SchemaDecoder(None, Schema(SchemaKind.AVRO, schema))
     assert "ab" == one.value(b"\x04ab")
+
+
+@pytest.mark.parametrize("kind", ["float", "double", "string", "bytes"])
+def test_avro_bytes_that_end_too_early_say_nothing_else(kind: str) -> None:
+    with pytest.raises(Undecodable) as failed:
+        SchemaDecoder(None, Schema(SchemaKind.AVRO, f'"{kind}"')).value(b"\x04a")
+    assert "not of this Avro schema: the bytes end too early" == failed.value.reason
+
+
+@pytest.mark.parametrize("kind", ['"bytes"', '"fixed", "name": "F", "size": 4097'])
+def test_a_decimal_of_very_many_bytes_is_refused(kind: str) -> None:
+    schema = f'{{"type": {kind}, "logicalType": "decimal", "precision": 9, "scale": 2}}'
+    decoder = SchemaDecoder(None, Schema(SchemaKind.AVRO, schema))
+    head = bytearray()
+    if "bytes" in kind:
+        assert decoder.value(b"\x04\x01\x00") == "2.56"
+        write_varint(head, 4097)
+    with pytest.raises(Undecodable, match="a decimal has 4097 bytes"):
+        decoder.value(bytes(head) + b"\x11" * 4097)
+
+
+def test_avro_text_that_is_no_utf_8_is_not_shown() -> None:
+    with pytest.raises(Undecodable, match=r"Avro schema: .* byte 0xff") as failed:
+        SchemaDecoder(None, Schema(SchemaKind.AVRO, '"string"')).value(b"\x0esecret\xff")
+    assert "secret" not in str(failed.value)
 
 
 def test_avro_numbers_that_json_lacks_are_text() -> None:

@@ -1,0 +1,295 @@
+r"""Functions and casts which DuckDB has, too, and which mean something else there.
+
+| Spark | DuckDB gives | is replaced by |
+|---|---|---|
+| a number with a fraction, cast to an integer | the nearest | `trunc` |
+| a time, cast to a number; `unix_timestamp(time)` | null, an error | `epoch`, seconds since 1970 |
+| a number, cast to a time | null | the time after so many seconds: `make_timestamp` |
+| `timestamp_seconds`, `timestamp_millis`, `timestamp_micros` | an error | `make_timestamp` |
+| `dayofweek`, `extract(dow …)`: 1 is Sunday | 0 is Sunday | one more |
+| `weekday`: 0 is Monday | 0 is Sunday | `isodow` and one less |
+| `SSS` and `'…'` in patterns of times | the same letters | milliseconds; the text without quotes |
+| `percentile_approx`: one of the values | one between two | `quantile_disc` |
+| `max_by`, `min_by`: also a null | the last value that is none | `arg_max_null`, `arg_min_null` |
+| `get_json_object` of what is no JSON | an error | null |
+| `like` with `\_` or `\%` | none that matches | the same with `escape '\'` |
+| text with a fraction, cast to an integer | the nearest | null, as of other text |
+| `timestampdiff`, `datediff(unit, …)`: whole units | limits of units passed | `date_sub` |
+| `date_add`, `date_sub`, `add_months`: dates | times | dates |
+| `format_string` | the pattern | `printf` |
+| `kurtosis` of all values | of a sample | `kurtosis_pop` |
+| `hash`, `skewness` | other numbers | refused |
+| `substring(text, 0)` | a character less | as from 1 on |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+from engine.analysis.statements import QueryFailed
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_MICROSECONDS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1000, "timestamp_micros": 1}
+#: Functions of other results that sqlglot knows by their names alone.
+_OTHERS = ("hash",)
+_INTEGER = r"^\s*[+-]?[0-9]+\s*$"
+_DAY_OF_WEEK = ("dow", "dayofweek")
+_QUOTED = re.compile(r"'((?:[^']|'')*)'")
+_MILLISECONDS = re.compile(r"(?<!%)S{3}(?!S)")
+_FIELD = re.compile(r"%-?[A-Za-z](?:strict)?")
+
+
+def replace_difference(node: exp.Expression) -> bool:
+    """Replace an expression that is one of these, within its tree; False for any other."""
+    from sqlglot import exp
+
+    pattern = node.args.get("format")
+    if isinstance(pattern, exp.Literal) and pattern.is_string:
+        pattern.set("this", strftime_pattern(pattern.name))
+    replace = _REPLACEMENTS.get(type(node).__name__)
+    return replace is not None and replace(node)
+
+
+def strftime_pattern(pattern: str) -> str:
+    """Return a pattern whose fields are those of strftime without what else Spark's may have."""
+    parts = _QUOTED.split(pattern)
+    plain = (_MILLISECONDS.sub("%g", part) for part in parts[::2])
+    quoted = [_unread(part).replace("''", "'") if part else "'" for part in parts[1::2]]
+    return "".join(a + b for a, b in zip(plain, [*quoted, ""], strict=True))
+
+
+def _unread(text: str) -> str:
+    """Return the letters of a quoted text that were taken for fields of a time."""
+    letters = _letters()
+    return _FIELD.sub(lambda field: letters.get(field[0], field[0]), text)
+
+
+@cache
+def _letters() -> Mapping[str, str]:
+    from sqlglot.dialects import Spark
+
+    # Of several letters for a field the shortest, and small ones, come last and stay.
+    pairs = sorted(Spark.TIME_MAPPING.items(), key=lambda pair: (-len(pair[0]), pair[0].islower()))
+    return {field: letters for letters, field in pairs}
+
+
+# Casts
+
+
+def _replace_cast(cast: exp.Cast) -> bool:
+    from sqlglot import exp
+
+    value, to = cast.this, cast.to
+    is_integer = to.is_type(*exp.DataType.INTEGER_TYPES)
+    is_real = to.is_type(*exp.DataType.REAL_TYPES)
+    if is_integer and value.is_type(*exp.DataType.REAL_TYPES):
+        cast.set("this", _call("trunc", value))
+    elif is_integer and value.is_type(*exp.DataType.TEXT_TYPES):
+        cast.set("this", _call("regexp_extract", value, exp.Literal.string(_INTEGER)))
+    elif (is_integer or is_real) and is_time(value):
+        seconds = _call("epoch", value)
+        cast.set("this", _call("floor", seconds) if is_integer else seconds)
+    elif to.this in time_types() and value.is_type(*exp.DataType.NUMERIC_TYPES):
+        cast.replace(_time_after(value, 1_000_000))
+    else:
+        return False
+    return True
+
+
+def _time_after(value: exp.Expression, microseconds: int) -> exp.Expression:
+    """Return the time after a number of units of some microseconds since 1970."""
+    from sqlglot import exp
+
+    kinds = exp.DataType.Type
+    if not value.is_type(*exp.DataType.REAL_TYPES):
+        # Of 64 bits it may be more than those have.
+        value = exp.Cast(this=value, to=exp.DataType(this=kinds.INT128))
+    product = exp.Mul(this=exp.Paren(this=value), expression=exp.Literal.number(microseconds))
+    whole = exp.TryCast(this=_call("trunc", product), to=exp.DataType(this=kinds.BIGINT))
+    return _call("make_timestamp", whole)
+
+
+def is_time(value: exp.Expression) -> bool:
+    """Return whether an expression is a time; of some functions sqlglot knows no type."""
+    from sqlglot import exp
+
+    if isinstance(value, exp.TimestampTrunc):
+        return True
+    return value.type is not None and value.type.this in time_types()
+
+
+def time_types() -> tuple[exp.DataType.Type, ...]:
+    """Return the types of Spark's timestamps."""
+    from sqlglot import exp
+
+    # The last one is what `to_timestamp` gives; `timestamp_ntz` is another.
+    of = exp.DataType.Type
+    return of.TIMESTAMPTZ, of.TIMESTAMPLTZ, of.TIMESTAMP
+
+
+# Functions
+
+
+def _replace_named(function: exp.Anonymous) -> bool:
+    """Replace a function that sqlglot knows by its name alone."""
+    name, arguments = function.name.lower(), function.expressions
+    if name in _MICROSECONDS and len(arguments) == 1:
+        function.replace(_time_after(arguments[0], _MICROSECONDS[name]))
+    elif name == "weekday" and len(arguments) == 1:
+        function.set("this", "isodow")
+        _add(function, -1)
+    elif name in _OTHERS:
+        _refuse(function)
+    elif name in ("date_part", "datepart") and arguments and _is_day_of_week(arguments[0]):
+        _add(function, 1)
+    else:
+        return False
+    return True
+
+
+def _is_day_of_week(part: exp.Expression) -> bool:
+    return part.name.lower() in _DAY_OF_WEEK
+
+
+def _replace_percentile(percentile: exp.ApproxQuantile) -> bool:
+    return _rename(percentile, "quantile_disc", percentile.this, percentile.args["quantile"])
+
+
+def _replace_most(most: exp.Expression, name: str) -> bool:
+    found = _call(name, most.this, most.expression)
+    # What it is compared with is looked at later.
+    found.type = most.this.type
+    most.replace(found)
+    return True
+
+
+def _rename(function: exp.Expression, name: str, *arguments: exp.Expression) -> bool:
+    function.replace(_call(name, *arguments))
+    return True
+
+
+def _refuse(function: exp.Expression) -> bool:
+    name = function.name if function.name in _OTHERS else type(function).__name__
+    reason = f"{name.lower()} has other results on this engine; --engine spark has Spark's"
+    raise QueryFailed(reason)
+
+
+def _replace_pattern(like: exp.Like | exp.ILike) -> bool:
+    """Name the escaping of a pattern that may have some."""
+    from sqlglot import exp
+
+    pattern = like.expression
+    is_plain = isinstance(pattern, exp.Literal) and "\\" not in pattern.name
+    if is_plain or isinstance(pattern, exp.Any | exp.All) or isinstance(like.parent, exp.Escape):
+        return False
+    around = exp.Escape(this=None, expression=exp.Literal.string("\\"))
+    like.replace(around)
+    around.set("this", like)
+    return True
+
+
+def _replace_date(date: exp.Expression) -> bool:
+    from sqlglot import exp
+
+    around = exp.Cast(this=None, to=exp.DataType(this=exp.DataType.Type.DATE))
+    date.replace(around)
+    around.set("this", date)
+    return True
+
+
+def _replace_start(substring: exp.Substring) -> bool:
+    from sqlglot import exp
+
+    start = substring.args.get("start")
+    is_zero = isinstance(start, exp.Literal) and start.name == "0"
+    if is_zero:
+        substring.set("start", exp.Literal.number(1))
+    return is_zero
+
+
+def _replace_seconds(seconds: exp.StrToUnix) -> bool:
+    """Replace `unix_timestamp()` and that of a time or a text; the pattern is for texts alone."""
+    from sqlglot import exp
+
+    around = exp.Cast(this=None, to=exp.DataType(this=exp.DataType.Type.BIGINT))
+    seconds.replace(around)
+    found = _call("epoch", seconds.this) if is_time(seconds.this) else seconds
+    around.set("this", _call("floor", found))
+    return True
+
+
+def _replace_duration(duration: exp.Expression) -> bool:
+    """Replace how many whole units lie between two times; days between dates have no unit."""
+    from sqlglot import exp
+
+    unit = duration.args.get("unit")
+    if unit is None:
+        return False
+    first, last = (_as_time(duration.args[name]) for name in ("expression", "this"))
+    word = exp.Literal.string(unit.name.lower().replace("dayofyear", "day"))
+    return _rename(duration, "date_sub", word, first, last)
+
+
+def _as_time(value: exp.Expression) -> exp.Expression:
+    """Return a value as a time in UTC."""
+    from sqlglot import exp
+
+    kinds = exp.DataType.Type
+    if isinstance(value, exp.TsOrDsToDate):
+        value = value.this
+    if value.is_type(*exp.DataType.TEXT_TYPES):
+        value = exp.Cast(this=value, to=exp.DataType(this=kinds.TIMESTAMPTZ))
+    return exp.Cast(this=value, to=exp.DataType(this=kinds.TIMESTAMP))
+
+
+def _call(name: str, *arguments: exp.Expression) -> exp.Expression:
+    from sqlglot import exp
+
+    return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def put_into(node: exp.Expression, name: str) -> bool:
+    """Put a function's call around an expression, whose parts stay those of the tree."""
+    around = _call(name)
+    node.replace(around)
+    around.set("expressions", [node])
+    return True
+
+
+def _add(node: exp.Expression, number: int) -> bool:
+    """Put a number that is added around an expression."""
+    from sqlglot import exp
+
+    around = exp.Paren(this=exp.Add(this=None, expression=exp.Literal.number(number)))
+    node.replace(around)
+    around.this.set("this", node)
+    return True
+
+
+#: By the class of an expression; those of some functions are newer than others.
+_REPLACEMENTS: Mapping[str, Callable[..., bool]] = {
+    "Cast": _replace_cast,
+    "TryCast": _replace_cast,
+    "DayOfWeek": lambda day: _add(day, 1),
+    "Extract": lambda part: _is_day_of_week(part.this) and _add(part, 1),
+    "Anonymous": _replace_named,
+    "ApproxQuantile": _replace_percentile,
+    "ArgMax": lambda most: _replace_most(most, "arg_max_null"),
+    "ArgMin": lambda least: _replace_most(least, "arg_min_null"),
+    "Kurtosis": lambda of: _rename(of, "kurtosis_pop", of.this),
+    "Skewness": _refuse,
+    "Format": lambda text: _rename(text, "printf", text.this, *text.expressions),
+    "Like": _replace_pattern,
+    "ILike": _replace_pattern,
+    "Substring": _replace_start,
+    "StrToUnix": _replace_seconds,
+    "TimestampDiff": _replace_duration,
+    "DateDiff": _replace_duration,
+    "TsOrDsAdd": _replace_date,
+    "AddMonths": _replace_date,
+}

@@ -1,0 +1,124 @@
+"""How deeply Avro values are nested, found before they are read.
+
+fastavro goes down a value by calls of compiled code, which nobody counts: some thousand levels take
+the stack of the process, and it ends. Only a schema with a record within itself has such values;
+one byte may be a level. They are walked through here without calls.
+
+Source: Avro's binary encoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from engine.json_text import TOO_DEEP
+from engine.limits import JSON_DEPTH_MAX
+from engine.records.varint import VarintTooLong, VarintTruncated, read_varlong
+
+_RECORDS = ("record", "error")
+_FIXED_BYTES = {"null": 0, "boolean": 1, "float": 4, "double": 8}
+
+
+class _Blocks(NamedTuple):
+    """What is left of an array or a map: items of the block, and the blocks behind it."""
+
+    item: object
+    has_keys: bool
+    item_count: int = 0
+
+
+def is_recursive(named: Mapping[str, Any]) -> bool:
+    """Return whether a record of these, parsed and by their full names, is within itself."""
+    return any(of["type"] in _RECORDS and _is_within_itself(of, named) for of in named.values())
+
+
+def _is_within_itself(record: Any, named: Mapping[str, Any]) -> bool:
+    name, seen = record["name"], set()
+    waiting = [field["type"] for field in record["fields"]]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += part
+        elif isinstance(part, str):
+            if part == name:
+                return True
+            if part in named and part not in seen:
+                seen.add(part)
+                waiting.append(named[part])
+        elif part["type"] in _RECORDS:
+            waiting += [field["type"] for field in part["fields"]]
+        else:
+            waiting.append(part.get("items", part.get("values", part["type"])))
+    return False
+
+
+def check_nesting(content: bytes, schema: object, named: Mapping[str, Any]) -> None:
+    """Raise ValueError for a value that is nested too deeply, or is none of the schema."""
+    position = 0
+    waiting: list[tuple[Any, int]] = [(schema, 0)]
+    while waiting:
+        part, depth = waiting.pop()
+        if depth > JSON_DEPTH_MAX:
+            raise ValueError(TOO_DEEP)
+        if isinstance(part, _Blocks):
+            position = _next_item(content, position, part, depth, waiting)
+            continue
+        if isinstance(part, list):
+            index, position = _number(content, position)
+            if not 0 <= index < len(part):
+                raise ValueError(f"a union of {len(part)} types has none with the number {index}")
+            waiting.append((part[index], depth))
+            continue
+        kind = part["type"] if isinstance(part, dict) else part
+        if kind in _RECORDS:
+            waiting += [(field["type"], depth + 1) for field in reversed(part["fields"])]
+        elif kind in ("array", "map"):
+            item = part["items" if kind == "array" else "values"]
+            waiting.append((_Blocks(item, kind == "map"), depth + 1))
+        elif kind in ("int", "long", "enum"):
+            _, position = _number(content, position)
+        elif kind in ("bytes", "string"):
+            position = _behind_bytes(content, position)
+        elif kind == "fixed":
+            position += part["size"]
+        elif kind in _FIXED_BYTES:
+            position += _FIXED_BYTES[kind]
+        else:
+            waiting.append((named[kind] if isinstance(kind, str) else kind, depth))
+
+
+def _next_item(
+    content: bytes, position: int, blocks: _Blocks, depth: int, waiting: list[tuple[Any, int]]
+) -> int:
+    """Add the next item, and what is behind it, to what waits; return where the item begins."""
+    count = blocks.item_count
+    if not count:
+        count, position = _number(content, position)
+        if count < 0:
+            # Behind it is the size of the block, for those who pass over it.
+            count = -count
+            _, position = _number(content, position)
+        if not count:
+            return position
+        if count > len(content):
+            raise ValueError(f"a block of {count} items is longer than the value")
+    waiting.append((blocks._replace(item_count=count - 1), depth))
+    waiting.append((blocks.item, depth))
+    return _behind_bytes(content, position) if blocks.has_keys else position
+
+
+def _behind_bytes(content: bytes, position: int) -> int:
+    """Return the position behind bytes with their length."""
+    length, position = _number(content, position)
+    if not 0 <= length <= len(content) - position:
+        raise ValueError(f"{length} bytes are no part of the value")
+    return position + length
+
+
+def _number(content: bytes, position: int) -> tuple[int, int]:
+    """Return a number and the position behind it; raises ValueError."""
+    try:
+        return read_varlong(content, position)
+    except (VarintTruncated, VarintTooLong) as error:
+        raise ValueError(f"no number: {error}") from error
