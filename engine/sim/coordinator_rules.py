@@ -38,21 +38,26 @@ class _Led(NamedTuple):
 class _Reading:
     """The log of a leader from the epoch on in which it has loaded it, and how far it was read."""
 
-    __slots__ = ("end", "fold", "loaded")
+    __slots__ = ("end", "fold", "loaded", "loaded_epoch")
 
-    def __init__(self, partition: Partition, loaded: EpochStart) -> None:
+    def __init__(self, partition: Partition, loaded: EpochStart, loaded_epoch: int | None) -> None:
         #: The epoch in which the leader has begun.
         self.loaded = loaded
+        #: The epoch of the load itself, None where it is not known.
+        self.loaded_epoch = loaded_epoch
         self.fold = _FOLDS[partition.topic_partition.topic]()
         self.fold.take(content_batches(partition, 0, loaded.start_offset))
         self.fold.leader_began()
         self.end = loaded.start_offset
 
-    def is_of(self, partition: Partition) -> bool:
+    def is_of(self, partition: Partition, loaded_epoch: int | None) -> bool:
         """Return whether a leader still has what it has loaded, in this epoch or a later one.
 
-        The epoch may have begun before: a leader that restarts may lead on in it.
+        The epoch may have begun before: a leader that restarts may lead on in it. One that lost its
+        partition and got it back has loaded it again, also where its log was truncated between.
         """
+        if loaded_epoch != self.loaded_epoch:
+            return False
         if self.loaded.epoch != partition.leader_epoch and isinstance(self.fold, TransactionFold):
             return False
         return has_epoch_at(partition.log.epochs.entries, self.loaded)
@@ -71,13 +76,17 @@ def has_epoch_at(entries: Sequence[EpochStart], loaded: EpochStart) -> bool:
     return bool(of_before) and of_before[-1].epoch == loaded.epoch
 
 
-def _loaded_at(broker: Broker, partition: Partition, now: EpochStart) -> EpochStart:
+def _loaded_epoch(broker: Broker, key: TopicPartition) -> int | None:
+    """Return the epoch in which a leader has loaded a partition of groups, None of others."""
+    is_of_groups = key.topic == OFFSETS_TOPIC
+    return broker.groups.registry.loaded_epoch(key.partition) if is_of_groups else None
+
+
+def _loaded_at(partition: Partition, now: EpochStart, epoch: int | None) -> EpochStart:
     """Return where the epoch begins in which a leader has loaded a partition; `now`: it leads on.
 
     A log has no entry of an epoch in which nothing was appended.
     """
-    topic, index = partition.topic_partition
-    epoch = broker.groups.registry.loaded_epoch(index) if topic == OFFSETS_TOPIC else None
     if epoch is None:
         return now
     later = (entry for entry in partition.log.epochs.entries if entry.epoch >= epoch)
@@ -110,9 +119,10 @@ class CoordinatorRules:
                     continue
                 led = _Led(broker_id, node.machine.life, key)
                 reading = self._readings.get(led)
-                if reading is None or not reading.is_of(partition):
+                epoch = _loaded_epoch(node.broker, key)
+                if reading is None or not reading.is_of(partition, epoch):
                     now = EpochStart(partition.leader_epoch, start)
-                    reading = _Reading(partition, _loaded_at(node.broker, partition, now))
+                    reading = _Reading(partition, _loaded_at(partition, now, epoch), epoch)
                 readings[led] = reading
                 reading.go_on(partition)
                 self._compare(node.broker, key, reading.fold)

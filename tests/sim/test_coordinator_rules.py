@@ -173,6 +173,22 @@ def test_a_leader_that_has_loaded_its_log_again_knows_all_of_it(how: str) -> Non
     assert ["G3"] == stage.check()
 
 
+def test_a_leader_that_got_its_partition_back_is_held_to_what_it_wrote_in_place_of_the_old() -> (
+    None
+):
+    stage = Stage()
+    stage.lead(1)
+    stage.loaded_epoch = 1
+    stage.log.commit(5)
+    assert [] == stage.check()
+    # What was not committed is truncated, in a later epoch another record is written there.
+    stage.log.content.clear()
+    stage.loaded_epoch = stage.partition.leader_epoch = 3
+    stage.log.commit(6)
+    stage.knows(6)
+    assert [] == stage.check()
+
+
 def test_nothing_is_asked_of_those_that_serve_nothing() -> None:
     stage = Stage()
     stage.log.commit(5)
