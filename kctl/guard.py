@@ -89,7 +89,7 @@ def enter(words: str, parameters: Mapping[str, object]) -> None:
     meant = (os.environ.get(CONFIRM_VARIABLE), parameters.get("context"))
     for name in sorted(names, key=lambda name: (name not in meant, name)):
         if not _is_confirmed(name, guarded[name], profiles):
-            _ask_for_name(name, guarded[name], words)
+            _prompt_for_name(name, guarded[name], words)
             Guard.confirmed |= {name}
 
 
@@ -104,8 +104,8 @@ def _is_confirmed(name: str, profile: Profile, profiles: Profiles) -> bool:
     )
 
 
-def _ask_for_name(name: str, profile: Profile, command: str) -> None:
-    """Request the context's name on the terminal; raises NameNotTyped, NotConfirmed."""
+def _prompt_for_name(name: str, profile: Profile, command: str) -> None:
+    """Prompt for the context's name on the terminal; raises NameNotTyped, NotConfirmed."""
     if not sys.stdin.isatty():
         raise NameNotTyped(name, command)
     cluster = f"cluster {profile.cluster_id} at " if profile.cluster_id else ""

@@ -98,11 +98,11 @@ def _shapes_keys(keys: str | None, way: str, schemas: str | None, key_schema: st
 
 
 def decoding_of(
-    wanted: WantedValues | None, ask: Callable[[str], QueryResult]
+    wanted: WantedValues | None, execute: Callable[[str], QueryResult]
 ) -> ValueDecoding | None:
-    """Return the decoding; `ask` queries the schema ids that the logs contain.
+    """Return the decoding; `execute` queries the schema ids that the logs contain.
 
-    Errors: UnusableSchema, StorageError, HttpUnreachable, RegistryRefused, those of `ask`.
+    Errors: UnusableSchema, StorageError, HttpUnreachable, RegistryRefused, those of `execute`.
     """
     from engine.analysis.value_decoding import (
         IDS_QUERY,
@@ -122,7 +122,7 @@ def decoding_of(
     elif wanted.schemas is not None and not os.path.isdir(wanted.schemas):
         decoding = by_one(schema_in_file(RealFiles(), wanted.schemas))
     else:
-        of_values, of_keys = ids_in(ask(IDS_QUERY).rows)
+        of_values, of_keys = ids_in(execute(IDS_QUERY).rows)
         if wanted.key_schema is not None:
             of_keys = set()
         decoding = by_schemas(_source(wanted), of_values, of_keys, shapes_keys=wanted.shapes_keys)

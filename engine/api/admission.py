@@ -39,10 +39,10 @@ from engine.security.principals import ANONYMOUS
 
 __all__ = [
     "ADMITTED",
-    "ASKED_ABOUT",
     "CLUSTER_NAME",
     "NAMED",
     "ONE_WAY",
+    "UNLOGGED",
     "AclOperation",
     "AclResource",
     "Admission",
@@ -124,8 +124,8 @@ class Audit(NamedTuple):
 NAMED: Final = Audit()
 #: Something else may allow it too, or denied resources are left out.
 ONE_WAY: Final = Audit(logs_denial=False)
-#: The client requests its authorized operations.
-ASKED_ABOUT: Final = Audit(logs_denial=False, logs_grant=False)
+#: The check only computes the authorized operations of a response.
+UNLOGGED: Final = Audit(logs_denial=False, logs_grant=False)
 
 
 class Session:
@@ -270,7 +270,7 @@ class Session:
         return sum(
             1 << operation
             for operation in AclOperation
-            if operations >> operation & 1 and self.may(operation, kind, name, ASKED_ABOUT)
+            if operations >> operation & 1 and self.may(operation, kind, name, UNLOGGED)
         )
 
 

@@ -140,7 +140,7 @@ class FastFollowerFetch:
         ):
             return None
         fetch = parked.fetch
-        if fetch is None or not parked.encoder.may_ask(fetch, partition.topic_partition):
+        if fetch is None or not parked.encoder.accepts_request(fetch, partition.topic_partition):
             return None
         sessions.go_on(session, self._clock.monotonic_ms())
         return parked.go_on(fetch, partition, request)
@@ -231,7 +231,7 @@ class ParkedSession:
         self._correlation_id = correlation_id
         response = self._response = Promise()
         response.source = self
-        self.encoder.ask(fetch, topic_partition)
+        self.encoder.on_request(fetch, topic_partition)
         return response
 
     def end(self) -> None:

@@ -304,7 +304,7 @@ class Broker:
                 lambda: self.epoch,
                 self.znodes,
                 self.peers,
-                self.isr_link.ask,
+                self.isr_link.send,
                 self._directory_offline,
             ),
         )
@@ -330,7 +330,7 @@ class Broker:
                 self.storage,
                 self.tasks,
                 self.peers,
-                self.admin_link.ask,
+                self.admin_link.send,
                 lambda: (self.broker_id, self.epoch),
             )
         )
@@ -463,7 +463,7 @@ class Broker:
             self.dynamic.load_topics,
             self.waiting,
             self.controller,
-            self.admin_link.ask,
+            self.admin_link.send,
             self.loggers,
             self.storage.moves.move_to,
             self.groups,

@@ -130,7 +130,7 @@ class ShutdownRequests:
             broker_id=self._config.broker_id, broker_epoch=broker_epoch
         )
         try:
-            response = await self._response(link.ask(Call("ControlledShutdown", request)))
+            response = await self._response(link.send(Call("ControlledShutdown", request)))
         except EngineError as error:
             self._forget_controller()
             _log.warning(

@@ -103,7 +103,7 @@ class _Queue:
         self._cancel = None
         if self._is_closed:
             return
-        response = self._link.ask(self._requests[0].call)
+        response = self._link.send(self._requests[0].call)
         response.watch(lambda: self._answered(response))
 
     def _answered(self, response: Promise[Struct]) -> None:

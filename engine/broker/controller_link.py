@@ -69,7 +69,7 @@ class ControllerLink:
         self._is_stopped = False
         self._cancel: Callable[[], None] | None = None
 
-    def ask(
+    def send(
         self, api_name: str, message: Callable[[int], Struct], *, highest: int | None = None
     ) -> Promise[Message]:
         """Promise the controller's response; the message is made of the version.
@@ -106,7 +106,7 @@ class ControllerLink:
         if link is None:
             self._again()
             return
-        response = link.ask(self._requests[0].call)
+        response = link.send(self._requests[0].call)
         response.watch(lambda: self._answered(response))
 
     def _link_to_controller(self) -> BrokerLink | None:

@@ -71,7 +71,7 @@ class BrokerLink(Protocol):
         """Return whether it runs in this process, in the life of the last request."""
         ...
 
-    def ask(self, call: Call) -> Promise[Message]:
+    def send(self, call: Call) -> Promise[Message]:
         """Promise the response to a request; requests are served in the order of the calls."""
         ...
 
@@ -109,7 +109,7 @@ class LocalLink:
         # The response to the last request.
         self._response: Promise[Message] | None = None
 
-    def ask(self, call: Call) -> Promise[Message]:
+    def send(self, call: Call) -> Promise[Message]:
         """Serve a request at once, in the highest version that it allows."""
         if self._is_broken:
             return Promise.failed(self._lost())
@@ -165,9 +165,9 @@ class RemoteLink:
         self._connection = connection
         self._on_close = on_close
 
-    def ask(self, call: Call) -> Promise[Message]:
+    def send(self, call: Call) -> Promise[Message]:
         """Send a request."""
-        return self._connection.ask(call).then(message_of)
+        return self._connection.send(call).then(message_of)
 
     def close(self) -> None:
         """End the connection."""

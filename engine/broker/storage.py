@@ -68,7 +68,7 @@ class StoragePorts(NamedTuple):
     epoch: Callable[[], int]
     znodes: ZnodeClient
     peers: Peers
-    ask_controller: SendToController
+    send_to_controller: SendToController
     on_offline: Callable[[str], None]
 
 
@@ -163,7 +163,7 @@ class Storage:
             return IsrWrites(config.broker_id, writing, tasks, host.clock)
         return IsrProposals(
             config.broker_id,
-            IsrProposalPorts(ports.epoch, ports.ask_controller, decided),
+            IsrProposalPorts(ports.epoch, ports.send_to_controller, decided),
             host.timers,
             host.clock,
         )

@@ -65,16 +65,16 @@ class TransactionChannels:
             assert isinstance(response, messages.WriteTxnMarkersResponse)
             return _codes(markers, response)
 
-        return self.ask(broker_id, Call("WriteTxnMarkers", request)).then(codes)
+        return self.send(broker_id, Call("WriteTxnMarkers", request)).then(codes)
 
-    def ask(self, broker_id: int, call: Call) -> Promise[Message]:
+    def send(self, broker_id: int, call: Call) -> Promise[Message]:
         """Send a request to a broker; fails with an EngineError if it was not reached or lost."""
         linked = self._linked(broker_id)
         if linked is None:
             return Promise.failed(
                 Unreachable("broker", broker_id, "it is not known, or unreachable")
             )
-        response, owed = linked.link.ask(call), Promise[Message]()
+        response, owed = linked.link.send(call), Promise[Message]()
         linked.owed[owed] = None
 
         def settled() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.api.transaction_verifier import TransactionVerifier
+from engine.broker.add_partitions_to_txn import AddPartitionsToTxnRequests
 from engine.broker.coordinator_topic import CoordinatorTopic
 from engine.broker.host import BrokerHost
 from engine.broker.isr_proposals import SendToController
@@ -18,7 +19,6 @@ from engine.broker.peers import Peers
 from engine.broker.storage import Storage
 from engine.broker.tasks import LoopTasks
 from engine.broker.transaction_channels import TransactionChannels
-from engine.broker.transaction_questions import TransactionQuestions
 from engine.broker.transaction_topic import TransactionTopic
 from engine.config.broker_config import BrokerConfig
 from engine.host.promise import Promise
@@ -58,7 +58,7 @@ class TransactionDeps(NamedTuple):
     storage: Storage
     tasks: LoopTasks
     peers: Peers
-    ask_controller: SendToController
+    send_to_controller: SendToController
     #: The broker's id and its epoch.
     identity: Callable[[], tuple[int, int]]
 
@@ -87,7 +87,7 @@ def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
     )
     verifier = TransactionVerifier(
         replica_manager.find,
-        TransactionQuestions(metadata_cache, links).ask,
+        AddPartitionsToTxnRequests(metadata_cache, links).verify,
         lambda: deps.settings().transaction_partition_verification_enable,
     )
     _follow_leadership(coordinator, deps.storage)
@@ -142,4 +142,4 @@ def _producer_id_block(deps: TransactionDeps) -> Promise[ProducerIdBlock | None]
             return None
         return ProducerIdBlock(response.producer_id_start, response.producer_id_len)
 
-    return deps.ask_controller("AllocateProducerIds", request).then(block)
+    return deps.send_to_controller("AllocateProducerIds", request).then(block)

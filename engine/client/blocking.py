@@ -1,15 +1,15 @@
-"""The driver that commands use: ask, wait, and ask again where that may help.
+"""The client that commands use: it sends requests, waits for responses, and retries.
 
 | destination | which broker |
 |---|---|
 | `ANY` | one that is connected already, else the bootstrap addresses in turn |
 | `CONTROLLER` | the controller by the latest metadata |
 | a broker id | that broker |
-| leaders (`ask_leaders`) | each partition's leader, one request per broker, all at once |
-| coordinator (`ask_coordinator`) | the one that keeps a group's or transaction's state |
+| leaders (`send_to_leaders`) | each partition's leader, one request per broker, all at once |
+| coordinator (`send_to_coordinator`) | the one that keeps a group's or transaction's state |
 
-A request is asked again when a broker says so by a retriable error, and when a connection broke
-before the request left; one that may have been executed is asked again only if `is_repeatable`.
+A request is sent again after a retriable error of a broker, and when a connection broke before the
+request left; one that may have been executed is sent again only if `is_repeatable`.
 Pauses between attempts grow from `retry.backoff.ms` to `retry.backoff.max.ms`.
 Source: ExponentialBackoff, KIP-580.
 """
@@ -55,7 +55,7 @@ ANY: Final = "any"
 CONTROLLER: Final = "controller"
 Destination: TypeAlias = "int | str | Address"
 
-#: Metadata before 4 creates the topics that it is asked about.
+#: Metadata before version 4 creates the topics that a request names.
 METADATA_LOWEST: Final = 4
 _VERSIONS_REQUEST: Final = messages.ApiVersionsRequest(
     client_software_name="kctl", client_software_version="0"
@@ -99,7 +99,7 @@ class KafkaClient:
         self._known_addresses: tuple[Address, ...] = ()
         #: When a call is not repeated any more although its own time is not up.
         self._repeats_until_ms: int | None = None
-        self._coordinators = Coordinators(self.ask)
+        self._coordinators = Coordinators(self.send)
         #: Whether calls to coordinators of groups have a connection of their own, so that none of
         #: them waits behind a Fetch to the same broker.
         self.has_coordinators_apart = False
@@ -161,7 +161,7 @@ class KafkaClient:
 
     # -- one request
 
-    def ask(
+    def send(
         self,
         api_name: str,
         message: RequestMessage,
@@ -173,11 +173,11 @@ class KafkaClient:
         is_repeatable: bool = True,
         release: str = ENGINE_RELEASE,
     ) -> Response:
-        """Ask one broker and return its response.
+        """Send a request to one broker and return its response.
 
-        `message` may be a function of the version. `retriable_code` returns the error code of
-        a response that returns whether to ask again: final ones, and those left when the time is
-        up, stay in it for the caller.
+        `message` may be a function of the version. `retriable_code` returns the error code of a
+        response: while that is retriable, the request is sent again. Final codes, and those left
+        when the time is up, stay in the response for the caller.
         """
         call = Call(api_name, message, lowest, highest, release=release)
         deadline_ms = self._deadline_ms()
@@ -200,8 +200,8 @@ class KafkaClient:
             self._view = None
             attempt += 1
 
-    def ask_any(self, call: Call, deadline_ms: int) -> Response:
-        """Ask the first broker that can be reached: of those given, then of those known since.
+    def send_to_any(self, call: Call, deadline_ms: int) -> Response:
+        """Send a request to the first reachable broker: of the bootstrap, then of metadata.
 
         Errors: Unreachable, naming each address that was tried.
         """
@@ -240,12 +240,12 @@ class KafkaClient:
         self, call: Call, address: Address | None, deadline_ms: int, *, is_apart: bool = False
     ) -> CallResult:
         if address is None:
-            return self.ask_any(call, deadline_ms)
+            return self.send_to_any(call, deadline_ms)
         token = object()
         return self.exchange({token: (address, call)}, deadline_ms, is_apart=is_apart)[token]
 
     def _one_patiently(self, call: Call, address: Address, deadline_ms: int) -> CallResult:
-        """Wait for an answer until all the time is up: what is asked cannot be asked again."""
+        """Wait for a response until the call's deadline: the request is not repeatable."""
         token = object()
         left_ms = max(deadline_ms - self.clock.monotonic_ms(), 1)
         return self.exchange({token: (address, call)}, deadline_ms, request_timeout_ms=left_ms)[
@@ -370,9 +370,9 @@ class KafkaClient:
     # -- metadata
 
     def view(self, topics: Iterable[str] | None, *, deadline_ms: int | None = None) -> ClusterView:
-        """Return fresh metadata of these topics; None asks for all, none at all for brokers.
+        """Return fresh metadata of these topics, from the first broker that answers.
 
-        The first broker that answers counts.
+        None stands for all topics; with no topics the view has the brokers alone.
         """
         wanted = None if topics is None else sorted(set(topics))
         request = metadata_request(wanted)
@@ -388,7 +388,7 @@ class KafkaClient:
                 was_known = False
                 self._on_cluster(view.cluster_id)
         except EngineError:
-            # Refused or not answered: the next request has to ask again.
+            # Refused or not answered: the next request needs fresh metadata.
             self._is_cluster_known = was_known
             raise
         self._view = view
@@ -418,10 +418,10 @@ class KafkaClient:
     def await_view(
         self, topics: Iterable[str], is_settled: Callable[[ClusterView], bool], wait_ms: int
     ) -> bool:
-        """Ask for metadata of topics until it says what is expected; returns whether it did.
+        """Refresh metadata of topics until `is_settled` holds; return whether it did.
 
         A change that the controller has made reaches the other brokers a moment later. Errors of
-        asking end the wait: the change stands, and the next request meets them.
+        a request end the wait: the change stands, and the next request meets them.
         """
         wanted = sorted(set(topics))
         deadline_ms = min(self.clock.monotonic_ms() + wait_ms, self._deadline_ms())
@@ -463,7 +463,7 @@ class KafkaClient:
 
     # -- many partitions
 
-    def ask_leaders(
+    def send_to_leaders(
         self,
         partitions: Iterable[TopicPartition],
         make_call: Callable[[list[TopicPartition], ClusterView], Call],
@@ -471,10 +471,10 @@ class KafkaClient:
         *,
         is_repeatable: bool = True,
     ) -> dict[TopicPartition, T | EngineError]:
-        """Ask the leader of each partition; returns a result or an error for each.
+        """Send requests to the leaders of partitions; return a result or error for each partition.
 
         One request per broker, all at once. `read` takes a response and its version. Partitions
-        with retriable errors are asked again with fresh metadata, a few times.
+        with retriable errors are requested again with fresh metadata, a few times.
         """
         results: dict[TopicPartition, T | EngineError] = {}
         left = list(dict.fromkeys(partitions))
@@ -527,7 +527,7 @@ class KafkaClient:
         """Return the coordinator of a group (key type 0) or a transactional id (1)."""
         return self._coordinators.address(key, key_type)
 
-    def ask_coordinator(  # noqa: PLR0913 (those of `ask`, and whose coordinator)
+    def send_to_coordinator(  # noqa: PLR0913 (those of `send`, and whose coordinator)
         self,
         key: str,
         api_name: str,
@@ -540,7 +540,7 @@ class KafkaClient:
         timeout_ms: int | None = None,
         release: str = ENGINE_RELEASE,
     ) -> Response:
-        """Ask the coordinator of a group or transactional id; looks it up again when it moved.
+        """Send a request to the coordinator of a group or transactional id, looked up if it moved.
 
         `timeout_ms` is for what the coordinator answers late by intent; it bounds each request
         and all attempts. Errors besides those of requests: ClientCloses, where such a request is

@@ -107,7 +107,7 @@ class ClusterFacts(NamedTuple):
     throttles: Sequence[Throttle]
     moves: Mapping[TopicPartition, OngoingReassignment] = MappingProxyType({})
     silent: Mapping[int, EngineError] = MappingProxyType({})
-    unasked: Sequence[Unanswered] = ()
+    unanswered: Sequence[Unanswered] = ()
     rates: Mapping[TopicPartition, float] = MappingProxyType({})
 
 
@@ -146,12 +146,12 @@ def _of_cluster(facts: ClusterFacts) -> Iterable[HealthFinding]:
 
 
 def _of_silence(facts: ClusterFacts) -> Iterable[HealthFinding]:
-    for unasked in facts.unasked:
-        error = unasked.error
+    for unanswered in facts.unanswered:
+        error = unanswered.error
         is_refused = isinstance(error, ApiError) and error.code in _REFUSALS
-        cause = f"{unasked.what} are not known: {error}"
+        cause = f"{unanswered.what} are not known: {error}"
         severity = NOTICE if is_refused else WARNING
-        yield HealthFinding(severity, "unasked", unasked.subject, cause)
+        yield HealthFinding(severity, "unasked", unanswered.subject, cause)
 
 
 def _of_brokers(facts: ClusterFacts) -> Iterable[HealthFinding]:

@@ -170,7 +170,7 @@ class GroupSession:
                 protocol(name=name, metadata=self._metadata(name)) for name in settings.assignors
             ],
         )
-        response = self._client.ask_coordinator(
+        response = self._client.send_to_coordinator(
             settings.group_id,
             "JoinGroup",
             request,
@@ -215,7 +215,7 @@ class GroupSession:
             protocol_name=joined.protocol_name,
             assignments=assignments,
         )
-        response = self._client.ask_coordinator(
+        response = self._client.send_to_coordinator(
             self._settings.group_id,
             "SyncGroup",
             request,
@@ -234,7 +234,7 @@ class GroupSession:
         return True
 
     def _assign(self, joined: messages.JoinGroupResponse) -> Mapping[str, Sequence[TopicPartition]]:
-        """Return the partitions of each member (2). Errors: those of asking for metadata."""
+        """Return the partitions of each member (2). Errors: those of a Metadata request."""
         subscriptions = {
             member.member_id: decode_subscription(bytes(member.metadata), member.group_instance_id)
             for member in joined.members
@@ -313,7 +313,7 @@ class GroupSession:
             member_id=self.member_id,
             group_instance_id=self._settings.group_instance_id,
         )
-        response = self._client.ask_coordinator(
+        response = self._client.send_to_coordinator(
             self._settings.group_id, "Heartbeat", request, retriable_code=_code_of
         )
         return self._is_accepted(response.message.error_code)
@@ -347,7 +347,7 @@ class GroupSession:
             group_instance_id=self._settings.group_instance_id,
         )
         request = commit_request(membership, offsets, leader_epochs)
-        response = self._client.ask_coordinator(
+        response = self._client.send_to_coordinator(
             self._settings.group_id, "OffsetCommit", request, retriable_code=code_to_repeat
         )
         code = commit_code(response.message)
@@ -388,7 +388,7 @@ class GroupSession:
             members = [identity(member_id=member_id, reason="the consumer is done")]
             return messages.LeaveGroupRequest(group_id=group_id, members=members)
 
-        self._client.ask_coordinator(
+        self._client.send_to_coordinator(
             self._settings.group_id, "LeaveGroup", request, retriable_code=_code_of
         )
         self.member_id = ""

@@ -1,13 +1,13 @@
 """The driver that brokers use: calls to one address on the engine's loop, each a promise.
 
 ```
-ask ── no connection? connect, handshake ──> sent in order ── response ────────> kept
+send ─ no connection? connect, handshake ──> sent in order ── response ────────> kept
                                                └─ lost, silent, no Kafka ──> all of them fail
 ```
 
-A connection that ended is replaced with the next call; nothing is asked again here. While
+A connection that ended is replaced with the next call; no request is repeated here. While
 something is owed one timer runs, at the first deadline. Where a session ends, the client
-authenticates again before what it asks next.
+authenticates again before its next request.
 
 Differs from `links`, the driver of commands: frames cross the network's port whole, and nothing
 waits.
@@ -75,7 +75,7 @@ class LoopConnection:
         self._has_responded = False
         # When to authenticate again, None where sessions do not end.
         self._again_ms: int | None = None
-        #: In the order they were asked; those not yet sent wait for the handshake.
+        #: In the order of `send`; those not yet sent wait for the handshake.
         self._owed: dict[object, _Owed] = {}
         self._unsent: list[object] = []
         self._cancel: Callable[[], None] | None = None
@@ -85,7 +85,7 @@ class LoopConnection:
         """Return how many calls have no response."""
         return len(self._owed)
 
-    def ask(self, call: Call) -> Promise[Response]:
+    def send(self, call: Call) -> Promise[Response]:
         """Send a call, connecting first if need be.
 
         It fails with Unreachable, ConnectionLost, TimedOut, NoCommonVersion, or what the

@@ -56,7 +56,9 @@ def list_offsets(
         wanted = {partition: timestamps[partition] for partition in partitions}
         return offsets_call(wanted, read_committed=read_committed)
 
-    return client.ask_leaders(timestamps, make_call, lambda message, _version: offsets_of(message))
+    return client.send_to_leaders(
+        timestamps, make_call, lambda message, _version: offsets_of(message)
+    )
 
 
 def offsets_call(timestamps: Mapping[TopicPartition, int], *, read_committed: bool = False) -> Call:

@@ -45,7 +45,7 @@ def list_reassignments(
     """Return the reassignments under way, all or of some partitions; raises ApiError."""
     call = listing_call(partitions, client.timeout_ms)
     found = listing_of(
-        client.ask(
+        client.send(
             call.api_name,
             call.message,
             to=CONTROLLER,
@@ -114,7 +114,7 @@ def alter_reassignments(
     message = request(timeout_ms=client.timeout_ms, topics=topics)
     if not may_change_replication_factor:
         message.allow_replication_factor_change = False
-    response: messages.AlterPartitionReassignmentsResponse = client.ask(
+    response: messages.AlterPartitionReassignmentsResponse = client.send(
         "AlterPartitionReassignments",
         message,
         to=CONTROLLER,

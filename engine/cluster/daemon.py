@@ -91,7 +91,7 @@ class ClusterDidNotStart(EngineError):
 
 
 class ClusterNotReadyInTime(ClusterDidNotStart):
-    """The process of a cluster was not ready in time, and was asked to stop."""
+    """The process of a cluster was not ready in time, and got a signal to stop."""
 
     exit_code = _TIMED_OUT_EXIT
 
@@ -310,10 +310,10 @@ def start_program(data: DataDirectory, *owner: str) -> processes.Started:
 
 def _give_up(data: DataDirectory, plan: ClusterPlan, pid: int) -> None:
     """Stop a process that is starting a cluster, and its brokers that have started."""
-    processes.ask_to_stop(pid)
+    processes.terminate(pid)
     # Brokers that already have started in processes of their own.
     for running in running_processes(data, plan).values():
-        processes.ask_to_stop_with_all(running.pid)
+        processes.stop_with_all(running.pid)
 
 
 def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[int], None]) -> bool:
@@ -334,7 +334,7 @@ def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[i
         running = data.running()
     if running is None or not is_held(data.lock_path):
         return _stop_left(data, clock, deadline_ms, pause)
-    processes.ask_to_stop(running.pid)
+    processes.terminate(running.pid)
     while is_held(data.lock_path):
         if clock.monotonic_ms() > deadline_ms:
             raise ClusterDidNotStop(data.path, running.pid)

@@ -135,7 +135,7 @@ class MemberProcesses:
             processes.request_poll(running.pid)
             _log.info("broker %d goes on, process %d", broker_id, running.pid)
             return
-        processes.ask_to_stop_with_all(running.pid)
+        processes.stop_with_all(running.pid)
         await self._until_gone(broker_id)
 
     async def start_again(self, broker_id: int) -> None:
@@ -192,7 +192,7 @@ class MemberProcesses:
         """Stop a broker, its leaders first, and return when its process has ended."""
         _, running = process_state(self._data, broker_id)
         if running is not None:
-            processes.ask_to_stop(running.pid)
+            processes.terminate(running.pid)
             processes.resume(running.pid)
         await self._until_gone(broker_id)
 
@@ -233,7 +233,7 @@ class MemberProcesses:
         # What ends as a whole waits for no network.
         self._process.links.set(LinkFaults())
         for pid in self._pids.values():
-            processes.ask_to_stop_with_all(pid)
+            processes.stop_with_all(pid)
         for broker_id in tuple(self._pids):
             await self._until_gone(broker_id)
 

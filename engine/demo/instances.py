@@ -63,8 +63,8 @@ class InstanceProcess(Protocol):
         """Return the lines that have come, after `close` those up to its end."""
         ...
 
-    def ask_to_end(self) -> None:
-        """Ask it to end."""
+    def close_input(self) -> None:
+        """Close its standard input, upon which it ends."""
         ...
 
     def kill(self) -> None:
@@ -226,7 +226,7 @@ class CopyRun:
     def run(self, on_progress: Callable[[int, Sequence[InstanceTotals]], None]) -> None:
         """Copy until the group has committed all.
 
-        Errors: InstanceFailed, NoProgress, those of asking for the group's offsets.
+        Errors: InstanceFailed, NoProgress, those of an OffsetFetch request.
         """
         for number in range(self._plan.instance_count):
             self._instances.append(_Instance(number, self._start(number)))
@@ -254,13 +254,13 @@ class CopyRun:
         return [instance.totals() for instance in self._instances]
 
     def close(self) -> None:
-        """End the processes; all are asked before one is waited for. Their last counts are taken.
+        """Close the input of all processes, await the end of each, and read their last counts.
 
         A process reports a transaction after its commit, which may end the run before.
         """
         processes = [one.process for one in self._instances if one.process is not None]
         for process in processes:
-            process.ask_to_end()
+            process.close_input()
         for process in processes:
             process.close(_END_S)
         for instance in self._instances:

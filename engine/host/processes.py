@@ -212,7 +212,7 @@ def _is_reaped(pid: int) -> bool:
         return False
 
 
-def ask_to_stop(pid: int) -> bool:
+def terminate(pid: int) -> bool:
     """Send SIGTERM; returns whether the process exists."""
     return _send(pid, signal.SIGTERM)
 
@@ -222,8 +222,8 @@ def request_poll(pid: int) -> bool:
     return _send(pid, POLL_SIGNAL)
 
 
-def ask_to_stop_with_all(pid: int) -> bool:
-    """Stop a broker's process together with all others, even if paused; returns if it exists."""
+def stop_with_all(pid: int) -> bool:
+    """Stop a broker's process as part of its cluster, even if paused; return if it exists."""
     return _send(pid, STOP_WITH_ALL_SIGNAL) and resume(pid)
 
 

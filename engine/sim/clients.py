@@ -184,8 +184,8 @@ class ClusterRequests:
         """Run after a while."""
         self.timers.call_at(self.timers.clock.monotonic_ms() + delay_ms, work)
 
-    def ask(self, address: Address, call: Call) -> Promise[Response]:
-        """Ask one broker, when it throttles this client no more."""
+    def send(self, address: Address, call: Call) -> Promise[Response]:
+        """Send a request to one broker, once it throttles this client no more."""
         until_ms = self._throttled_until_ms.get(address, 0)
         wait_ms = until_ms - self.timers.clock.monotonic_ms()
         if wait_ms <= 0 or not self._waits_when_throttled:
@@ -219,7 +219,7 @@ class ClusterRequests:
             )
         sent_ms = self.timers.clock.monotonic_ms()
         sent_number = self._quotas.sent(self.name, address, call)
-        response = connection.ask(call)
+        response = connection.send(call)
         response.watch(lambda: self._responded(address, call, sent_number, sent_ms, response))
         return response
 
@@ -258,12 +258,12 @@ class ClusterRequests:
         return self._random.choice(self._brokers)
 
     def find_leaders(self, topics: Sequence[str], done: Callable[[], None]) -> None:
-        """Ask any broker who leads; `done` runs in any case."""
+        """Request metadata of topics from any broker; `done` runs in any case."""
         request = messages.MetadataRequest(
             topics=[messages.MetadataRequest.MetadataRequestTopic(name=name) for name in topics],
             allow_auto_topic_creation=False,
         )
-        response = self.ask(self.any_broker(), Call("Metadata", request, highest=9))
+        response = self.send(self.any_broker(), Call("Metadata", request, highest=9))
 
         def take() -> None:
             if response.error is None:
@@ -381,7 +381,7 @@ class SimulatedProducer:
         request = messages.InitProducerIdRequest(
             transactional_id=None, transaction_timeout_ms=60_000
         )
-        response = self._links.ask(
+        response = self._links.send(
             self._links.any_broker(), Call("InitProducerId", request, highest=4)
         )
 
@@ -447,7 +447,7 @@ class SimulatedProducer:
         batch.loss_count = self._events.loss_count(batch.partition)
         has_response = self.kind.acks != 0
         call = Call("Produce", message, highest=9, has_response=has_response)
-        response = self._links.ask(leader, call)
+        response = self._links.send(leader, call)
         if has_response:
             response.watch(lambda: self._answered(batch, leader, response))
         else:

@@ -99,7 +99,7 @@ class SimulatedConsumer:
             session_epoch=-1,
             topics=[request.FetchTopic(topic=partition.topic, partitions=[row])],
         )
-        response = self._links.ask(leader, Call("Fetch", message, highest=_BY_NAME_HIGHEST))
+        response = self._links.send(leader, Call("Fetch", message, highest=_BY_NAME_HIGHEST))
         response.watch(lambda: self._fetched(partition, leader, response))
 
     def _fetched(

@@ -218,7 +218,7 @@ class Copier:
             require_stable=True,
         )
         floors = self._events.resumes(self._group.group_id)
-        response = await self._group.ask("OffsetFetch", request, 7)
+        response = await self._group.send("OffsetFetch", request, 7)
         coordinator = self._group.coordinator
         if response is None or coordinator is None:
             return None
@@ -314,7 +314,7 @@ class Copier:
             topics=[of.TxnOffsetCommitRequestTopic(name=copied.partition.topic, partitions=[row])],
         )
         while True:
-            response = await self._group.ask("TxnOffsetCommit", request, 3)
+            response = await self._group.send("TxnOffsetCommit", request, 3)
             if response is not None:
                 ((code,),) = (
                     [int(p.error_code) for p in topic.partitions] for topic in response.topics
@@ -374,7 +374,7 @@ class Copier:
         )
         call = Call("Fetch", message, highest=_FETCH_BY_NAME_HIGHEST)
         try:
-            response = (await self._links.ask(leader, call)).message
+            response = (await self._links.send(leader, call)).message
         except EngineError as error:
             self._events.record(self.name, f"{partition}: {error}")
             return None

@@ -87,9 +87,9 @@ class Ledger:
             partition = self._coordinator_of(TRANSACTION_TOPIC, transactional_id)
         return self._fences.fence_of(transactional_id, ids, partition)
 
-    def served_fenced(self, fence: Fence, host: str, asked: str) -> None:
-        """Take note of a success of what an instance asked that was not the latest."""
-        self._fences.served(fence, host, asked)
+    def served_fenced(self, fence: Fence, host: str, request_name: str) -> None:
+        """Note the success of a request of an instance that was not the latest."""
+        self._fences.served(fence, host, request_name)
 
     def resumes(self, group_id: str) -> Mapping[TopicPartition, int]:
         """Return what a copier has to find committed that asks now, by partition."""

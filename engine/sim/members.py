@@ -147,7 +147,7 @@ class SimulatedMember:
             group_instance_id=None,
             topics=[of.OffsetCommitRequestTopic(name=partition.topic, partitions=[row])],
         )
-        response = await self._links.ask("OffsetCommit", request, 7)
+        response = await self._links.send("OffsetCommit", request, 7)
         if response is None:
             return None
         ((code,),) = ([int(p.error_code) for p in topic.partitions] for topic in response.topics)
@@ -156,7 +156,7 @@ class SimulatedMember:
 
 
 class GroupReader:
-    """Asks for what a group has once its members are gone."""
+    """Requests the state and offsets of a group once its members are gone."""
 
     def __init__(self, links: GroupRequests) -> None:
         self._links = links
@@ -164,7 +164,7 @@ class GroupReader:
         self.offsets: Mapping[TopicPartition, int] | None = None
 
     async def run(self) -> None:
-        """Ask until the group is empty, and then for its offsets, once they are decided."""
+        """Repeat DescribeGroups until the group is empty, then fetch its stable offsets."""
         while not await self._is_empty():
             await self._links.pause(BACKOFF_MS)
         while self.offsets is None:
@@ -172,7 +172,7 @@ class GroupReader:
 
     async def _is_empty(self) -> bool:
         request = messages.DescribeGroupsRequest(groups=[self._links.group_id])
-        response = await self._links.ask("DescribeGroups", request, 5)
+        response = await self._links.send("DescribeGroups", request, 5)
         if response is None:
             return False
         (group,) = response.groups
@@ -186,7 +186,7 @@ class GroupReader:
         request = messages.OffsetFetchRequest(
             group_id=self._links.group_id, topics=None, require_stable=True
         )
-        response = await self._links.ask("OffsetFetch", request, 7)
+        response = await self._links.send("OffsetFetch", request, 7)
         if (
             response is None
             or response.error_code != NONE

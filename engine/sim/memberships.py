@@ -76,7 +76,7 @@ class GroupRequests:
         #: Who is taken for the coordinator, None while that is not known.
         self.coordinator: Address | None = None
 
-    async def ask(self, api_name: str, request: RequestMessage, highest: int) -> Message | None:
+    async def send(self, api_name: str, request: RequestMessage, highest: int) -> Message | None:
         """Return a response, None if there is none now: then the coordinator is looked up again."""
         if self.coordinator is None:
             await self._find()
@@ -84,7 +84,7 @@ class GroupRequests:
             await self.pause(BACKOFF_MS)
             return None
         try:
-            response = await self._links.ask(
+            response = await self._links.send(
                 self.coordinator, Call(api_name, request, highest=highest)
             )
         except EngineError as error:
@@ -102,7 +102,7 @@ class GroupRequests:
         request = messages.FindCoordinatorRequest(key=self.group_id, key_type=_GROUP_KEY_TYPE)
         call = Call("FindCoordinator", request, highest=3)
         try:
-            response = (await self._links.ask(self._links.any_broker(), call)).message
+            response = (await self._links.send(self._links.any_broker(), call)).message
         except EngineError:
             return
         if response.error_code == NONE:
@@ -153,7 +153,7 @@ class Membership:
             protocol_type=_PROTOCOL_TYPE,
             protocols=[protocol(name=_ASSIGNOR, metadata=b"")],
         )
-        joined = await self._links.ask("JoinGroup", request, 5)
+        joined = await self._links.send("JoinGroup", request, 5)
         if joined is None:
             return None
         if joined.error_code == MEMBER_ID_REQUIRED:
@@ -183,7 +183,7 @@ class Membership:
             protocol_name=_ASSIGNOR,
             assignments=rows,
         )
-        synced = await self._links.ask("SyncGroup", request, 3)
+        synced = await self._links.send("SyncGroup", request, 3)
         if synced is None or not await self._is_accepted("SyncGroup", synced.error_code):
             return None
         assigned = [self._all[int(at)] for at in bytes(synced.assignment).decode().split()]
@@ -202,14 +202,14 @@ class Membership:
             member_id=self.member_id,
             group_instance_id=None,
         )
-        response = await self._links.ask("Heartbeat", request, 3)
+        response = await self._links.send("Heartbeat", request, 3)
         return None if response is None else self.judged("Heartbeat", response.error_code)
 
     async def leave(self) -> None:
         """Leave the group."""
         identity = messages.LeaveGroupRequest.MemberIdentity(member_id=self.member_id)
         request = messages.LeaveGroupRequest(group_id=self.group_id, members=[identity])
-        response = await self._links.ask("LeaveGroup", request, 4)
+        response = await self._links.send("LeaveGroup", request, 4)
         if response is not None:
             self.judged("LeaveGroup", response.error_code)
         self._events.record(self.name, "leaves")

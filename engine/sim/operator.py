@@ -103,14 +103,14 @@ class Operator:
     def _send_request(
         self, name: str, request: Message, done: Callable[[Message], None] | None = None
     ) -> None:
-        """Ask the controller once; `done` is given the response, None if there was none."""
+        """Send the controller one request; `done` gets the response, None if there was none."""
         links = self._links
 
-        def ask() -> None:
+        def send() -> None:
             if links.controller is None:
                 take(None)
                 return
-            response = links.ask(links.controller, Call(name, request))
+            response = links.send(links.controller, Call(name, request))
             response.watch(
                 lambda: take(None if response.error is not None else response.result().message)
             )
@@ -120,7 +120,7 @@ class Operator:
             if done is not None:
                 done(message)
 
-        links.find_leaders([], ask)
+        links.find_leaders([], send)
 
     def create(self, topics: Mapping[str, tuple[int, int]]) -> None:
         """Create topics with so many partitions and replicas, again until they are there."""
@@ -296,12 +296,12 @@ class Operator:
         topic = request.DeleteRecordsTopic(name=partition.topic, partitions=[row])
         message = request(topics=[topic], timeout_ms=_TIMEOUT_MS)
 
-        def ask() -> None:
+        def send() -> None:
             """Send DeleteRecords to the leader, if there is one, and trace the outcome."""
             leader = links.leaders.get(partition)
             if leader is None:
                 return
-            response = links.ask(leader, Call("DeleteRecords", message))
+            response = links.send(leader, Call("DeleteRecords", message))
             response.watch(
                 lambda: self._trace.add(
                     "operator",
@@ -310,7 +310,7 @@ class Operator:
                 )
             )
 
-        links.find_leaders([partition.topic], ask)
+        links.find_leaders([partition.topic], send)
 
     def _move_directory(self, draw: Random) -> None:
         """Have one replica's log in a log directory, where it may be already."""
@@ -324,7 +324,7 @@ class Operator:
             name=partition.topic, partitions=[partition.partition]
         )
         directory = request.AlterReplicaLogDir(path=path, topics=[topic])
-        response = self._links.ask(
+        response = self._links.send(
             self._brokers[broker_id], Call("AlterReplicaLogDirs", request(dirs=[directory]))
         )
         response.watch(

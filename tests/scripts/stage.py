@@ -136,7 +136,7 @@ class Node:
             broker_id,
             IsrProposalPorts(
                 lambda: self.epoch,
-                lambda name, message, *, highest=None: stage.ask_controller(self, message),
+                lambda name, message, *, highest=None: stage.send_to_controller(self, message),
                 self._decided,
             ),
             stage.timers,
@@ -353,7 +353,7 @@ class Stage:
         active = [node for node in self.nodes.values() if node.controller.is_active]
         return max(active, key=lambda node: node.controller.epoch)
 
-    def ask_controller(self, node: Node, message: Callable[[int], Any]) -> Promise[Any]:
+    def send_to_controller(self, node: Node, message: Callable[[int], Any]) -> Promise[Any]:
         """Bring a proposal to the controller, once its sender is not cut off."""
         response: Promise[Any] = Promise()
         request = message(_ALTER_PARTITION_VERSION)

@@ -124,5 +124,5 @@ class ProcessWork:
         self.counts, self.latest_offset = answer
 
     def _exchange(self, request: Request) -> Answer:
-        answer: Answer = pickle.loads(self.process.ask(pickle.dumps(request)))
+        answer: Answer = pickle.loads(self.process.request(pickle.dumps(request)))
         return answer

@@ -106,7 +106,7 @@ class FollowedPartitions:
         self._backoff_ms = max(1, self.config.backoff_ms)
         self._states: dict[TopicPartition, FetchState] = {}
         # Those whose position is that of the request on its way, or of the last one.
-        self._asked: set[TopicPartition] = set()
+        self._requested: set[TopicPartition] = set()
         #: Of those that were requested last: those that had moved since the request before.
         self.moved: set[TopicPartition] = set()
         #: All requested partitions continue: since `requested` records were appended, and no more.
@@ -135,14 +135,14 @@ class FollowedPartitions:
     def remove(self, topic_partition: TopicPartition) -> None:
         """Follow a partition no more; it may not have been followed."""
         if self._states.pop(topic_partition, None) is not None:
-            self._asked.discard(topic_partition)
+            self._requested.discard(topic_partition)
             self.is_as_requested = False
 
     def _put(self, topic_partition: TopicPartition, state: FetchState) -> None:
         """Set the next state of a partition, whose position may have moved."""
         before = self._states.get(topic_partition)
         if before is None or not state.has_position_of(before):
-            self._asked.discard(topic_partition)
+            self._requested.discard(topic_partition)
         self._states[topic_partition] = state
 
     def topic_ids(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, bytes]:
@@ -181,8 +181,8 @@ class FollowedPartitions:
             if own.log_start_offset != state.log_start_offset:
                 self._put(topic_partition, state.starting_at(own.log_start_offset))
             specs[topic_partition] = self._spec(topic_partition)
-        self.moved = specs.keys() - self._asked
-        self._asked = set(specs)
+        self.moved = specs.keys() - self._requested
+        self._requested = set(specs)
         return specs
 
     def _is_held_back(self, topic_partition: TopicPartition, state: FetchState) -> bool:
@@ -199,7 +199,7 @@ class FollowedPartitions:
 
     def request_on(self, topic_partition: TopicPartition) -> FetchSpec:
         """Return the next fetch of a partition for which `take_given` has returned True."""
-        self._asked.add(topic_partition)
+        self._requested.add(topic_partition)
         return self._spec(topic_partition)
 
     def requested_ends(self) -> dict[TopicPartition, int]:
@@ -266,7 +266,7 @@ class FollowedPartitions:
     def awaits(self, topic_partition: TopicPartition) -> bool:
         """Return whether a partition has been requested, and has not moved since."""
         return (
-            topic_partition in self._asked
+            topic_partition in self._requested
             and self._states[topic_partition].phase is FetchPhase.FETCHING
         )
 
@@ -285,7 +285,7 @@ class FollowedPartitions:
         state = self._states.get(topic_partition)
         if (
             state is None
-            or topic_partition not in self._asked
+            or topic_partition not in self._requested
             or state.phase is not FetchPhase.FETCHING
             or (
                 spec is not None

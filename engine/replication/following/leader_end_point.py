@@ -49,7 +49,7 @@ class LeaderLink(Protocol):
         """Return whether the leader runs in this process, in the life of the last request."""
         ...
 
-    def ask(self, call: Call) -> Promise[Message]:
+    def send(self, call: Call) -> Promise[Message]:
         """Promise the response to a request; requests are served in the order of the calls."""
         ...
 
@@ -74,7 +74,7 @@ class FetcherPorts(NamedTuple):
 
 
 class LeaderEndPoint:
-    """The leader of one fetcher; each question fails if it is not reached, or lost."""
+    """The leader of one fetcher; a request fails if the leader is not reached, or lost."""
 
     def __init__(
         self, leader_id: int, followed: FollowedPartitions, ports: FetcherPorts, number: int
@@ -153,7 +153,7 @@ class LeaderEndPoint:
 
     def _send(self, call: Call) -> Promise[Message]:
         assert self._link is not None
-        return self._link.ask(call)
+        return self._link.send(call)
 
 
 def _list_offsets(replica_id: int, requested: Mapping[TopicPartition, int], timestamp: int) -> Call:

@@ -69,8 +69,8 @@ class ReplicaFetcher:
         """Return the id of the fetch session and the epoch in it; 0, 0 without one."""
         return self._leader.session.place
 
-    def asks_for(self, topic_partition: TopicPartition) -> bool:
-        """Return whether the session has a partition: one with a back-off is not in it."""
+    def is_in_session(self, topic_partition: TopicPartition) -> bool:
+        """Return whether a partition is in the fetch session; one with a back-off is not."""
         return self._leader.session.holds(topic_partition)
 
     def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:

@@ -11,7 +11,7 @@ from engine.client.blocking import KafkaClient
 from engine.cluster import daemon
 from engine.cluster.broker_processes import BrokerState
 from engine.cluster.data_directory import DataDirectory
-from engine.cluster.requests import ask_compaction
+from engine.cluster.requests import request_compaction
 from engine.errors import EngineError
 from engine.host.real import RealClock, RealFiles
 from engine.log.cleaner.compaction_state import CompactionPhase, LogCompaction
@@ -113,7 +113,7 @@ def _requested(
         client.links.pause(duration_ms)
 
     with daemon.turn(data, RealFiles(), RealClock(), timeout_s, pause):
-        states_by_broker = ask_compaction(
+        states_by_broker = request_compaction(
             data, RealClock(), timeout_s, pause, topics=topics, begins=begins
         )
     return {

@@ -134,8 +134,8 @@ def change_levels(options: ClusterOptions, request: LevelsRequest) -> int:
     check_format(request.output)
     wanted = wanted_levels(request)
     with connect(options) as client:
-        features, unasked = _features(client)
-        if unasked:
+        features, unanswered = _features(client)
+        if unanswered:
             # A level that one of them does not support would stop it.
             return exits.FAILED
         updates = _updates(features, wanted, request)

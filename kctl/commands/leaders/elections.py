@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.leader_admin import Election
-from engine.client.leader_admin import elect_leaders as ask_to_elect
+from engine.client.leader_admin import elect_leaders as send_elect_leaders
 from engine.client.metadata import ClusterView, PartitionView, leader_of
 from engine.errors import EngineError
 from engine.kafka_errors import ELECTION_NOT_NEEDED
@@ -193,7 +193,7 @@ def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
             return exits.CHANGES_PENDING if wanted else exits.OK
         confirm(_question(client, election, len(wanted)), yes=request.yes)
         failures = len(errors)
-        results = ask_to_elect(client, election, list(wanted))
+        results = send_elect_leaders(client, election, list(wanted))
         now = _views(client.view({key.topic for key in wanted}), wanted)
     rows = []
     for key, (partition, _) in wanted.items():

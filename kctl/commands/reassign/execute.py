@@ -116,7 +116,7 @@ def execute_plan(
         if moves.dry_run:
             write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in changes], moves.output)
             return exits.CHANGES_PENDING
-        confirm(ask_to_execute(client, changes), yes=moves.yes)
+        confirm(execution_prompt(client, changes), yes=moves.yes)
         begun = Begun(cluster_id, tuple(changes), settings)
         return begin(client, journal_path, begun, moves.output)
 
@@ -134,7 +134,7 @@ def _planned(client: KafkaClient, plan: PlanFile) -> tuple[list[PartitionChange]
     return (changes if len(done) < len(changes) else []), read.cluster_id
 
 
-def ask_to_execute(client: KafkaClient, changes: Sequence[PartitionChange]) -> str:
+def execution_prompt(client: KafkaClient, changes: Sequence[PartitionChange]) -> str:
     """Return the question to confirm these changes."""
     moves = sum(len(change.added) for change in changes)
     size = size_text(sum(change.bytes_moved for change in changes))

@@ -30,8 +30,8 @@ from kctl.command_results import end_with
 from kctl.commands.reassign.change import throttle_of
 from kctl.commands.reassign.execute import (
     END_COLUMNS,
-    ask_to_execute,
     begin,
+    execution_prompt,
     resume_on,
     settings_of,
 )
@@ -100,7 +100,7 @@ def run_job(options: ClusterOptions, request: JobRequest) -> int:
         if request.moves.dry_run:
             write_plan(plan, request.moves.output, is_by_change=True)
             return end_short_of_goal(plan) if plan.unmet else exits.CHANGES_PENDING
-        confirm(ask_to_execute(client, changes), yes=request.moves.yes)
+        confirm(execution_prompt(client, changes), yes=request.moves.yes)
         files = RealFiles()
         files.make_dir(os.path.dirname(path))
         files.replace_file(path, plan_to_json(plan, read.cluster_id).encode())

@@ -133,7 +133,7 @@ def _row(log: RetainedLog) -> OutputRow:
 def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
     """Run retention in the cluster's process, and report the logs that start later than before."""
     from engine.cluster import daemon
-    from engine.cluster.requests import Action, ask
+    from engine.cluster.requests import Action, request_action
     from engine.forecast.cluster_history import log_starts
 
     for given, name in (
@@ -155,7 +155,7 @@ def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
 
         timeout_s = client.timeout_ms / 1000
         with daemon.turn(data, RealFiles(), RealClock(), timeout_s, pause):
-            ask(data, Action.RETENTION, None, RealClock(), timeout_s, pause)
+            request_action(data, Action.RETENTION, None, RealClock(), timeout_s, pause)
         after = log_starts(client)
     rows = [
         {

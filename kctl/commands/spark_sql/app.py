@@ -117,9 +117,11 @@ def spark_sql(
     wanted = Wanted(engine, target, plan, is_committed, include_control, decoded, store.load)
     with quiet_py4j(), ProgressBar("asking") as bar, log_queries(wanted, bar.show) as queries:
         bar.show("running the query")
-        result = check_view(queries, store, change) if change else queries.ask(query, max_rows)
+        result = (
+            check_view(queries, store, change) if change else queries.run_saved(query, max_rows)
+        )
         if save and logdirs:
-            result = queries.ask(query, max_rows)
+            result = queries.run_saved(query, max_rows)
     if change:
         store.apply(change)
     write_result(result, output)

@@ -52,7 +52,7 @@ class Stage:
 
     def ask(self) -> Promise[Any]:
         request = message_class("AllocateProducerIdsRequest")()
-        return self.link.ask("AllocateProducerIds", lambda _version: request)
+        return self.link.send("AllocateProducerIds", lambda _version: request)
 
     def pause(self) -> None:
         self.clock.advance(CONTROLLER_LINK_RETRY_MS)

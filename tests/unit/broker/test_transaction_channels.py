@@ -50,7 +50,7 @@ class Stage:
 
 def test_responses_of_one_link_come_in_any_order() -> None:
     stage = Stage()
-    first, second = stage.links.ask(2, CALL), stage.links.ask(2, OTHER)
+    first, second = stage.links.send(2, CALL), stage.links.send(2, OTHER)
     stage.responses[1].keep("second")
     assert (False, "second") == (first.is_kept, second.result())
     stage.responses[0].keep("first")
@@ -59,9 +59,9 @@ def test_responses_of_one_link_come_in_any_order() -> None:
 
 def test_all_that_is_owed_fails_as_the_broker_moves() -> None:
     stage = Stage()
-    owed = [stage.links.ask(2, CALL), stage.links.ask(2, OTHER)]
+    owed = [stage.links.send(2, CALL), stage.links.send(2, OTHER)]
     stage.move()
-    after = stage.links.ask(2, CALL)
+    after = stage.links.send(2, CALL)
     assert [True, True, False] == [isinstance(p.error, ConnectionLost) for p in (*owed, after)]
     # What comes by the old link counts no more.
     stage.responses[0].keep("late")
@@ -71,11 +71,11 @@ def test_all_that_is_owed_fails_as_the_broker_moves() -> None:
 
 def test_a_lost_broker_fails_all_that_is_owed_and_the_next_request_makes_a_link() -> None:
     stage = Stage()
-    first, second = stage.links.ask(2, CALL), stage.links.ask(2, OTHER)
+    first, second = stage.links.send(2, CALL), stage.links.send(2, OTHER)
     stage.responses[1].fail(Unreachable("broker", 2, "it has stopped"))
     assert isinstance(first.error, ConnectionLost)
     assert isinstance(second.error, Unreachable)
-    stage.links.ask(2, CALL)
+    stage.links.send(2, CALL)
     assert 2 == stage.made
 
 
@@ -84,27 +84,27 @@ def test_a_lost_broker_fails_all_that_is_owed_and_the_next_request_makes_a_link(
 )
 def test_an_error_of_one_request_is_of_that_alone(error: EngineError) -> None:
     stage = Stage()
-    first, second = stage.links.ask(2, CALL), stage.links.ask(2, OTHER)
+    first, second = stage.links.send(2, CALL), stage.links.send(2, OTHER)
     stage.responses[1].fail(error)
     assert error is second.error
     stage.responses[0].keep("first")
-    assert ("first", True) == (first.result(), stage.links.ask(2, CALL) is not None)
+    assert ("first", True) == (first.result(), stage.links.send(2, CALL) is not None)
     assert 1 == stage.made
 
 
 def test_who_closes_the_links_leaves_nobody_waiting() -> None:
     stage = Stage()
-    owed = stage.links.ask(2, CALL)
+    owed = stage.links.send(2, CALL)
     stage.links.close()
     assert isinstance(owed.error, ConnectionLost)
-    assert isinstance(stage.links.ask(2, CALL).error, Unreachable)
+    assert isinstance(stage.links.send(2, CALL).error, Unreachable)
     assert 1 == stage.made
 
 
 def test_a_broker_that_is_not_known_is_not_reached() -> None:
     stage = Stage()
     stage.brokers.clear()
-    assert isinstance(stage.links.ask(2, CALL).error, Unreachable)
+    assert isinstance(stage.links.send(2, CALL).error, Unreachable)
 
 
 def test_a_partition_is_gone_only_if_the_broker_knows_topics_at_all() -> None:

@@ -37,7 +37,7 @@ class PlayedProcess:
         lines, self._lines = self._lines, []
         return lines
 
-    def ask_to_end(self) -> None:
+    def close_input(self) -> None:
         self.ends.append("asked")
 
     def kill(self) -> None:

@@ -416,7 +416,7 @@ class _Refusing:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def ask(self, *_: object, **__: object) -> object:
+    def send(self, *_: object, **__: object) -> object:
         raise self._error
 
 

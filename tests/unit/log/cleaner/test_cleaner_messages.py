@@ -139,16 +139,16 @@ def test_a_process_that_dies_leaves_no_file_to_a_topic_that_takes_the_name_over(
 ) -> None:
     stage = ProcessStage()
     stage.log(T0, b"1", b"2")
-    requested, fresh = LocalProcess.ask, []
+    requested, fresh = LocalProcess.request, []
 
-    def ask(process: LocalProcess, message: bytes) -> bytes:
+    def request(process: LocalProcess, message: bytes) -> bytes:
         if not fresh and isinstance(pickle.loads(message), SegmentGroup):
             stage.logs.delete([T0])
             fresh.append(stage.log(T0, b"5", b"6"))
             process.dies_before(3)
         return requested(process, message)
 
-    monkeypatch.setattr(LocalProcess, "ask", ask)
+    monkeypatch.setattr(LocalProcess, "request", request)
     late = LateTasks(stage)
     stage.cleaner.check()
     late.run()
@@ -171,7 +171,7 @@ def test_a_fault_in_a_process_marks_the_partition_and_the_process_goes_on(
 def test_a_process_that_answers_nonsense_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = ProcessStage()
     stage.log(T0, b"1", b"2")
-    monkeypatch.setattr(LocalProcess, "ask", lambda *_: b"?")
+    monkeypatch.setattr(LocalProcess, "request", lambda *_: b"?")
     stage.clean()
     assert [T0] == list(stage.cleaner.uncleanable)
     assert [True] == [process.is_closed for process in stage.processes.started]

@@ -30,7 +30,7 @@ class Link:
     def __init__(self) -> None:
         self.calls: list[Call] = []
 
-    def ask(self, call: Call) -> Promise[Any]:
+    def send(self, call: Call) -> Promise[Any]:
         self.calls.append(call)
         return Promise()
 
