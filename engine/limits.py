@@ -649,7 +649,7 @@ OPEN_REQUESTS_PER_CONNECTION_MAX = 64
 # Kafka's own pause before the controller sends a request to a broker once more.
 CONTROLLER_CHANNEL_RETRY_MS = 100
 # Kafka's own pause (retry.backoff.ms) before a broker looks for the controller once more.
-CONTROLLER_LINK_RETRY_MS = 100
+CONTROLLER_CHANNEL_RETRY_MS = 100
 
 # A broker that stops waits this long for the orders that take its leaders: they are on their way.
 MOVED_LEADERS_HEARD_MS = 1000

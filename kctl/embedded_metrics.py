@@ -19,7 +19,7 @@ def embedded_metrics(
     """
 
     def pause(duration_ms: int) -> None:
-        client.links.pause(duration_ms)
+        client.connections.pause(duration_ms)
 
     with daemon.turn(data, RealFiles(), RealClock(), timeout_s, pause):
         return request_metrics(data, RealClock(), timeout_s, pause)

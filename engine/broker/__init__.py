@@ -8,7 +8,7 @@
 | `deadlines` | the one timer of all purgatories |
 | `registration` | the znodes of a broker |
 | `session` | its life across sessions with the metadata store |
-| `peers` | the links to other brokers, of this process or elsewhere |
+| `peers` | the channels to other brokers, of this process or elsewhere |
 | `controller_channel` | the controller's requests to brokers |
 | `controller_link` | a broker's requests to the current controller |
 | `isr_writes` | in-sync sets that a leader writes itself, below release 2.7 |

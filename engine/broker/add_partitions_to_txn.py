@@ -54,9 +54,9 @@ class _Verification(NamedTuple):
 class AddPartitionsToTxnRequests:
     """The verify-only AddPartitionsToTxn requests of one broker to all coordinators."""
 
-    def __init__(self, metadata_cache: MetadataCache, links: TransactionChannels) -> None:
+    def __init__(self, metadata_cache: MetadataCache, channels: TransactionChannels) -> None:
         self._metadata_cache = metadata_cache
-        self._links = links
+        self._channels = channels
         self._queues: dict[int, list[_Verification]] = {}
         self._busy: set[int] = set()
 
@@ -83,7 +83,7 @@ class AddPartitionsToTxnRequests:
         if not count:
             return None
         index = coordinator_partition(transactional_id, count)
-        leader_id = self._links.leader_of(TopicPartition(TRANSACTION_STATE, index))
+        leader_id = self._channels.leader_of(TopicPartition(TRANSACTION_STATE, index))
         return None if leader_id is None or leader_id < 0 else leader_id
 
     def _send_next(self, broker_id: int) -> None:
@@ -104,7 +104,7 @@ class AddPartitionsToTxnRequests:
             return
         self._busy.add(broker_id)
         request = _request(sent.values())
-        response = self._links.send(
+        response = self._channels.send(
             broker_id, Call("AddPartitionsToTxn", request, lowest=_FIRST_VERSION)
         )
         response.watch(lambda: self._answered(broker_id, sent, response))

@@ -150,7 +150,7 @@ class Storage:
         tasks: LoopTasks,
         ports: StoragePorts,
     ) -> IsrProposals | IsrWrites:
-        """Return the writer of in-sync sets: the controller's link, or below 2.7 this broker."""
+        """Return the writer of in-sync sets: the controller's channel, or below 2.7 this broker."""
         config = self._live.config
         decided = self.replica_manager.isr_decided
         if writes_sets_itself(config.inter_broker_protocol_version):
@@ -188,7 +188,7 @@ class Storage:
                 config.broker_id,
                 ports.epoch,
                 metadata_cache,
-                ports.peers.replica_link,
+                ports.peers.replica_channel,
                 host.timers,
                 host.clock,
             ),

@@ -1,4 +1,4 @@
-"""The coordinator of transactions as a broker runs it: leadership, links to leaders, periodic work.
+"""The transaction coordinator in a broker: leadership, channels to leaders, periodic work.
 
 Source: KafkaServer.startup, RequestHandlerHelper.onLeadershipChange,
 TransactionCoordinator.startup; SCH-12.
@@ -41,12 +41,12 @@ class BrokerTransactions(NamedTuple):
     coordinator: TransactionCoordinator
     producer_ids: ProducerIds
     verifier: TransactionVerifier
-    links: TransactionChannels
+    channels: TransactionChannels
 
     def stop(self) -> None:
         """Stop the coordinator and the verifications."""
         self.coordinator.stop()
-        self.links.close()
+        self.channels.close()
 
 
 class TransactionDeps(NamedTuple):
@@ -67,7 +67,7 @@ def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
     """Return the transactions of a broker; they follow the leadership of their topic."""
     host, config, metadata_cache = deps.host, deps.settings(), deps.metadata_cache
     replica_manager = deps.storage.replica_manager
-    links = TransactionChannels(metadata_cache, deps.peers)
+    channels = TransactionChannels(metadata_cache, deps.peers)
     producer_ids = ProducerIds(lambda: _producer_id_block(deps), host.clock)
     topic = CoordinatorTopic(TRANSACTION_STATE, replica_manager, metadata_cache, host.clock)
     coordinator = TransactionCoordinator(
@@ -80,19 +80,19 @@ def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
             host.clock,
             host.timers,
             TransactionTopic(topic, config),
-            links,
+            channels,
             producer_ids.generate,
         ),
         LoopTurns(host.timers, host.clock, host.ends_early),
     )
     verifier = TransactionVerifier(
         replica_manager.find,
-        AddPartitionsToTxnRequests(metadata_cache, links).verify,
+        AddPartitionsToTxnRequests(metadata_cache, channels).verify,
         lambda: deps.settings().transaction_partition_verification_enable,
     )
     _follow_leadership(coordinator, deps.storage)
     _begin_tasks(coordinator, config, deps.tasks)
-    return BrokerTransactions(coordinator, producer_ids, verifier, links)
+    return BrokerTransactions(coordinator, producer_ids, verifier, channels)
 
 
 def _follow_leadership(coordinator: TransactionCoordinator, storage: Storage) -> None:

@@ -227,7 +227,7 @@ class ProduceSender:
             self._receive_responses(left_ms, may_be_interrupted=may_be_interrupted)
             self._send_waiting()
         elif self._has_batches:
-            self._client.links.pause(left_ms, may_be_interrupted=may_be_interrupted)
+            self._client.connections.pause(left_ms, may_be_interrupted=may_be_interrupted)
             self._send_waiting()
         much = PRODUCE_PENDING_BYTES_MAX if self._has_batches else 0
         if self._unanswered.total() > much:
@@ -364,7 +364,7 @@ class ProduceSender:
         self._requests[token] = batches
         address = view.brokers[leader].address
         try:
-            client.links.submit(address, call, token, timeout_ms)
+            client.connections.submit(address, call, token, timeout_ms)
         except EngineError as error:
             self._complete_request(self._requests.pop(token), error)
             return

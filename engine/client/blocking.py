@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, TypeAlias, TypeVar
 
-from engine.client.broker_connections import CallResult, Links
+from engine.client.broker_connections import BrokerConnections, CallResult
 from engine.client.connection import BrokerConnection, Call, RequestMessage, Response
 from engine.client.coordinators import GROUP_KEY_TYPE, Coordinators
 from engine.client.errors import ClientCloses, ConnectionLost, TimedOut, Unreachable
@@ -91,7 +91,7 @@ class KafkaClient:
         checks = checks or ClientChecks()
         self._on_cluster = checks.on_cluster
         self._is_cluster_known = checks.on_cluster is None
-        self.links = Links(
+        self.connections = BrokerConnections(
             self.settings, streams, clock, self._new_connection, on_call=checks.on_call
         )
         self._view: ClusterView | None = None
@@ -126,18 +126,20 @@ class KafkaClient:
 
     def close(self) -> None:
         """Close all connections."""
-        self.links.close()
+        self.connections.close()
 
     @contextmanager
     def closing_within(self, timeout_ms: int) -> Iterator[None]:
         """Bound all requests of a block together, and wait for no other member of a group."""
-        before_ms = self.links.close_deadline_ms
+        before_ms = self.connections.close_deadline_ms
         deadline_ms = self.clock.monotonic_ms() + timeout_ms
-        self.links.begin_closing(deadline_ms if before_ms is None else min(deadline_ms, before_ms))
+        self.connections.begin_closing(
+            deadline_ms if before_ms is None else min(deadline_ms, before_ms)
+        )
         try:
             yield
         finally:
-            self.links.close_deadline_ms = before_ms
+            self.connections.close_deadline_ms = before_ms
 
     @contextmanager
     def repeating_until(self, until_ms: int | None) -> Iterator[None]:
@@ -205,12 +207,12 @@ class KafkaClient:
 
         Errors: Unreachable, naming each address that was tried.
         """
-        ready_address = self.links.ready_address()
+        ready_address = self.connections.ready_address()
         addresses = self._addresses()
         if ready_address is None and len(addresses) > 1:
             # Whichever connects first: one that is silent must not take the time of all.
             self._first(Call("ApiVersions", _VERSIONS_REQUEST), addresses, deadline_ms)
-            ready_address = self.links.ready_address()
+            ready_address = self.connections.ready_address()
         if ready_address is not None:
             result = self._one(call, ready_address, deadline_ms)
             if not isinstance(result, Unreachable):
@@ -230,11 +232,11 @@ class KafkaClient:
     def _first(self, call: Call, addresses: Iterable[Address], deadline_ms: int) -> Response:
         """Return the first response of any of these addresses."""
         timeout_ms = self.settings.request_timeout_ms
-        question = FirstResponse(self.links, self.clock, call, deadline_ms, timeout_ms)
+        first = FirstResponse(self.connections, self.clock, call, deadline_ms, timeout_ms)
         try:
-            return question.of(addresses)
+            return first.of(addresses)
         finally:
-            self._of_others += question.of_others
+            self._of_others += first.of_others
 
     def _one(
         self, call: Call, address: Address | None, deadline_ms: int, *, is_apart: bool = False
@@ -265,7 +267,7 @@ class KafkaClient:
 
         An answer is waited for as long as request.timeout.ms, if nothing else is said. One that
         `ends_as_closing` is not waited for as the client closes: then its key has no result. Those
-        that are `is_apart` go as `Links.submit` describes it.
+        that are `is_apart` go as `BrokerConnections.submit` describes it.
         """
         if not self._is_cluster_known:
             self._learn_cluster()
@@ -277,19 +279,21 @@ class KafkaClient:
         keys: dict[object, K] = {object(): key for key in calls}
         for token, key in keys.items():
             address, call = calls[key]
-            self.links.submit(address, call, token, timeout_ms, is_apart=is_apart)
+            self.connections.submit(address, call, token, timeout_ms, is_apart=is_apart)
         results: dict[K, CallResult] = {}
         try:
             while keys:
-                for token, result in self.links.wait(timeout_ms, ends_as_closing=ends_as_closing):
+                for token, result in self.connections.wait(
+                    timeout_ms, ends_as_closing=ends_as_closing
+                ):
                     if token in keys:
                         results[keys.pop(token)] = result
                     else:
                         self._of_others.append((token, result))
-                if ends_as_closing and self.links.close_deadline_ms is not None:
+                if ends_as_closing and self.connections.close_deadline_ms is not None:
                     break
         finally:
-            self.links.abandon(keys)
+            self.connections.abandon(keys)
         return results
 
     def _one_of_members(
@@ -304,7 +308,7 @@ class KafkaClient:
         left_ms = max(deadline_ms - self.clock.monotonic_ms(), 1)
         has_result = False
         try:
-            if self.links.close_deadline_ms is None:
+            if self.connections.close_deadline_ms is None:
                 results = self.exchange(
                     {token: (address, call)},
                     deadline_ms,
@@ -318,14 +322,14 @@ class KafkaClient:
             raise ClientCloses(call.api_name)
         finally:
             if not has_result:
-                self.links.drop(address, is_apart=is_apart)
+                self.connections.drop(address, is_apart=is_apart)
 
     def wait_any(
         self, timeout_ms: int, *, may_be_interrupted: bool = True
     ) -> list[tuple[object, CallResult]]:
-        """Return results of calls that were submitted to `links` directly."""
+        """Return results of calls that were submitted to `connections` directly."""
         results, self._of_others = self._of_others, []
-        return results or self.links.wait(timeout_ms, may_be_interrupted=may_be_interrupted)
+        return results or self.connections.wait(timeout_ms, may_be_interrupted=may_be_interrupted)
 
     def _is_worth_repeating(self, error: EngineError, is_repeatable: bool) -> bool:
         """Return whether another attempt may reach a broker that took over meanwhile."""
@@ -340,11 +344,11 @@ class KafkaClient:
         if timeout_ms is None:
             timeout_ms = self.timeout_ms
         deadline_ms = self.clock.monotonic_ms() + timeout_ms
-        close_ms = self.links.close_deadline_ms
+        close_ms = self.connections.close_deadline_ms
         return deadline_ms if close_ms is None else min(deadline_ms, close_ms)
 
     def _may_wait(self, attempt: int, deadline_ms: int) -> bool:
-        for bound_ms in (self.links.close_deadline_ms, self._repeats_until_ms):
+        for bound_ms in (self.connections.close_deadline_ms, self._repeats_until_ms):
             if bound_ms is not None:
                 deadline_ms = min(deadline_ms, bound_ms)
         return self.clock.monotonic_ms() + self.backoff_ms(attempt) < deadline_ms
@@ -365,7 +369,7 @@ class KafkaClient:
 
     def back_off(self, attempt: int) -> None:
         """Pause before another attempt."""
-        self.links.pause(self.drawn_backoff_ms(attempt))
+        self.connections.pause(self.drawn_backoff_ms(attempt))
 
     # -- metadata
 
@@ -377,7 +381,7 @@ class KafkaClient:
         wanted = None if topics is None else sorted(set(topics))
         request = metadata_request(wanted)
         call = Call("Metadata", request, METADATA_LOWEST)
-        ready_address = self.links.ready_address()
+        ready_address = self.connections.ready_address()
         first = [] if ready_address is None else [ready_address]
         deadline_ms = self._deadline_ms() if deadline_ms is None else deadline_ms
         was_known, self._is_cluster_known = self._is_cluster_known, True

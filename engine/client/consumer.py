@@ -296,9 +296,9 @@ class Consumer:
                     log_trouble("poll", error)
             pause_ms = min(self._client.backoff_ms(attempt), until_ms - self._now_ms())
             attempt += 1
-            if pause_ms <= 0 or self._client.links.is_interrupted:
+            if pause_ms <= 0 or self._client.connections.is_interrupted:
                 return
-            self._client.links.pause(pause_ms, may_be_interrupted=True)
+            self._client.connections.pause(pause_ms, may_be_interrupted=True)
 
     def _receive(self, timeout_ms: int) -> None:
         """Stay in the group, and append the records that have come. Errors: as `poll`."""
@@ -315,7 +315,7 @@ class Consumer:
             if not self._records.has_other_than(self.paused):
                 self._append_records(self._fetcher.poll(timeout_ms))
         else:
-            self._client.links.pause(timeout_ms, may_be_interrupted=True)
+            self._client.connections.pause(timeout_ms, may_be_interrupted=True)
 
     def _append_records(self, consumed: Sequence[ConsumedRecords]) -> None:
         """Keep the records that have come; raises the first error after all of them.

@@ -90,7 +90,7 @@ class _Gathering:
         self._answers: dict[_Request, CallResult] = {}
         #: Metadata came when the time was up: no broker got any other request.
         self._is_late = self._left_ms() <= 0
-        self._first = client.links.ready_address() or _any_address(client, view)
+        self._first = client.connections.ready_address() or _any_address(client, view)
 
     def facts(self) -> ClusterFacts:
         """Send the requests, and return the facts of the responses."""
@@ -269,7 +269,7 @@ class _Gathering:
             return {}
         clock = self._client.clock
         began_ms = clock.monotonic_ms()
-        self._client.links.pause(MOVE_RATE_MS)
+        self._client.connections.pause(MOVE_RATE_MS)
         calls = {
             id_: (view.brokers[id_].address, log_dirs_call()) for id_ in copying & {*view.brokers}
         }

@@ -197,7 +197,7 @@ class Fetcher:
         fetched = self._send_fetches()
         if not self._under_way:
             if not fetched and self._paused.issuperset(self._positions):
-                self._client.links.pause(timeout_ms, may_be_interrupted=True)
+                self._client.connections.pause(timeout_ms, may_be_interrupted=True)
             return fetched
         for token, result in self._client.wait_any(0 if fetched else timeout_ms):
             # A response to another fetcher of the client, which is gone, is dropped.
@@ -271,7 +271,7 @@ class Fetcher:
         call = Call("Fetch", message, _LOWEST_VERSION, highest)
         timeout_ms = self._options.max_wait_ms + self._client.settings.request_timeout_ms
         address = view.brokers[broker_id].address
-        self._client.links.submit(address, call, _Token(self, broker_id), timeout_ms)
+        self._client.connections.submit(address, call, _Token(self, broker_id), timeout_ms)
         self._under_way[broker_id] = fetch
 
     def _fetch_request(self, fetch: _Fetch, *, by_name: bool) -> messages.FetchRequest:

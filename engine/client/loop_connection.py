@@ -9,8 +9,8 @@ A connection that ended is replaced with the next call; no request is repeated h
 something is owed one timer runs, at the first deadline. Where a session ends, the client
 authenticates again before its next request.
 
-Differs from `links`, the driver of commands: frames cross the network's port whole, and nothing
-waits.
+Differs from `broker_connections`, the driver of commands: frames cross the network's port whole,
+and nothing waits.
 """
 
 from __future__ import annotations

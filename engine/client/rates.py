@@ -52,7 +52,7 @@ def sample_rates(client: KafkaClient, topics: Iterable[str] | None, window_ms: i
     view = client.view(topics)
     errors: dict[str, EngineError] = {}
     first = _sample(client, view, errors)
-    client.links.pause(window_ms)
+    client.connections.pause(window_ms)
     second = _sample(client, view, errors)
     rates = {
         partition: rate_between(sample, second[partition])

@@ -136,7 +136,7 @@ class CopyingRun:
         """
         pause_ms = self._pause_ms()
         if pause_ms:
-            self._source.links.pause(min(pause_ms, _PAUSE_MS_MAX))
+            self._source.connections.pause(min(pause_ms, _PAUSE_MS_MAX))
             return []
         arrived = self._fetcher.poll(wait_ms)
         self._require_same_topics()

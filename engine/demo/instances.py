@@ -246,7 +246,7 @@ class CopyRun:
             if now_ms - moved_ms > self._stalled_ms:
                 raise NoProgress(done, total, self._stalled_ms / 1000)
             self._strike(done)
-            self._client.links.pause(_POLL_MS)
+            self._client.connections.pause(_POLL_MS)
         self._bring_back_broker()
 
     def totals(self) -> list[InstanceTotals]:

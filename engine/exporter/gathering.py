@@ -177,7 +177,7 @@ class _Gathering:
 
     def _first_broker(self) -> int:
         """Return the broker that answered first, any if it is known by another address."""
-        address = self._client.links.ready_address()
+        address = self._client.connections.ready_address()
         brokers = self._view.brokers
         return next((id_ for id_, b in brokers.items() if b.address == address), min(brokers))
 

@@ -31,7 +31,7 @@ def replicas_left(client: KafkaClient, broker_id: int) -> int:
             count = sum(len(log_dir.replicas) for log_dir in answer)
             if not count or is_over:
                 return count
-        client.links.pause(_POLL_MS)
+        client.connections.pause(_POLL_MS)
 
 
 def _listed(client: KafkaClient, broker_id: int) -> int:

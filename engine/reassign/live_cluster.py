@@ -275,7 +275,7 @@ class LiveCluster:
 
     def pause(self, duration_ms: int) -> None:
         """Let time go by."""
-        self._client.links.pause(duration_ms)
+        self._client.connections.pause(duration_ms)
 
 
 def _change(name: str, value: str | None) -> ConfigChange:

@@ -330,20 +330,22 @@ class SimulatedProducer:
 
     def __init__(
         self,
-        links: ClusterRequests,
+        requests: ClusterRequests,
         kind: ProducerKind,
         partitions: Sequence[TopicPartition],
         random: Random,
         events: ClientEvents,
     ) -> None:
         assert kind.window == 1 or kind.is_idempotent, "retries overtake what is in flight"
-        self.name = links.name
+        self.name = requests.name
         self.kind = kind
-        self._links = links
+        self._requests = requests
         self._partitions = list(partitions)
         self._random = random
         self._events = events
-        self._sender = Sender(links.name, is_keyed=kind.is_keyed, is_compressed=kind.is_compressed)
+        self._sender = Sender(
+            requests.name, is_keyed=kind.is_keyed, is_compressed=kind.is_compressed
+        )
         self._lanes = {partition: _Lane() for partition in partitions}
         self._is_finishing = False
         self.accepted_count = 0
@@ -381,15 +383,15 @@ class SimulatedProducer:
         request = messages.InitProducerIdRequest(
             transactional_id=None, transaction_timeout_ms=60_000
         )
-        response = self._links.send(
-            self._links.any_broker(), Call("InitProducerId", request, highest=4)
+        response = self._requests.send(
+            self._requests.any_broker(), Call("InitProducerId", request, highest=4)
         )
 
         def take() -> None:
             """Use the new producer id for all partitions or for `lane`; ask again on error."""
             message = None if response.error is not None else response.result().message
             if message is None or message.error_code != NONE:
-                self._links.after(BACKOFF_MS, lambda: self._request_producer_id(lane, done))
+                self._requests.after(BACKOFF_MS, lambda: self._request_producer_id(lane, done))
                 return
             sender = self._sender._replace(
                 producer_id=message.producer_id, producer_epoch=message.producer_epoch
@@ -415,14 +417,14 @@ class SimulatedProducer:
             lane.queue.append(SentBatch(partition, lane.next_number, count))
             lane.next_number += count
             self._send(partition)
-        self._links.after(self._random.randrange(1, 2 * self.kind.period_ms), self._due)
+        self._requests.after(self._random.randrange(1, 2 * self.kind.period_ms), self._due)
 
     def _send(self, partition: TopicPartition) -> None:
         """Send what is in front of a partition's queue, unless some of it has no answer yet."""
         lane = self._lanes.get(partition)
         if lane is None or lane.waits or not lane.queue:
             return
-        leader = self._links.leaders.get(partition)
+        leader = self._requests.leaders.get(partition)
         if leader is None:
             self._later(partition)
             return
@@ -436,7 +438,7 @@ class SimulatedProducer:
     def _send_one(self, leader: Address, batch: SentBatch) -> None:
         """Send one batch in a Produce request; with acks=0 it counts as accepted at once."""
         request = messages.ProduceRequest
-        now_ms = self._links.timers.clock.wall_ms()
+        now_ms = self._requests.timers.clock.wall_ms()
         sender = self._lanes[batch.partition].sender or self._sender
         records = build(sender, batch.first_number, batch.count, now_ms)
         data = request.PartitionProduceData(index=batch.partition.partition, records=records)
@@ -447,12 +449,12 @@ class SimulatedProducer:
         batch.loss_count = self._events.loss_count(batch.partition)
         has_response = self.kind.acks != 0
         call = Call("Produce", message, highest=9, has_response=has_response)
-        response = self._links.send(leader, call)
+        response = self._requests.send(leader, call)
         if has_response:
             response.watch(lambda: self._answered(batch, leader, response))
         else:
             batch.is_accepted = batch.is_answered = True
-            self._links.after(1, lambda: self._all_answered(batch.partition))
+            self._requests.after(1, lambda: self._all_answered(batch.partition))
 
     def _answered(self, batch: SentBatch, leader: Address, response: Promise[Response]) -> None:
         """Apply the response to a batch; continue when all batches in flight have one.
@@ -579,4 +581,4 @@ class SimulatedProducer:
             self._send(partition)
 
         topics = sorted({each.topic for each in self._partitions})
-        self._links.find_leaders(topics, lambda: self._links.after(BACKOFF_MS, again))
+        self._requests.find_leaders(topics, lambda: self._requests.after(BACKOFF_MS, again))

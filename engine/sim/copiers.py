@@ -109,23 +109,23 @@ class Copier:
 
     def __init__(
         self,
-        links: ClusterRequests,
+        requests: ClusterRequests,
         group: GroupRequests,
         transactional_id: str,
         partitions: Sequence[TopicPartition],
         random: Random,
         events: CopierEvents,
     ) -> None:
-        self.name = links.name
+        self.name = requests.name
         #: Whether it is at its end, with nothing open.
         self.is_done = False
-        self._links = links
+        self._requests = requests
         self._group = group
         self._membership = Membership(
             group, partitions, events, session_timeout_ms=_SESSION_TIMEOUT_MS
         )
         topics = sorted({partition.topic for partition in partitions})
-        self._transactions = TransactionRequests(links, transactional_id, topics, random, events)
+        self._transactions = TransactionRequests(requests, transactional_id, topics, random, events)
         self._topics = topics
         self._partitions = list(partitions)
         self._random = random
@@ -329,7 +329,7 @@ class Copier:
 
     async def _fetch(self, partition: TopicPartition, place: _Place) -> _Fetched | None:
         """Return what a partition has at its place; None for nothing now."""
-        leader = self._links.leaders.get(partition)
+        leader = self._requests.leaders.get(partition)
         row = None if leader is None else await self._fetch_from(leader, partition, place)
         if row is not None and row.error_code == NONE:
             record_count, next_offset = 0, place.position
@@ -345,7 +345,7 @@ class Copier:
             )
             place.position = max(place.position, start) if behind_loss is None else behind_loss
         found: Promise[None] = Promise()
-        self._links.find_leaders(self._topics, lambda: found.keep(None))
+        self._requests.find_leaders(self._topics, lambda: found.keep(None))
         await found
         return None
 
@@ -374,7 +374,7 @@ class Copier:
         )
         call = Call("Fetch", message, highest=_FETCH_BY_NAME_HIGHEST)
         try:
-            response = (await self._links.send(leader, call)).message
+            response = (await self._requests.send(leader, call)).message
         except EngineError as error:
             self._events.record(self.name, f"{partition}: {error}")
             return None

@@ -80,7 +80,7 @@ class TransactionRequests:
 
     def __init__(
         self,
-        links: ClusterRequests,
+        requests: ClusterRequests,
         transactional_id: str,
         topics: Sequence[str],
         random: Random,
@@ -90,12 +90,12 @@ class TransactionRequests:
     ) -> None:
         """One that gives up has batches that come late: without verification they hang."""
         self._give_up_share = _GIVE_UP_SHARE * gives_up
-        self.name = links.name
+        self.name = requests.name
         self.transactional_id = transactional_id
         self.committed_count = 0
         #: How many batches are on their way that nobody waits for.
         self.late_count = 0
-        self._links = links
+        self._requests = requests
         self._topics = list(topics)
         self._random = random
         self._events = events
@@ -216,7 +216,7 @@ class TransactionRequests:
                 is_transactional=True,
             )
         )
-        now_ms = self._links.timers.clock.wall_ms()
+        now_ms = self._requests.timers.clock.wall_ms()
         for number in numbers:
             builder.append(now_ms, None, f"{self.name}:{number}".encode())
         return bytes(builder.build())
@@ -231,11 +231,11 @@ class TransactionRequests:
         Source: `metadata.max.age.ms`; here each attempt refreshes them, as plain producers do.
         """
         code: int | None = None
-        leader = self._links.leaders.get(partition)
+        leader = self._requests.leaders.get(partition)
         if leader is not None:
             fence = self._events.fence_of(self.transactional_id, ids, partition)
             try:
-                response = await self._links.send(leader, Call("Produce", message, highest=9))
+                response = await self._requests.send(leader, Call("Produce", message, highest=9))
             except EngineError as error:
                 self._events.record(self.name, f"{partition}: {error}")
             else:
@@ -307,7 +307,7 @@ class TransactionRequests:
             if coordinator is not None:
                 fence = ids and self._events.fence_of(self.transactional_id, ids, None)
                 try:
-                    response = await self._links.send(
+                    response = await self._requests.send(
                         coordinator, Call(api_name, request, highest=highest)
                     )
                 except EngineError as error:
@@ -332,7 +332,7 @@ class TransactionRequests:
         )
         call = Call("FindCoordinator", request, highest=3)
         try:
-            response = (await self._links.send(self._links.any_broker(), call)).message
+            response = (await self._requests.send(self._requests.any_broker(), call)).message
         except EngineError:
             return None
         if response.error_code != NONE:
@@ -342,13 +342,13 @@ class TransactionRequests:
 
     async def _find_leaders(self) -> None:
         found: Promise[None] = Promise()
-        self._links.find_leaders(self._topics, lambda: found.keep(None))
+        self._requests.find_leaders(self._topics, lambda: found.keep(None))
         await found
 
     async def pause(self, pause_ms: int) -> None:
         """Wait."""
         over: Promise[None] = Promise()
-        self._links.after(pause_ms, lambda: over.keep(None))
+        self._requests.after(pause_ms, lambda: over.keep(None))
         await over
 
 

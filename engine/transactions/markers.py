@@ -48,7 +48,7 @@ from engine.kafka_errors import (
 )
 from engine.limits import MARKER_RETRY_MS, MARKER_RETRY_MS_MAX, MARKERS_PER_REQUEST_MAX
 from engine.model import TopicPartition
-from engine.transactions.ports import Marker, MarkerCodes, MarkerLinks, TransactionPorts
+from engine.transactions.ports import Marker, MarkerChannels, MarkerCodes, TransactionPorts
 from engine.transactions.registry import TransactionRegistry
 from engine.transactions.transaction import Transaction, Transition
 from engine.transactions.transaction_store import TransactionStore
@@ -111,7 +111,7 @@ class TransactionMarkers:
     ) -> None:
         self._registry = registry
         self._store = store
-        self._links: MarkerLinks = ports.links
+        self._channels: MarkerChannels = ports.channels
         self._clock, self._timers = ports.clock, ports.timers
         self._endings: dict[str, _Ending] = {}
         self._queues: dict[int, deque[_Entry]] = {}
@@ -192,7 +192,7 @@ class TransactionMarkers:
         if not entries:
             return
         self._busy.add(broker_id)
-        answered = self._links.write(broker_id, [entry.marker for entry in entries])
+        answered = self._channels.write(broker_id, [entry.marker for entry in entries])
         answered.watch(lambda: self._answered(broker_id, entries, answered))
 
     def _next_entries(self, broker_id: int) -> list[_Entry]:
@@ -259,7 +259,7 @@ class TransactionMarkers:
 
     def _reachable_leader_of(self, partition: TopicPartition) -> int | None:
         """Return the leader, −1 if none can be reached now; None if the partition is deleted."""
-        leader_id = self._links.leader_of(partition)
+        leader_id = self._channels.leader_of(partition)
         unreached = None if leader_id is None else self._unreached.get(leader_id)
         if unreached is not None and self._clock.monotonic_ms() < unreached.until_ms:
             return _NO_LEADER

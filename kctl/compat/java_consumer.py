@@ -135,7 +135,7 @@ class PartitionSource:
         """Return the records that have arrived; as `Source.poll`."""
         self._resolve()
         if not self._fetcher.partitions:
-            self._client.links.pause(timeout_ms)
+            self._client.connections.pause(timeout_ms)
             return []
         consumed = self._fetcher.poll(timeout_ms)
         for records in consumed:

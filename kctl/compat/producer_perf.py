@@ -281,7 +281,7 @@ def _send_all(
             polled_ms = clock.monotonic_ms()
         while (pause_ms := throttle.pause_ms(index, clock.wall_ms())) > 0:
             producer.poll(0)
-            client.links.pause(min(pause_ms, _PAUSE_MS))
+            client.connections.pause(min(pause_ms, _PAUSE_MS))
             producer.poll(0)
     producer.flush()
     if transaction is not None:

@@ -5,7 +5,7 @@
 _next ──┼── out of range: leader's end, leader's start ──┼─> a later turn: _next
         ├── an epoch after a gap: end of the one before ─┤
         └── Fetch, the leader waits for records ─────────┘
-              └── no leader, connection lost: back-off of all requested, a new link with the next
+              └── no leader, connection lost: back-off of all requested, then a new connection
 ```
 
 A response is processed on a separate turn: a local leader responds in the middle of its work.

@@ -110,7 +110,7 @@ def _requested(
     timeout_s = client.timeout_ms / 1000
 
     def pause(duration_ms: int) -> None:
-        client.links.pause(duration_ms)
+        client.connections.pause(duration_ms)
 
     with daemon.turn(data, RealFiles(), RealClock(), timeout_s, pause):
         states_by_broker = request_compaction(

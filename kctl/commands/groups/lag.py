@@ -115,7 +115,7 @@ def _sampled(client: KafkaClient, request: LagRequest) -> Samples:
             with suppress(EngineError):
                 _take_samples(_lag_rows(client, group_id)[0], samples)
         left_ms = end_ms - client.clock.monotonic_ms()
-        client.links.pause(max(min(round(request.every_s * 1000), left_ms), 0))
+        client.connections.pause(max(min(round(request.every_s * 1000), left_ms), 0))
     return samples
 
 

@@ -193,7 +193,7 @@ def _cancel_by_holder(client: KafkaClient, held: JournalHeld) -> JournalState | 
         is_answered = read_journal(files, path).is_cancelling
         if not is_answered and client.clock.monotonic_ms() > deadline_ms:
             raise CancelNotHonoured(path, held.writer, client.timeout_ms)
-        client.links.pause(_POLL_MS)
+        client.connections.pause(_POLL_MS)
     state = read_journal(files, path)
     return state if state.is_over else None
 

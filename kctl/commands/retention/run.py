@@ -151,7 +151,7 @@ def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
         before = log_starts(client)
 
         def pause(duration_ms: int) -> None:
-            client.links.pause(duration_ms)
+            client.connections.pause(duration_ms)
 
         timeout_s = client.timeout_ms / 1000
         with daemon.turn(data, RealFiles(), RealClock(), timeout_s, pause):

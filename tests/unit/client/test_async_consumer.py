@@ -256,7 +256,7 @@ def test_a_close_ends_a_join_that_waits_for_other_members(stage: AsyncStage) -> 
         def close_once() -> None:
             if not closing:
                 closing.append(asyncio.run_coroutine_threadsafe(consumer.close(5_000), loop))
-                while consumer._client.links.close_deadline_ms is None:
+                while consumer._client.connections.close_deadline_ms is None:
                     pass
 
         await consumer.subscribe(["t"])

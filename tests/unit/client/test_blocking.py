@@ -366,7 +366,7 @@ def test_a_pause_of_a_century_asks_no_selector_for_it_at_once(
 
     client = cluster.client()
     monkeypatch.setattr(cluster, "wait", wait)
-    client.links.pause(9_000_000)
+    client.connections.pause(9_000_000)
     assert [3_600_000, 3_600_000, 1_800_000] == waits
 
 
@@ -440,11 +440,11 @@ class OneWake(FakeCluster):
 
 def test_an_interruption_that_another_wait_has_taken_still_ends_a_wait() -> None:
     cluster = OneWake()
-    links = cluster.client(1).links
-    links.interrupt()
-    assert [] == links.wait(5_000, may_be_interrupted=True)
-    links.proceed()
-    links.wait(5_000, may_be_interrupted=True)
+    connections = cluster.client(1).connections
+    connections.interrupt()
+    assert [] == connections.wait(5_000, may_be_interrupted=True)
+    connections.proceed()
+    connections.wait(5_000, may_be_interrupted=True)
     assert [0, 5_000] == cluster.waits
 
 
@@ -531,6 +531,6 @@ def test_a_connection_that_is_dropped_is_closed() -> None:
     client = cluster.client(1)
     client.view([])
     (stream,) = cluster.opened
-    client.links.drop(client.bootstrap[0])
+    client.connections.drop(client.bootstrap[0])
     assert stream.is_closed
-    assert client.links.ready_address() is None
+    assert client.connections.ready_address() is None

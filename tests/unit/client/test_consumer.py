@@ -359,8 +359,8 @@ def test_heartbeats_keep_a_member_that_processes_records_while_others_join(
     joining = stage.new_client()
     session = GroupSession(joining, MEMBER._replace(session_timeout_ms=30_000), ["t"])
     assert session._join_group() is None
-    joining.links.submit(joining.coordinator("g"), join_of(session), object(), 60_000)
-    joining.links.wait(0)
+    joining.connections.submit(joining.coordinator("g"), join_of(session), object(), 60_000)
+    joining.connections.wait(0)
     # Longer than the session time-out: its own is over, unless it heartbeats.
     for _ in range(5):
         assert reader.heartbeat() is not None
