@@ -52,8 +52,8 @@ def throttled_response(
     context: FetchContext, exchange: Exchange, throttle_ms: int
 ) -> list[SendPart]:
     """Return a response without partitions."""
-    told = context.throttled()
-    whole = FetchResponse([], told.error_code, told.session_id, throttle_ms=throttle_ms)
+    response = context.throttled()
+    whole = FetchResponse([], response.error_code, response.session_id, throttle_ms=throttle_ms)
     return encode_fetch_response(exchange.api_version, whole)
 
 

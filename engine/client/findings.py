@@ -231,8 +231,8 @@ def _how_far(key: TopicPartition, partition: PartitionView, facts: ClusterFacts)
         of = "" if whole is None else f" of {whole}"
         copies.append(f"broker {broker_id} has {there or 0}{of} bytes")
     # One that only takes replicas away copies nothing.
-    told = f"; {', '.join(copies)}" if copies else ""
-    return f"{_ids(move.original)} become {_ids(move.target)}{told}"
+    copied = f"; {', '.join(copies)}" if copies else ""
+    return f"{_ids(move.original)} become {_ids(move.target)}{copied}"
 
 
 class _Why(NamedTuple):

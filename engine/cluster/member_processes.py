@@ -49,8 +49,8 @@ from engine.znode.paths import broker_path
 _log = logging.getLogger("kafka.cluster")
 _PROGRAM = "engine.cluster"
 _POLL_MS = 10
-#: How often it is looked whether processes have ended by themselves.
-_LOOK_MS = 500
+#: How often processes are checked for an end of their own.
+_CHECK_INTERVAL_MS = 500
 
 
 class BrokerDidNotStart(EngineError):
@@ -255,7 +255,7 @@ class MemberProcesses:
         return not is_held(self._data.broker_lock_path(broker_id))
 
     def _poll_later(self) -> None:
-        due_ms = self._process.clock.monotonic_ms() + _LOOK_MS
+        due_ms = self._process.clock.monotonic_ms() + _CHECK_INTERVAL_MS
         self._cancel = self._process.loop.call_at(due_ms, self._poll)
 
     def _poll(self) -> None:

@@ -154,19 +154,19 @@ class _Instance:
             return
         exit_code = process.exit_code
         for line in process.lines():
-            told: dict[str, Any] = json.loads(line)
-            if "error" in told:
-                raise InstanceFailed(self.number, told["error"], told["hint"])
-            self._now = _counts(told)
+            report: dict[str, Any] = json.loads(line)
+            if "error" in report:
+                raise InstanceFailed(self.number, report["error"], report["hint"])
+            self._now = _counts(report)
         if exit_code is not None:
             raise InstanceFailed(self.number, f"ended by itself (exit code {exit_code})", None)
 
     def read_last(self) -> None:
         """Take what the process sent up to its end: its last counts, not why it ended."""
         for line in () if self.process is None else self.process.lines():
-            told = json.loads(line)
-            if "error" not in told:
-                self._now = _counts(told)
+            report = json.loads(line)
+            if "error" not in report:
+                self._now = _counts(report)
 
     def kill(self, back_ms: int) -> None:
         """Kill the process by SIGKILL; it is due again at `back_ms`, and its counts are kept."""
@@ -194,8 +194,8 @@ class _Instance:
         )
 
 
-def _counts(told: Mapping[str, Any]) -> CopyCounts:
-    return CopyCounts(**{**told, "partitions": tuple(told["partitions"])})
+def _counts(report: Mapping[str, Any]) -> CopyCounts:
+    return CopyCounts(**{**report, "partitions": tuple(report["partitions"])})
 
 
 class CopyRun:

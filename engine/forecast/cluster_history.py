@@ -103,14 +103,14 @@ def _sizes(
     view = client.view({key.topic for key in keys})
     leaders = {key: p.leader for key in keys if (p := view.partition(key)) and p.has_leader}
     topics = sorted({key.topic for key in keys})
-    told = describe_log_dirs(client, set(leaders.values()), topics)
-    sizes, failures = leaders_sizes(leaders, told)
+    log_dirs = describe_log_dirs(client, set(leaders.values()), topics)
+    sizes, failures = leaders_sizes(leaders, log_dirs)
     return dict.fromkeys(keys, 0) | sizes, failures
 
 
 def leaders_sizes(
     leaders: Mapping[TopicPartition, int],
-    told: Mapping[int, Sequence[LogDirView] | EngineError],
+    log_dirs: Mapping[int, Sequence[LogDirView] | EngineError],
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, EngineError]]:
     """Return the bytes of leaders by what brokers told, and what became of those of others.
 
@@ -118,7 +118,7 @@ def leaders_sizes(
     """
     sizes: dict[TopicPartition, int] = {}
     failures: dict[TopicPartition, EngineError] = {}
-    for broker_id, dirs in told.items():
+    for broker_id, dirs in log_dirs.items():
         if isinstance(dirs, EngineError):
             failures |= {key: dirs for key, leader in leaders.items() if leader == broker_id}
             continue

@@ -27,7 +27,7 @@ from heapq import merge
 
 from engine.host.ports import File
 from engine.limits import (
-    CHAINS_LOOKED_AT_MAX,
+    CHAINS_CHECKED_MAX,
     EXTENT_BYTES_MAX,
     LONG_CHAIN_BYTES,
     RESYNC_CHECKED_BYTES_FACTOR,
@@ -145,7 +145,7 @@ class _Chains:
                 self.may_end_log = is_zero
         if is_long:
             self._long, self.may_end_log = start, False
-        return self._long is not None or len(self.starts) >= CHAINS_LOOKED_AT_MAX
+        return self._long is not None or len(self.starts) >= CHAINS_CHECKED_MAX
 
     def best(self) -> int | None:
         """Return the first start that can be the log's, None if there is none."""

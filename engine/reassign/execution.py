@@ -60,9 +60,9 @@ PATIENCE_MS = 300_000
 #: Refusals that may be of a moment: a broker died, a topic was deleted; and how long they may last.
 _PASSING = frozenset((BROKER_NOT_AVAILABLE, INVALID_REPLICA_ASSIGNMENT, UNKNOWN_TOPIC_OR_PARTITION))
 _REFUSED_MS = 60_000
-#: So often is looked before a partition counts as moved, or its move as taken back, by somebody
-#: else: the broker that is asked for metadata may be late.
-_LOOKS_ASTRAY = 3
+#: After so many polls a partition counts as moved, or its move as cancelled, by somebody else: the
+#: broker that sent the metadata may be late.
+_ASTRAY_POLLS = 3
 #: How a change ended that was taken back, and its execution.
 CANCELLED = "cancelled"
 #: What no plan can begin with.
@@ -442,10 +442,10 @@ class Execution:
     def _is_lasting(self, key: TopicPartition) -> bool:
         """Return whether a partition was elsewhere for a few polls: brokers learn of it late."""
         self._astray[key] += 1
-        return self._astray[key] >= _LOOKS_ASTRAY
+        return self._astray[key] >= _ASTRAY_POLLS
 
     def _begin_patiently(self, changes: Sequence[PartitionChange]) -> None:
-        """Begin changes; what a cluster does not answer is asked for again at the next look.
+        """Begin changes; those without an answer are requested again at the next poll.
 
         Raises what it met once nobody has answered for `PATIENCE_MS`, and what does not pass.
         """
@@ -520,11 +520,11 @@ class Execution:
         """
         seen = self._now(self._read())
         keys = [
-            look.change.name
-            for look in seen.changes
-            if look.phase is MovePhase.DONE
-            and look.leader != look.change.new_leader
-            and look.change.new_leader == look.change.new_replicas[0]
+            status.change.name
+            for status in seen.changes
+            if status.phase is MovePhase.DONE
+            and status.leader != status.change.new_leader
+            and status.change.new_leader == status.change.new_replicas[0]
         ]
         if keys:
             try:

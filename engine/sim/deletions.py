@@ -62,13 +62,13 @@ class DeletionRules:
                 self._given_to[topic, key].add(int(config[key]))
 
     def requested(self, partition: TopicPartition, end_offset: int) -> None:
-        """Take note that somebody is about to ask to delete all below an offset."""
+        """Note that an operator is about to send DeleteRecords up to an offset."""
         self._requested[partition] = max(end_offset, self._requested.get(partition, 0))
 
-    def looked_at(
+    def check_start(
         self, history: History, key: TopicPartition, log: LocalLog, broker: str, moment: Moment
     ) -> None:
-        """Check why a replica begins behind all that began before it, if it does."""
+        """Check L6 if a replica's log starts later than any other replica's before."""
         replica = broker, key, log.topic_id
         before = self._starts.get(replica, 0)
         start = self._starts[replica] = log.log_start_offset

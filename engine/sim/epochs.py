@@ -109,10 +109,10 @@ class EpochRules:
         wanted_end = max(least, partition.high_watermark)
         if end >= wanted_end:
             return
-        told_end = partition.followers[broker_id].log_end_offset
+        reported_end = partition.followers[broker_id].log_end_offset
         # A fetch from before a power cut may reach the leader behind it: nobody there can know.
         # Source: KIP-903, by which epochs of brokers count without ZooKeeper alone.
-        if broker_id not in self._histories[key].lossy or told_end < wanted_end:
+        if broker_id not in self._histories[key].lossy or reported_end < wanted_end:
             self._broke(
                 "R11",
                 f"{key}: {broker_id} ends at {end} and is to join leader {partition.broker_id}, "

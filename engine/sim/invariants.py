@@ -322,7 +322,7 @@ class Invariants:
     ) -> None:
         """Check why a replica begins behind all others, if it does."""
         key, moment = partition.topic_partition, Moment(self.now_ms, node.machine.clock.wall_ms())
-        self.deletions.looked_at(history, key, partition.log, node.name, moment)
+        self.deletions.check_start(history, key, partition.log, node.name, moment)
 
     def _leader_changed(
         self, broker_id: int, partition: Partition, before: _Seen | None, now: _Seen

@@ -58,7 +58,7 @@ from engine.sim.trace import Trace, logging_into
 _LOG_DIRS = ("/data", "/more")
 _BOOT_MS_MAX = 60_000
 _HEAL_MS_MAX = 180_000
-_LOOK_MS = 500
+_CHECK_INTERVAL_MS = 500
 #: The clients of which one has such a number wait for each throttle time, others do not.
 _PATIENT_DIGITS = "02468"
 #: The first collection runs the `finally` blocks of coroutines, and spares what these may have
@@ -326,9 +326,9 @@ class Simulation:
         return self.invariants.violation is not None
 
     def _until(self, end_ms: int, is_done: Callable[[], bool]) -> bool:
-        """Run until it is done, looking every half second; False if it is not at the end."""
+        """Run until `is_done` holds, checked every half second; False if it does not at the end."""
         while self.loop.now_ms < end_ms and not is_done():
-            self.loop.run_until(min(self.loop.now_ms + _LOOK_MS, end_ms))
+            self.loop.run_until(min(self.loop.now_ms + _CHECK_INTERVAL_MS, end_ms))
             self.invariants.check_all()
             self.ledger.check_all()
             self.coordinated.check_all()

@@ -169,8 +169,8 @@ class LogCleaner:
         self._processes = WorkProcesses(ports.start_process)
         self._under_way: dict[TopicPartition, _Cleaning] = {}
         self._is_stopped = False
-        self._is_looking = False
-        self._is_to_look_again = False
+        self._is_checking = False
+        self._is_check_pending = False
         #: The offsets up to which logs are to be cleaned at any dirty ratio, as requested.
         self.wanted: dict[TopicPartition, int] = {}
         self._uncleanable = UncleanableLogs()
@@ -246,16 +246,16 @@ class LogCleaner:
         """
         if self._is_stopped:
             return
-        if self._is_looking:
-            self._is_to_look_again = True
+        if self._is_checking:
+            self._is_check_pending = True
             return
-        self._is_looking = True
+        self._is_checking = True
         self._ports.tasks.in_steps(_TASK, self._check_steps(), self._checked)
 
     def _checked(self) -> None:
-        self._is_looking = False
-        if self._is_to_look_again and not self._is_stopped:
-            self._is_to_look_again = False
+        self._is_checking = False
+        if self._is_check_pending and not self._is_stopped:
+            self._is_check_pending = False
             self._ports.tasks.once(_TASK, 0, self.check)
 
     def _check_steps(self) -> Steps:
