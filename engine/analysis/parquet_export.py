@@ -30,7 +30,7 @@ from engine.analysis.appending import (
 )
 from engine.analysis.column_types import type_name
 from engine.analysis.columns import PROBLEMS, arrow_schema
-from engine.analysis.export_files import ENDINGS, empty_content
+from engine.analysis.export_files import EXTENSIONS, empty_content
 from engine.analysis.export_folder import MANIFEST, ExportFiles, ExportFolder
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, map_export
 from engine.analysis.gaps import with_gaps
@@ -273,7 +273,7 @@ def refuse_damage(problems: list[Problem]) -> None:
 def _empty_file(files: Files, staging: str, plan: ExportPlan) -> None:
     """Write a file without rows, so that the folder still says its columns."""
     file_format = plan.shape.file_format
-    path = f"{staging}/part-00000-empty{ENDINGS[file_format]}"
+    path = f"{staging}/part-00000-empty{EXTENSIONS[file_format]}"
     content = empty_content(arrow_schema(plan.written_columns), file_format)
     files.replace_file(path, content)
 

@@ -14,7 +14,7 @@ or its principal changes: then a fast path serves a client whose general path fo
 
 Source: D24; KafkaApis, AuthHelper.
 Differs: Kafka knows a quota's delay only after the request; here it is known before, except for
-sizes that only the response has: a fetch's bytes, a topic's partitions (`Session.on_rest`).
+sizes that only the response has: a fetch's bytes, a topic's partitions (`Session.on_throttle`).
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Session:
         "is_undelayed",
         "listener",
         "may_take_fast_path",
-        "on_rest",
+        "on_throttle",
         "parked",
         "peer",
         "principal",
@@ -175,8 +175,8 @@ class Session:
         self.client_software_version = "unknown"
         #: How large the request is that is served now, where quotas may bound the client.
         self.request_bytes = 0
-        #: Lets the connection take no more requests for some ms.
-        self.on_rest: Callable[[int], None] = lambda _delay_ms: None
+        #: Mutes the connection for a throttle time in ms.
+        self.on_throttle: Callable[[int], None] = lambda _delay_ms: None
         #: The state kept between two requests of the session, with the function that ends it.
         self.parked: dict[object, Callable[[], None]] = {}
         #: Whether nothing can be denied or delayed to this client; set by its admission.

@@ -44,7 +44,7 @@ def throttle_of(fetched: FetchedPartitions, exchange: Exchange) -> int:
     if not exchange.throttle_ms:
         delay_ms = quotas.fetched(session, exchange.client_id, size_bytes)
         if delay_ms > 0:
-            session.on_rest(delay_ms)
+            session.on_throttle(delay_ms)
     return max(exchange.throttle_ms, delay_ms)
 
 

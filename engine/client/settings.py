@@ -218,7 +218,7 @@ def client_settings(properties: Mapping[str, str]) -> ClientSettings:
         retry_backoff_ms=reader.count("retry.backoff.ms", defaults.retry_backoff_ms),
         retry_backoff_ms_max=reader.count("retry.backoff.max.ms", defaults.retry_backoff_ms_max),
     )
-    reader.refuse_the_rest(protocol)
+    reader.refuse_unread_settings(protocol)
     return settings
 
 
@@ -246,7 +246,7 @@ class _Reader:
             raise ClientSettingRefused(key, text, "must be a number of milliseconds")
         return int(text)
 
-    def refuse_the_rest(self, protocol: str) -> None:
+    def refuse_unread_settings(self, protocol: str) -> None:
         """Refuse what concerns security and was not understood, or is not followed."""
         used = [p for p in _SECURITY_PREFIXES if p != "ssl." or protocol.endswith("SSL")]
         if not protocol.startswith("SASL"):

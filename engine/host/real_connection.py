@@ -219,16 +219,18 @@ class RealConnection:
         position = self._frames(shared, size, self.last_active_ms)
         if position < size and not self.is_closed:
             # The shared buffer is reused by another connection at once.
-            rest = size - position
-            enough = None if self._bound is None else self._bounded_bytes(shared, position, rest)
-            own = self._own = self._origin.buffers.take(rest, enough)
-            own[:rest] = shared[position:size]
-            self._have = rest
+            remaining = size - position
+            enough = (
+                None if self._bound is None else self._bounded_bytes(shared, position, remaining)
+            )
+            own = self._own = self._origin.buffers.take(remaining, enough)
+            own[:remaining] = shared[position:size]
+            self._have = remaining
 
-    def _bounded_bytes(self, shared: memoryview, position: int, rest: int) -> int:
+    def _bounded_bytes(self, shared: memoryview, position: int, remaining: int) -> int:
         """Return what a client that is not known may hold: its frame, and what has come."""
-        length = _length_at(shared, position)[0] if rest >= _LENGTH.size else 0
-        return max(_LENGTH.size + int(length), rest)
+        length = _length_at(shared, position)[0] if remaining >= _LENGTH.size else 0
+        return max(_LENGTH.size + int(length), remaining)
 
     def _receive(self, buffer: memoryview, behind: memoryview | None = None) -> int:
         """Return the number of bytes read; 0 for none yet, −1 if the connection is closed.
@@ -393,11 +395,11 @@ class RealConnection:
         position = self._frames(own, have, self._network.clock.monotonic_ms())
         if self.is_closed:
             return
-        self._have = rest = have - position
-        if not rest:
+        self._have = remaining = have - position
+        if not remaining:
             self._drop_own()
         elif position:
-            own[:rest] = own[position:have]
+            own[:remaining] = own[position:have]
 
     def _drop_own(self) -> None:
         own, self._own, self._have = self._own, _NOTHING, 0

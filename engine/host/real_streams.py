@@ -222,9 +222,9 @@ class RealStream:
             sent = self._unless_tls_waits(self._socket.send, self._unsent[0])
             if sent is None:
                 return
-            rest = self._unsent.popleft()[sent:]
-            if rest:
-                self._unsent.appendleft(rest)
+            remaining = self._unsent.popleft()[sent:]
+            if remaining:
+                self._unsent.appendleft(remaining)
         self._watch(_READ)
 
     def _unless_tls_waits(self, operate: Any, *arguments: Any) -> Any:

@@ -460,19 +460,19 @@ def first_writes_are_in_order(placed: Iterable[tuple[int, int]], forked: frozens
 
     `placed` has offsets and numbers in the order of the log, without the forked offsets, at which
     replicas hold other records. A fork may cut a series that the producer sent and repeated
-    later: the rest of it, up to the first number that does not follow, is no first write.
+    later: its continuation, up to the first number that does not follow, is no first write.
     """
     forks = sorted(forked)
     first: dict[int, None] = {}
     forks_before = 0
-    rest_next: int | None = None
+    continued_number: int | None = None
     for offset, number in placed:
         if forks_before != (count := bisect_left(forks, offset)):
-            forks_before, rest_next = count, number
-        if number == rest_next:
-            rest_next += 1
+            forks_before, continued_number = count, number
+        if number == continued_number:
+            continued_number += 1
             continue
-        rest_next = None
+        continued_number = None
         first.setdefault(number)
     return list(first) == sorted(first)
 

@@ -48,7 +48,7 @@ from engine.sim.operator import Operator
 from engine.sim.phases import watch_phases
 from engine.sim.plan import Fault, Plan
 from engine.sim.process import BrokerProcess
-from engine.sim.quiescence import is_held, unrest
+from engine.sim.quiescence import is_held, reasons_not_quiescent
 from engine.sim.returns import Returns
 from engine.sim.side_files import unreadable_files
 from engine.sim.store import StoreServer, WatchedJournal
@@ -342,15 +342,19 @@ class Simulation:
             node.start()
         topics = {f"t{number}": (count, 3) for number, count in enumerate(self.plan.topics)}
         self._client_timers.call_soon(lambda: self.operator.create(topics))
-        if not self._until(_BOOT_MS_MAX, lambda: not self._unrest()):
-            self.invariants.broke("LIVE", f"no cluster in time: {'; '.join(self._unrest())}")
+        if not self._until(_BOOT_MS_MAX, lambda: not self._reasons_not_quiescent()):
+            self.invariants.broke(
+                "LIVE", f"no cluster in time: {'; '.join(self._reasons_not_quiescent())}"
+            )
             return False
         self.trace.add("", "the cluster stands")
         return True
 
-    def _unrest(self, *, is_last_check: bool = False) -> list[str]:
+    def _reasons_not_quiescent(self, *, is_last_check: bool = False) -> list[str]:
         wanted = self.partitions
-        return unrest(self.nodes, self.invariants, wanted, is_last_check=is_last_check)
+        return reasons_not_quiescent(
+            self.nodes, self.invariants, wanted, is_last_check=is_last_check
+        )
 
     def _load(self) -> bool:
         """Run clients and faults for the plan's duration; False after a violation."""
@@ -392,8 +396,10 @@ class Simulation:
             producer.finish()
         self.coordinated.finish()
         deadline_ms = self.loop.now_ms + _HEAL_MS_MAX
-        if not self._until(deadline_ms, lambda: not self._unrest() and not self._unanswered()):
-            causes = [*self._unrest(is_last_check=True), *self._unanswered()]
+        if not self._until(
+            deadline_ms, lambda: not self._reasons_not_quiescent() and not self._unanswered()
+        ):
+            causes = [*self._reasons_not_quiescent(is_last_check=True), *self._unanswered()]
             if causes and not self._is_broken():
                 self.invariants.broke("LIVE", f"no rest in time: {'; '.join(causes)}")
             return not self._is_broken()

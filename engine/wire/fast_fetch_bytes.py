@@ -34,8 +34,8 @@ _VERSION_WITH_RACK: Final = 11
 _HEAD_11: Final = Format(">iiiibiiih").unpack_from
 _HEAD_11_BYTES: Final = 31
 #: Count of partitions, what is asked of the first, count of forgotten topics, length of the rack.
-_REST_11: Final = Format(">iiiqqiih").unpack_from
-_REST_11_BYTES: Final = 38
+_TAIL_11: Final = Format(">iiiqqiih").unpack_from
+_TAIL_11_BYTES: Final = 38
 #: Head without a replica id, topics, forgotten topics, rack, tags.
 _NOTHING_REQUESTED_15: Final = Format(">iiibiiBBBB")
 _NOTHING_COUNTED_15: Final = (1, 1, 1, 0)
@@ -78,9 +78,9 @@ def _one_requested_11(body: memoryview) -> FetchRequest | None:
         ) = _HEAD_11(body)  # fmt: skip
         stop = _HEAD_11_BYTES + size
         count, index, leader_epoch, offset, log_start, partition_bytes, forgotten, rack_size = (
-            _REST_11(body, stop)
+            _TAIL_11(body, stop)
         )
-        end = stop + _REST_11_BYTES + rack_size
+        end = stop + _TAIL_11_BYTES + rack_size
         if topics != 1 or size < 0 or count != 1 or forgotten or rack_size < 0 or end > len(body):
             return None
         topic = str(body[_HEAD_11_BYTES:stop], "utf-8")

@@ -229,7 +229,7 @@ def _produce(
             _prompt(call, is_console=is_console)
     except ToolFailure as failure:
         call.err.write(failure.trace())
-        _flush_rest(producer)
+        _flush_unsent(producer)
         return exits.FAILED
     except KeyboardInterrupt:
         producer.flush()
@@ -238,7 +238,7 @@ def _produce(
     return exits.OK
 
 
-def _flush_rest(producer: JavaProducer) -> None:
+def _flush_unsent(producer: JavaProducer) -> None:
     from contextlib import suppress
 
     with suppress(ToolFailure):

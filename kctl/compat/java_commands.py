@@ -115,12 +115,12 @@ def read_command(
     before = _Reader(
         tool, Command("", summary, tuple(common), one_of), tool, f"{{{names}}} ...", commands
     )
-    rest = before.read_options(words, stops_at_a_word=True)
-    if not rest:
+    remaining_words = before.read_options(words, stops_at_a_word=True)
+    if not remaining_words:
         before.refuse("too few arguments")
-    command = _command_named(rest[0], commands, before)
+    command = _command_named(remaining_words[0], commands, before)
     of_command = _Reader(tool, command, f"{tool} {command.name}")
-    of_command.read_all(rest[1:])
+    of_command.read_all(remaining_words[1:])
     before.check()
     values = before.values | of_command.values
     return GivenCommand(command, GivenOptions(values))
@@ -155,13 +155,13 @@ class _Reader:
         tool: str,
         command: Command,
         shown: str,
-        rest: str = "",
+        usage_tail: str = "",
         commands: Sequence[Command] = (),
     ) -> None:
         self._tool = tool
         self._command = command
         self._shown = shown
-        self._rest = rest
+        self._usage_tail = usage_tail
         self._commands = commands
         self.values: dict[str, list[str]] = {}
 
@@ -257,7 +257,7 @@ class _Reader:
         if self._command.one_of:
             needed = map(self._named, self._command.one_of)
             words.append("(" + " | ".join(f"--{o.name}{o.value}" for o in needed) + ")")
-        return " ".join([*words, self._rest]).rstrip() + "\n"
+        return " ".join([*words, self._usage_tail]).rstrip() + "\n"
 
     def help_text(self) -> str:
         """Return the help."""
