@@ -104,7 +104,7 @@ class LayeredBytes(RealConnection):
         super()._watch()
         self._read_on_soon()
 
-    def _receive(self, buffer: memoryview, behind: memoryview | None = None) -> int:
+    def _receive(self, buffer: memoryview, overflow: memoryview | None = None) -> int:
         """Read into `buffer`; 0 if nothing is there yet, -1 if the connection has closed."""
         try:
             size = self._bytes.recv_into(buffer)

@@ -232,16 +232,16 @@ class RealConnection:
         length = _length_at(shared, position)[0] if remaining >= _LENGTH.size else 0
         return max(_LENGTH.size + int(length), remaining)
 
-    def _receive(self, buffer: memoryview, behind: memoryview | None = None) -> int:
+    def _receive(self, buffer: memoryview, overflow: memoryview | None = None) -> int:
         """Return the number of bytes read; 0 for none yet, −1 if the connection is closed.
 
-        Bytes beyond `buffer` go into `behind`.
+        Bytes beyond `buffer` go into `overflow`.
         """
         try:
-            if behind is None:
+            if overflow is None:
                 size = self._sock.recv_into(buffer)
             else:
-                size, *_ = self._sock.recvmsg_into((buffer, behind))
+                size, *_ = self._sock.recvmsg_into((buffer, overflow))
         except OSError as error:
             if error.errno in _AGAIN:
                 return 0
@@ -357,12 +357,12 @@ class RealConnection:
         size = self._receive(own[have:end], shared if is_last_part else None)
         if size <= 0:
             return
-        behind = max(have + size - end, 0)
-        self._have = have + size - behind
+        overflow_size = max(have + size - end, 0)
+        self._have = have + size - overflow_size
         if self._have == wanted:
             self._pass_own_frames()
-            if behind and not self.is_closed:
-                self._pass_later_bytes(shared, behind)
+            if overflow_size and not self.is_closed:
+                self._pass_later_bytes(shared, overflow_size)
 
     def _pass_later_bytes(self, shared: memoryview, size: int) -> None:
         """Take the bytes received after a frame of the own buffer."""
@@ -454,10 +454,10 @@ class RealConnection:
             if len(parts) == 1:
                 queue.append(_length_bytes(size) + first)
             else:
-                behind = parts[1:]
-                size += self._count(behind)
+                following = parts[1:]
+                size += self._count(following)
                 queue.append(_length_bytes(size) + first)
-                queue.extend(behind)
+                queue.extend(following)
         else:
             size = self._count(parts)
             queue.append(_length_bytes(size))

@@ -166,13 +166,13 @@ def _delta_width(index: int) -> int:
 def _delta_bytes(block: int) -> tuple[bytes, ...]:
     """Return the first, second … byte of the deltas of a block's indexes."""
     start = block * _BLOCK
-    behind = start + _BLOCK
+    end = start + _BLOCK
     first = (_LOW_GOES_ON if start else _LOW) + _LOW_GOES_ON * (_BLOCK // _STEP - 1)
     columns = [first]
-    for n in range(1, _delta_width(behind - 1)):
+    for n in range(1, _delta_width(end - 1)):
         steps = (
             (2 * index >> 7 * n) & 0x7F | (0x80 if n + 1 < _delta_width(index) else 0)
-            for index in range(start, behind, _STEP)
+            for index in range(start, end, _STEP)
         )
         columns.append(b"".join(bytes((byte,)) * _STEP for byte in steps))
     return tuple(columns)

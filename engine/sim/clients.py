@@ -494,7 +494,7 @@ class SimulatedProducer:
         ):
             self._events.record(self.name, f"{text}, records of before are lost")
             lane.needs_id = True
-        elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_behind_a_gap(batch):
+        elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._follows_a_gap(batch):
             self._events.record(self.name, f"{text}, an earlier one is to come again")
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and not self._events.leads(
             leader.host, batch.partition
@@ -526,7 +526,7 @@ class SimulatedProducer:
         else:
             self._events.record(self.name, text)
 
-    def _is_behind_a_gap(self, batch: SentBatch) -> bool:
+    def _follows_a_gap(self, batch: SentBatch) -> bool:
         queue = self._lanes[batch.partition].queue
         return any(not each.is_accepted for each in queue if each.first_number < batch.first_number)
 

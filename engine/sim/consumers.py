@@ -125,9 +125,9 @@ class SimulatedConsumer:
             if self._on_committed is not None:
                 aborted = [(a.producer_id, a.first_offset) for a in row.aborted_transactions or ()]
                 self._on_committed(partition, content, position, aborted)
-            behind = self._events.read(self.name, partition, position, content)
-            if behind is not None:
-                self.positions[partition] = max(position, behind)
+            next_position = self._events.read(self.name, partition, position, content)
+            if next_position is not None:
+                self.positions[partition] = max(position, next_position)
             if damaged_offset is not None:
                 self._events.damaged(self.name, leader.host, partition, damaged_offset)
                 self._find_leader(partition)

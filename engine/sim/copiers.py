@@ -339,11 +339,11 @@ class Copier:
                     record_count += sum(it.offset >= place.position for it in batch.records())
             return None if next_offset <= place.position else _Fetched(record_count, next_offset)
         if row is not None and row.error_code == OFFSET_OUT_OF_RANGE:
-            start, behind_loss = (
+            start, after_loss = (
                 self._events.start_of(partition),
                 self._events.resume_at(partition, place.position),
             )
-            place.position = max(place.position, start) if behind_loss is None else behind_loss
+            place.position = max(place.position, start) if after_loss is None else after_loss
         found: Promise[None] = Promise()
         self._requests.find_leaders(self._topics, lambda: found.keep(None))
         await found

@@ -275,26 +275,26 @@ class Ledger:
     def read(
         self, consumer: str, partition: TopicPartition, position: int, content: bytes
     ) -> int | None:
-        """Hold what a consumer got from a position on to what was committed."""
-        history, behind = self._invariants.history(partition), None
+        """Check the records that a consumer read from a position against the committed ones."""
+        history, next_offset = self._invariants.history(partition), None
         is_seen = not self._invariants.is_unseen(partition)
         for batch in batches(content):
             if is_seen or batch.last_offset < history.committed_end:
                 self._check_read(consumer, partition, batch)
             else:
                 self._unseen[partition].append((consumer, batch))
-            expected = position if behind is None else behind
+            expected = position if next_offset is None else next_offset
             if history.keys is None and batch.base_offset > expected:
-                is_hidden = behind is None and self._invariants.rots.hides(
+                is_hidden = next_offset is None and self._invariants.rots.hides(
                     partition, expected, batch.base_offset
                 )
                 if not is_hidden and not history.is_in_fork(expected, batch.base_offset):
                     text = f"{consumer} read {partition} from {position}, {id_of(batch)}"
-                    self._invariants.broke("R14", f"{text} behind {behind}")
-            behind = batch.last_offset + 1
-        if is_seen and history.keys is not None and behind is not None:
-            self._check_gaps(consumer, partition, content, (position, behind))
-        return behind
+                    self._invariants.broke("R14", f"{text} behind {next_offset}")
+            next_offset = batch.last_offset + 1
+        if is_seen and history.keys is not None and next_offset is not None:
+            self._check_gaps(consumer, partition, content, (position, next_offset))
+        return next_offset
 
     def damaged(
         self, consumer: str, host: str, partition: TopicPartition, base_offset: int

@@ -42,7 +42,7 @@ _NOTHING_COUNTED_15: Final = (1, 1, 1, 0)
 #: Head without a replica id; count of topics, id, count of partitions, what is asked, tags of it
 #: and of the topic; forgotten topics, rack, tags.
 _ONE_REQUESTED_15: Final = Format(">iiibiiB16sBiiqiqiBBBBB")
-_NOTHING_BEHIND_ONE_15: Final = (0, 0, 1, 1, 0)
+_EMPTY_TAIL_OF_ONE_15: Final = (0, 0, 1, 1, 0)
 
 #: Throttle time, error, session.
 _HEAD_OF_ANSWER: Final = Format(">ihi").pack
@@ -52,7 +52,7 @@ _ONE_7: Final = Format(">ihqqqii").pack
 _ONE_11: Final = Format(">ihqqqiii").pack
 _ONE_12: Final = Format(">ihqqqBi").pack
 #: The tags of partition, topic and response.
-TAGS_BEHIND_RECORDS: Final = b"\0\0\0"
+TAGS_AFTER_RECORDS: Final = b"\0\0\0"
 
 
 def read_fetch_request(body: memoryview, version: int) -> FetchRequest:
@@ -115,9 +115,9 @@ def _one_requested_15(body: memoryview) -> FetchRequest | None:
     """Read a version 15 to 17 request for one partition by id; None for any other request."""
     (
         max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics, topic, count,
-        index, leader_epoch, offset, fetched_epoch, log_start, partition_max_bytes, *behind,
+        index, leader_epoch, offset, fetched_epoch, log_start, partition_max_bytes, *tail,
     ) = _ONE_REQUESTED_15.unpack(body)  # fmt: skip
-    if topics != 2 or count != 2 or tuple(behind) != _NOTHING_BEHIND_ONE_15:
+    if topics != 2 or count != 2 or tuple(tail) != _EMPTY_TAIL_OF_ONE_15:
         return None
     requested = new_tuple(
         RequestedPartition,

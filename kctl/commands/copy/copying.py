@@ -155,8 +155,8 @@ def _job(
         )
         return _Job(state.plan, state, topics)
     earlier = state.plan if state is not None and is_same else None
-    behind = earlier if request.append else None
-    plan = new_plan(source, destination, request, identity, behind)
+    continued = earlier if request.append else None
+    plan = new_plan(source, destination, request, identity, continued)
     topics = prepared_topics(source, destination, request, plan, is_resumed=False, earlier=earlier)
     return _Job(plan, None, topics)
 

@@ -133,11 +133,11 @@ class _FromLine:
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
         """Add the records of the lines that are selected."""
-        behind = self._from_line - chunk.first
-        if behind <= 0:
+        skipped_count = self._from_line - chunk.first
+        if skipped_count <= 0:
             self._source.feed(producer, chunk)
-        elif behind < len(chunk.lines):
-            self._source.feed(producer, InputLines(self._from_line, chunk.lines[behind:]))
+        elif skipped_count < len(chunk.lines):
+            self._source.feed(producer, InputLines(self._from_line, chunk.lines[skipped_count:]))
 
 
 class _Lines:
