@@ -1,6 +1,6 @@
 """Topics and partitions as they are named on the command line.
 
-| word | partitions |
+| selector | partitions |
 |---|---|
 | `clicks` | all |
 | `clicks:3` | one |
@@ -129,12 +129,12 @@ def name_alike(client: KafkaClient, failures: Iterable[EngineError], names: Iter
 
 
 def select_partitions(
-    client: KafkaClient, words: Iterable[str]
+    client: KafkaClient, selectors: Iterable[str]
 ) -> tuple[ClusterView, list[TopicPartition], list[EngineError]]:
-    """Return the partitions that words name, and an error for each unknown topic."""
+    """Return the partitions of selectors, and an error for each unknown topic."""
     named: dict[str, set[int] | None] = {}
-    for word in words:
-        topic, numbers = parse_partitions(word)
+    for selector in selectors:
+        topic, numbers = parse_partitions(selector)
         chosen = named.get(topic, set())
         named[topic] = None if numbers is None or chosen is None else chosen | numbers
     view = client.view(named)
@@ -153,29 +153,31 @@ def select_partitions(
     return view, partitions, failures
 
 
-def matching_topics(client: KafkaClient, words: Sequence[str], pattern: str | None) -> list[str]:
-    """Return the words, then the topics that match a pattern and are not among the words.
+def matching_topics(
+    client: KafkaClient, selectors: Sequence[str], pattern: str | None
+) -> list[str]:
+    """Return the selectors, then the topics that match a pattern and have no selector.
 
     Errors: NothingNamed, NoneMatches, BadPattern.
     """
     if pattern is None:
-        if not words:
+        if not selectors:
             raise NothingNamed
-        return list(words)
+        return list(selectors)
     matcher = name_matcher(pattern)
     topics = client.view(None).topics
-    named = {parse_partitions(word)[0] for word in words}
+    named = {parse_partitions(selector)[0] for selector in selectors}
     matching = [name for name in sorted(topics) if matcher.fullmatch(name)]
     if not matching:
         raise NoneMatches(pattern, topics)
-    return [*words, *(name for name in matching if name not in named)]
+    return [*selectors, *(name for name in matching if name not in named)]
 
 
-def parse_partitions(word: str) -> tuple[str, set[int] | None]:
+def parse_partitions(selector: str) -> tuple[str, set[int] | None]:
     """Return a topic and its partitions, None for all; raises UnreadableArgument."""
-    topic, colon, ranges = word.partition(":")
+    topic, colon, ranges = selector.partition(":")
     if not topic:
-        raise UnreadableArgument("a topic", word, "TOPIC or TOPIC:PARTITIONS")
+        raise UnreadableArgument("a topic", selector, "TOPIC or TOPIC:PARTITIONS")
     return topic, parse_numbers(ranges) if colon else None
 
 

@@ -57,7 +57,7 @@ def wanted_values(
     key_schema: str | None = None,
 ) -> WantedValues | None:
     """Return how values are read, None for raw ones; raises UnknownWay, UnreadableArgument."""
-    from engine.analysis.value_decoding import WAYS, UnknownWay
+    from engine.analysis.value_decoding import WAYS, UnknownDecoding
     from kctl.arguments import UnreadableArgument
 
     if registry and schemas:
@@ -65,14 +65,14 @@ def wanted_values(
     by_schema = registry or schemas or keys == "schema" or key_schema
     way = values or ("schema" if by_schema else "raw")
     if way not in WAYS:
-        raise UnknownWay(way, f"expected one of {', '.join(WAYS)}")
+        raise UnknownDecoding(way, f"expected one of {', '.join(WAYS)}")
     if way != "schema" and (registry or schemas):
-        raise UnknownWay(way, "--schema-registry and --schemas are for --values schema")
+        raise UnknownDecoding(way, "--schema-registry and --schemas are for --values schema")
     if way == "schema" and not schemas:
         registry = registry or os.environ.get("KCTL_SCHEMA_REGISTRY")
         if not registry:
             rule = "--schema-registry or --schemas says where schemas are"
-            raise UnknownWay(way, f"{rule}; --values utf8 needs none" if key_schema else rule)
+            raise UnknownDecoding(way, f"{rule}; --values utf8 needs none" if key_schema else rule)
     shapes_keys = _shapes_keys(keys, way, schemas, key_schema)
     if way == "raw":
         return None
@@ -81,19 +81,21 @@ def wanted_values(
 
 def _shapes_keys(keys: str | None, way: str, schemas: str | None, key_schema: str | None) -> bool:
     """Return whether keys become structs; raises UnknownWay."""
-    from engine.analysis.value_decoding import UnknownWay
+    from engine.analysis.value_decoding import UnknownDecoding
 
     if keys not in (None, "text", "schema"):
-        raise UnknownWay(str(keys), "expected one of text, schema", "--keys")
+        raise UnknownDecoding(str(keys), "expected one of text, schema", "--keys")
     if key_schema is not None and (keys == "text" or way == "raw"):
         rule = "it makes decoded_key a struct, so not with --keys text or --values raw"
-        raise UnknownWay(key_schema, rule, "--key-schema")
+        raise UnknownDecoding(key_schema, rule, "--key-schema")
     if keys != "schema" or key_schema is not None:
         return key_schema is not None
     if way != "schema":
-        raise UnknownWay(keys, f"it goes with --values schema, not with {way}", "--keys")
+        raise UnknownDecoding(keys, f"it goes with --values schema, not with {way}", "--keys")
     if schemas is not None and not os.path.isdir(schemas):
-        raise UnknownWay(keys, f"{schemas} is for values; --key-schema FILE is for keys", "--keys")
+        raise UnknownDecoding(
+            keys, f"{schemas} is for values; --key-schema FILE is for keys", "--keys"
+        )
     return True
 
 

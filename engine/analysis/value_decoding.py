@@ -79,7 +79,7 @@ class ValueDecoding(NamedTuple):
         return self.way if self.key_one is None else "schema"
 
 
-class UnknownWay(EngineError):
+class UnknownDecoding(EngineError):
     """Keys or values were to be read in a way that does not exist."""
 
     exit_code = 2

@@ -36,7 +36,7 @@ from engine.log.cleaner.compaction_report import CleanerLogs, compaction_states
 from engine.log.cleaner.compaction_state import LogCompaction
 from engine.log.cleaner.log_cleaner import CleanerConfig, CleanerPorts, LogCleaner
 from engine.log.directory.log_manager import LogManager
-from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
+from engine.log.directory.log_manager_ports import LogManagerConfig, LogManagerPorts
 from engine.log.log_config import LogConfig
 from engine.log.topic_log_config import log_config_of
 from engine.model import TopicPartition
@@ -94,7 +94,7 @@ class Storage:
         self.logs = LogManager(
             host.files,
             _log_manager_config(config, metadata_cache, host.files),
-            LogSurroundings(
+            LogManagerPorts(
                 tasks,
                 host.clock,
                 host.entropy,

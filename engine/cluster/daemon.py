@@ -31,7 +31,7 @@ from engine.cluster.ownership import (
     set_aside,
 )
 from engine.cluster.plan import ClusterPlan
-from engine.cluster.process_log import last_words, log_size
+from engine.cluster.process_log import last_error_of, log_size
 from engine.config.settings import is_secret
 from engine.config.value import HIDDEN
 from engine.errors import EngineError, StorageError
@@ -259,8 +259,8 @@ def check_running(data: DataDirectory, plan: ClusterPlan) -> None:
         raise RunsOtherwise(data.path, differences)
 
 
-def _listed(words: Collection[str]) -> str:
-    return ",".join(words) or "none"
+def _listed(names: Collection[str]) -> str:
+    return ",".join(names) or "none"
 
 
 def start(
@@ -299,7 +299,7 @@ def start(
                     process.wait_until_ended(_GIVEN_UP_S)
             raise
     if not output:
-        raise ClusterDidNotStart(data.path, *last_words(files, data.log_path, log_end))
+        raise ClusterDidNotStart(data.path, *last_error_of(files, data.log_path, log_end))
 
 
 def start_program(data: DataDirectory, *owner: str) -> processes.Started:

@@ -34,7 +34,7 @@ from engine.cluster.cluster import MetadataStore
 from engine.cluster.data_directory import DataDirectory, RunningBroker
 from engine.cluster.plan import ClusterPlan
 from engine.cluster.process import Process
-from engine.cluster.process_log import last_words, log_size
+from engine.cluster.process_log import last_error_of, log_size
 from engine.cluster.requests import ClusterRequest
 from engine.errors import EngineError
 from engine.host import processes
@@ -185,7 +185,7 @@ class MemberProcesses:
         if not outputs[0]:
             await self._until_gone(broker_id)
             path = self._data.broker_log_path(broker_id)
-            raise BrokerDidNotStart(broker_id, *last_words(self._process.files, path, log_bytes))
+            raise BrokerDidNotStart(broker_id, *last_error_of(self._process.files, path, log_bytes))
         self._ports[broker_id] = outputs[0].decode().strip().rpartition(":")[2]
 
     async def stop(self, broker_id: int) -> None:

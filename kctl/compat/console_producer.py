@@ -159,8 +159,8 @@ def _warn_of_old_names(call: ToolCall, given: GivenOptions) -> None:
 def _producer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
     """Return the producer's properties: file, then pairs, then options of their names."""
     path = given.text("command-config") or given.text("producer.config")
-    words = [*given.texts("producer-property"), *given.texts("command-property")]
-    found = {"client.id": "console-producer", **call.properties(path), **pairs_of(words)}
+    pairs = [*given.texts("producer-property"), *given.texts("command-property")]
+    found = {"client.id": "console-producer", **call.properties(path), **pairs_of(pairs)}
     if given.has("compression-codec"):
         found["compression.type"] = given.text("compression-codec") or "gzip"
     else:

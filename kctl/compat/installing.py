@@ -35,8 +35,8 @@ _MARK = "# Written by kctl compat install."
 def script_of(tool: str, release: Release) -> str:
     """Return a script that runs kctl's tool with the present interpreter."""
     python = shlex.quote(sys.executable)
-    words = tool if release is Release.V3_9 else f"{tool} --kafka-version {release.value}"
-    return f'#!/bin/sh\n{_MARK}\nexec {python} -m kctl compat {words} "$@"\n'
+    command = tool if release is Release.V3_9 else f"{tool} --kafka-version {release.value}"
+    return f'#!/bin/sh\n{_MARK}\nexec {python} -m kctl compat {command} "$@"\n'
 
 
 def install_scripts(directory: str, release: Release, *, is_forced: bool) -> list[str]:

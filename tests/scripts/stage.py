@@ -30,7 +30,7 @@ from engine.host.promise import Promise
 from engine.host.turns import Line, LoopTurns
 from engine.kafka_errors import kafka_error
 from engine.log.directory.log_manager import LogManager
-from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
+from engine.log.directory.log_manager_ports import LogManagerConfig, LogManagerPorts
 from engine.log.log_config import LogConfig
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
@@ -172,7 +172,7 @@ class Node:
         logs = LogManager(
             self.files,
             LogManagerConfig((_LOG_DIR,), self.broker_id, "cluster"),
-            LogSurroundings(
+            LogManagerPorts(
                 InlineTasks(),
                 stage.clock,
                 SeededEntropy(),

@@ -32,6 +32,7 @@ from kctl.command_results import end_with
 from kctl.commands.acls.listing import EVERY_RULE, described
 from kctl.commands.acls.rule_texts import (
     RULE_COLUMNS,
+    cli_name,
     create_command,
     host_of,
     operations_of,
@@ -42,7 +43,6 @@ from kctl.commands.acls.rule_texts import (
     rule_row,
     rule_text,
     rule_that_allows,
-    word_of,
 )
 from kctl.commands.acls.wanted_rules import RulesNotClear, RulesRequest, rules_for_job
 from kctl.connect import ClusterOptions, connect
@@ -208,7 +208,7 @@ def _why(question: Question, decision: AclDecision) -> str:
     """Return the reason of a decision: the rule that made it, or why no rule did."""
     if decision.rule is not None:
         return rule_text(decision.rule)
-    operation = word_of(question.needed.operation)
+    operation = cli_name(question.needed.operation)
     resource = resource_text(question.needed.resource)
     if decision.reason is AclReason.SUPER_USER:
         return "a super user"

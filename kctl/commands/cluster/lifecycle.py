@@ -219,8 +219,8 @@ def settings_to_start(data: DataDirectory, request: StartRequest) -> dict[str, s
     return {**parse_properties(RealFiles().read_bytes(path), path), **given}
 
 
-def _warn_of_secrets(words: list[str]) -> None:
-    for name in filter(is_secret, settings_of(words)):
+def _warn_of_secrets(arguments: list[str]) -> None:
+    for name in filter(is_secret, settings_of(arguments)):
         notify(
             f"warning: {name} is a secret, and ps shows what is given by --set: use --config FILE"
         )

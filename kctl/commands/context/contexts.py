@@ -117,17 +117,17 @@ def _with_changes_of(
 
 def _guards(profile: Profile) -> str:
     """Return the guards of a context as the end of a message, or "" if it has none."""
-    words = [
-        word
-        for word, is_set in (
+    parts = [
+        part
+        for part, is_set in (
             ("protected", profile.is_protected),
             ("read-only", profile.is_read_only),
         )
         if is_set
     ]
     if profile.cluster_id is not None:
-        words.append(f"for cluster {profile.cluster_id}")
-    return f": {', '.join(words)}" if words else ""
+        parts.append(f"for cluster {profile.cluster_id}")
+    return f": {', '.join(parts)}" if parts else ""
 
 
 def _changed(name: str, kept: Profile | None, change: ContextChange) -> Profile:

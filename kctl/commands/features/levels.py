@@ -63,7 +63,7 @@ _LEVELS: Final = range(min(METADATA_LEVELS.values()), max(METADATA_LEVELS.values
 class LevelsRequest(NamedTuple):
     """The options of `kctl features upgrade` and `downgrade`."""
 
-    words: Sequence[str]
+    feature_levels: Sequence[str]
     release: str | None
     is_upgrade: bool
     unsafe: bool
@@ -158,10 +158,10 @@ def change_levels(options: ClusterOptions, request: LevelsRequest) -> int:
 
 
 def wanted_levels(request: LevelsRequest) -> dict[str, int]:
-    """Return the levels that words and a release name; raises UnreadableArgument."""
-    if bool(request.words) == (request.release is not None):
+    """Return the levels of the arguments and the release; raises UnreadableArgument."""
+    if bool(request.feature_levels) == (request.release is not None):
         expected = "FEATURE=LEVEL..., or --release" if request.is_upgrade else "FEATURE=LEVEL..."
-        given = " ".join([*request.words, *([request.release] if request.release else [])])
+        given = " ".join([*request.feature_levels, *([request.release] if request.release else [])])
         raise UnreadableArgument("features to change", given, expected)
     if request.release is not None:
         level = metadata_level(request.release, _LEVELS, STABLE_METADATA_LEVEL)
@@ -169,11 +169,11 @@ def wanted_levels(request: LevelsRequest) -> dict[str, int]:
             raise UnreadableArgument("a release", request.release, "one from 3.3 to 4.3, as 4.0")
         return levels_of_release(level)
     levels: dict[str, int] = {}
-    for word in request.words:
-        name, equals, text = word.partition("=")
+    for argument in request.feature_levels:
+        name, equals, text = argument.partition("=")
         if not name or not equals or name in levels:
             expected = "FEATURE=LEVEL, each feature once, as transaction.version=2"
-            raise UnreadableArgument("a feature and its level", word, expected)
+            raise UnreadableArgument("a feature and its level", argument, expected)
         levels[name] = _level(name, text)
     return levels
 

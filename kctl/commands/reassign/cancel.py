@@ -58,16 +58,16 @@ class AllAndSome(EngineError):
 
     exit_code = exits.USAGE
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self.words = tuple(words)
+    def __init__(self, targets: Sequence[str]) -> None:
+        self.targets = tuple(targets)
         self.hint = "leave --all out, or the names"
-        super().__init__(f"--all takes back all that moves, not only {', '.join(words)}")
+        super().__init__(f"--all takes back all that moves, not only {', '.join(targets)}")
 
 
 class CancelRequest(NamedTuple):
-    """The words and options of `kctl reassign cancel`."""
+    """The arguments and options of `kctl reassign cancel`."""
 
-    words: list[str]
+    targets: list[str]
     every: bool
     dry_run: bool
     yes: bool
@@ -76,21 +76,21 @@ class CancelRequest(NamedTuple):
 
 def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
     """Revert moves, of a journal or of the cluster; returns the exit code."""
-    words, every, dry_run, yes, output = request
+    targets, every, dry_run, yes, output = request
     check_format(output)
-    if every and words:
-        raise AllAndSome(words)
-    if len(words) == 1 and not every and RealHeldFiles().exists(words[0]):
+    if every and targets:
+        raise AllAndSome(targets)
+    if len(targets) == 1 and not every and RealHeldFiles().exists(targets[0]):
         if dry_run:
-            return _show_journal(options, words[0], output)
-        return cancel_journal(options, words[0], yes=yes, output=output)
+            return _show_journal(options, targets[0], output)
+        return cancel_journal(options, targets[0], yes=yes, output=output)
     with connect(options) as client:
         errors: list[EngineError] = []
         keys: list[TopicPartition] | None = None
         if not every:
-            if not words:
+            if not targets:
                 raise NothingNamed
-            _, keys, errors = select_partitions(client, words)
+            _, keys, errors = select_partitions(client, targets)
         ongoing = list_reassignments(client)
         chosen = {
             key: ongoing[key] for key in (ongoing if keys is None else keys) if key in ongoing

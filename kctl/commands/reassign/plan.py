@@ -84,9 +84,9 @@ class NotOneVerb(EngineError):
 
     def __init__(self, verbs: Iterable[str]) -> None:
         self.verbs = [f"--{verb}" for verb in verbs]
-        words = f"not {' and '.join(self.verbs)}" if self.verbs else "none is given"
+        given = f"not {' and '.join(self.verbs)}" if self.verbs else "none is given"
         self.hint = f"give one of {_VERBS}"
-        super().__init__(f"a plan is for one thing: {words}")
+        super().__init__(f"a plan is for one thing: {given}")
 
 
 class PlanRequest(NamedTuple):
@@ -191,10 +191,10 @@ def _requested(
 
 def parse_brokers(text: str) -> list[int]:
     """Return the ids of a list such as 4,5; raises UnreadableArgument."""
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() for word in words):
+    ids = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in ids):
         raise UnreadableArgument("a list of brokers", text, "ids such as 4,5")
-    return [int(word) for word in words]
+    return [int(part) for part in ids]
 
 
 def _chosen(request: PlanRequest, model: ClusterModel) -> list[str]:

@@ -336,8 +336,8 @@ def _print_advice(advice: Sequence[TopicAdvice], request: PlanRequest, failures:
     ]
     code = end_with(ADVICE_COLUMNS, rows, request.output, failures=failures)
     for row in advice:
-        words = " ".join(f"{key}={value}" for key, value in row.settings().items())
-        notify(f"kctl configs set --topic {row.topic} {words}")
+        settings_text = " ".join(f"{key}={value}" for key, value in row.settings().items())
+        notify(f"kctl configs set --topic {row.topic} {settings_text}")
     if any(row.retention_ms is None for row in advice):
         notify("note: where growth is not known, the budget is shared evenly and by bytes alone")
     return code if code != exits.OK else exits.OK

@@ -178,8 +178,8 @@ def parse_assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
     return known
 
 
-def _settings(words: Sequence[str]) -> list[ConfigChange]:
-    return [ConfigChange(ConfigOp.SET, *parse_setting(word)) for word in words]
+def _settings(arguments: Sequence[str]) -> list[ConfigChange]:
+    return [ConfigChange(ConfigOp.SET, *parse_setting(argument)) for argument in arguments]
 
 
 # -- alter

@@ -10,7 +10,7 @@ from engine.cluster.daemon import NoClusterThere
 from engine.cluster.data_directory import ClusterState, DataDirectory
 from engine.host.real import RealFiles
 from kctl import exits
-from kctl.commands.transactions.partition_word import one_partition
+from kctl.commands.transactions.partition_argument import one_partition
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
 from kctl.durations import duration_ms
