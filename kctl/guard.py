@@ -132,7 +132,7 @@ def _concerned(
 ) -> list[str]:
     """Return the names of guarded contexts that a command's cluster is, or may be."""
     if "zookeeper" in parameters:
-        from kctl.stores_concerned import cluster_ids_of_store
+        from kctl.store_clusters import cluster_ids_of_store
 
         cluster_ids = cluster_ids_of_store(parameters)
     elif "destination" in parameters:

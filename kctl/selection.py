@@ -29,7 +29,7 @@ from kctl.numbers import INT32_MAX, read_whole
 _PARTITIONS_MAX = 1_000_000
 
 
-class NothingNamed(EngineError):
+class NoSelector(EngineError):
     """Neither names nor a pattern were given."""
 
     exit_code = exits.USAGE
@@ -39,7 +39,7 @@ class NothingNamed(EngineError):
         super().__init__("which topics? None is named")
 
 
-class NoneMatches(EngineError):
+class NoTopicMatches(EngineError):
     """A pattern matches no topic."""
 
     hint = "the pattern must match whole names; `kctl topics list -o name` shows them"
@@ -82,7 +82,7 @@ def select_topics(
     """
     if pattern is None:
         if not names and not else_all:
-            raise NothingNamed
+            raise NoSelector
         if not names:
             view = client.view(None)
             return view, [view.topics[name] for name in sorted(view.topics)], []
@@ -101,7 +101,7 @@ def select_topics(
     view = client.view(None)
     topics = [view.topics[n] for n in sorted(view.topics) if n in names or matcher.fullmatch(n)]
     if not topics:
-        raise NoneMatches(pattern, view.topics)
+        raise NoTopicMatches(pattern, view.topics)
     # A name that was typed is an error if it does not exist, also together with a pattern.
     absent: list[EngineError] = [
         failure for name in dict.fromkeys(names) if (failure := topic_failure(view, name))
@@ -162,14 +162,14 @@ def matching_topics(
     """
     if pattern is None:
         if not selectors:
-            raise NothingNamed
+            raise NoSelector
         return list(selectors)
     matcher = name_matcher(pattern)
     topics = client.view(None).topics
     named = {parse_partitions(selector)[0] for selector in selectors}
     matching = [name for name in sorted(topics) if matcher.fullmatch(name)]
     if not matching:
-        raise NoneMatches(pattern, topics)
+        raise NoTopicMatches(pattern, topics)
     return [*selectors, *(name for name in matching if name not in named)]
 
 

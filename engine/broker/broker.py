@@ -15,7 +15,7 @@ stop   7 leaders moved to other brokers, as far as there are any (`controlled_sh
 ```
 
 A step that fails while it is opened undoes those before it, in the same order as `stop`
-(`closing.py`).
+(`close_stack.py`).
 
 Requests that come before the controller's first orders are answered as Kafka does, with errors
 that make clients retry. When the session expires, a new one begins with the steps 5 and 6
@@ -37,7 +37,7 @@ from engine.broker.access_rules import AccessRules
 from engine.broker.api_table import ApiDeps, serve_apis
 from engine.broker.broker_admission import broker_admission
 from engine.broker.broker_timers import BrokerTimers
-from engine.broker.closing import Closing
+from engine.broker.close_stack import CloseStack
 from engine.broker.connection_limits import channel_settings
 from engine.broker.controlled_shutdown import ShutdownRequests
 from engine.broker.controller_channel import ControllerChannel
@@ -121,7 +121,7 @@ class Broker:
         self._settings = settings
         self._on_fatal = on_fatal
         self._epoch = -1
-        self._closing = Closing()
+        self._closing = CloseStack()
         self._is_stopping = False
         #: None before the broker is up.
         self._shutdown: ShutdownRequests | None = None

@@ -23,12 +23,12 @@ from types import TracebackType
 from typing import TypeVar
 
 from engine.client.blocking import KafkaClient
+from engine.client.buffered_records import ConsumerRecord
 from engine.client.consumer import Consumer
 from engine.client.consumer_heartbeat import SubscriptionPattern
 from engine.client.consumer_settings import CLOSE_TIMEOUT_MS, ConsumerSettings
 from engine.client.errors import ClientCloses, may_pass
 from engine.client.rebalance_listener import RebalanceListener
-from engine.client.waiting_records import ConsumerRecord
 from engine.errors import EngineError
 from engine.host.owner_thread import OwnerThread
 from engine.model import TopicPartition

@@ -34,6 +34,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from engine.client.auto_commit import commit_automatically, log_trouble
 from engine.client.blocking import KafkaClient
+from engine.client.buffered_records import BufferedRecords, ConsumerRecord
 from engine.client.consumer_heartbeat import SubscriptionPattern
 from engine.client.consumer_settings import CLOSE_TIMEOUT_MS, ConsumerSettings
 from engine.client.errors import may_pass
@@ -46,7 +47,6 @@ from engine.client.offsets import EARLIEST, LATEST
 from engine.client.rebalance_listener import ListenerCalls, RebalanceListener
 from engine.client.start_offsets import StartOffsets
 from engine.client.truncation import LogTruncated
-from engine.client.waiting_records import ConsumerRecord, WaitingRecords
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import (
     CORRUPT_MESSAGE,
@@ -108,7 +108,7 @@ class Consumer:
         self._group: GroupConsumer | None = None
         self._fetcher: Fetcher | None = None
         self._listener = ListenerCalls(client)
-        self._records = WaitingRecords()
+        self._records = BufferedRecords()
         #: The partitions of which something was fetched or sought, each with the leader epoch of
         #: the last record that was returned.
         self._epochs: dict[TopicPartition, int] = {}

@@ -96,7 +96,7 @@ class _Token(NamedTuple):
     broker_id: int
 
 
-class _Trouble(NamedTuple):
+class _FailedPartition(NamedTuple):
     """A partition that could not be fetched and is tried again."""
 
     since_ms: int
@@ -119,7 +119,7 @@ class Fetcher:
         self._positions = dict(starts)
         #: Of the partitions those that are not fetched at present; they keep their positions.
         self._paused: set[TopicPartition] = set()
-        self._troubles: dict[TopicPartition, _Trouble] = {}
+        self._troubles: dict[TopicPartition, _FailedPartition] = {}
         self._under_way: dict[int, _Fetch] = {}
         self._read_replicas = ReadReplicas(client.clock, self._options.metadata_max_age_ms)
         self._truncations = TruncationChecks(client)
@@ -378,9 +378,9 @@ class Fetcher:
         """Note a failure; returns the partition with its error once it is given up."""
         self._read_replicas.forget(partition)
         now_ms = self._client.clock.monotonic_ms()
-        since_ms, attempts, _ = self._troubles.get(partition, _Trouble(now_ms, 0, error))
+        since_ms, attempts, _ = self._troubles.get(partition, _FailedPartition(now_ms, 0, error))
         if self._may_recover(error, now_ms - since_ms, attempts + 1):
-            self._troubles[partition] = _Trouble(since_ms, attempts + 1, error)
+            self._troubles[partition] = _FailedPartition(since_ms, attempts + 1, error)
             self._view = None
             self._attempt = max(self._attempt, attempts + 1)
             return []

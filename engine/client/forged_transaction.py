@@ -43,7 +43,7 @@ _TIMEOUT_MS: Final = 60_000
 _ALL_BROKERS: Final = Resource(ConfigResourceType.BROKER, "")
 
 
-class VerificationStaysOn(EngineError):
+class VerificationNotDisabled(EngineError):
     """The leader of a partition goes on asking coordinators about transactions."""
 
     hint = f"a static {_VERIFICATION} of this broker may be why: `kctl configs describe --broker`"
@@ -167,7 +167,7 @@ def _await_off(client: KafkaClient, partition: TopicPartition) -> None:
         if any(entry.value == "false" for entry in _entries_of(client, resource)):
             return
         if client.clock.monotonic_ms() >= deadline_ms:
-            raise VerificationStaysOn(partition, leader)
+            raise VerificationNotDisabled(partition, leader)
         client.back_off(attempt)
         attempt += 1
 

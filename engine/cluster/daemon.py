@@ -122,7 +122,7 @@ class ClusterBusy(EngineError):
         self.path = path
 
 
-class RunsOtherwise(EngineError):
+class RunningWithOtherConfig(EngineError):
     """A cluster runs already, with a configuration other than the requested one."""
 
     def __init__(self, path: str, differences: Collection[str]) -> None:
@@ -134,7 +134,7 @@ class RunsOtherwise(EngineError):
         self.differences = differences
 
 
-class NoClusterThere(EngineError):
+class NoClusterInDirectory(EngineError):
     """A data directory has no cluster."""
 
     hint = "`kctl cluster start` makes one; --data names another directory"
@@ -256,7 +256,7 @@ def check_running(data: DataDirectory, plan: ClusterPlan) -> None:
             verb = "sets" if name in kept.settings else "does not set"
             differences.append(f"it {verb} {name}" + ("" if name in plan.settings else " still"))
     if differences:
-        raise RunsOtherwise(data.path, differences)
+        raise RunningWithOtherConfig(data.path, differences)
 
 
 def _listed(names: Collection[str]) -> str:
@@ -401,7 +401,7 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
     """
     state = data.state()
     if state is ClusterState.ABSENT:
-        raise NoClusterThere(data.path)
+        raise NoClusterInDirectory(data.path)
     if state in (ClusterState.RUNNING, ClusterState.STARTING):
         raise ClusterInUse(data.path)
     alive = data.held_broker_ids()

@@ -111,7 +111,7 @@ class ClusterAccess(NamedTuple):
     timeout_ms: int
 
 
-class Strikes(NamedTuple):
+class KillSchedule(NamedTuple):
     """How many kills there are to be, and who makes the choices."""
 
     entropy: Entropy
@@ -207,7 +207,7 @@ class CopyRun:
         plan: CopyPlan,
         start: Callable[[int], InstanceProcess],
         *,
-        strikes: Strikes | None = None,
+        strikes: KillSchedule | None = None,
         stalled_ms: int,
     ) -> None:
         """`start` starts the process of an instance; it is given up after `stalled_ms`."""
@@ -290,14 +290,14 @@ class CopyRun:
                 self._kill_instance(self._strikes, now_ms)
             del self._left[0]
 
-    def _kill_instance(self, strikes: Strikes, now_ms: int) -> None:
+    def _kill_instance(self, strikes: KillSchedule, now_ms: int) -> None:
         alive = [instance for instance in self._instances if instance.process is not None]
         if alive:
             victim = alive[strikes.entropy.random_below(len(alive))]
             victim.kill(now_ms + _BACK_MS)
             strikes.on_strike(f"instance {victim.number} is killed")
 
-    def _kill_broker(self, strikes: Strikes, now_ms: int) -> None:
+    def _kill_broker(self, strikes: KillSchedule, now_ms: int) -> None:
         assert strikes.brokers is not None
         ids = strikes.brokers.broker_ids
         self._dead_broker = ids[strikes.entropy.random_below(len(ids))]
@@ -313,18 +313,18 @@ class CopyRun:
             self._dead_broker = None
 
 
-class StrikePoint(NamedTuple):
+class KillPoint(NamedTuple):
     """What is killed once so many records are committed."""
 
     at_count: int
     is_broker: bool
 
 
-def strike_points(plan: CopyPlan, *, has_brokers: bool) -> list[StrikePoint]:
+def strike_points(plan: CopyPlan, *, has_brokers: bool) -> list[KillPoint]:
     """Return the kills of a run in their order."""
     kinds = [False] * _INSTANCE_KILLS
     if has_brokers:
         for number in range(_BROKER_KILLS):
             kinds.insert(2 * number + 1, True)
     share = plan.record_count / (len(kinds) + 1)
-    return [StrikePoint(int(share * (n + 1)), kind) for n, kind in enumerate(kinds)]
+    return [KillPoint(int(share * (n + 1)), kind) for n, kind in enumerate(kinds)]

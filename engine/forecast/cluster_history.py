@@ -72,7 +72,7 @@ def cluster_histories(
     return {key: histories[key] for key in keys}
 
 
-class LogNow(NamedTuple):
+class LogExtent(NamedTuple):
     """Where a log begins and ends, and its size at the leader."""
 
     start_offset: int
@@ -80,7 +80,7 @@ class LogNow(NamedTuple):
     size_bytes: int
 
 
-def log_starts(client: KafkaClient) -> dict[TopicPartition, LogNow]:
+def log_starts(client: KafkaClient) -> dict[TopicPartition, LogExtent]:
     """Return the logs of all partitions that have a leader who answers."""
     keys = [
         TopicPartition(topic.name, partition.partition)
@@ -91,7 +91,7 @@ def log_starts(client: KafkaClient) -> dict[TopicPartition, LogNow]:
     starts = _found(client, dict.fromkeys(keys, EARLIEST), failures)
     ends = _found(client, dict.fromkeys(keys, LATEST), failures)
     return {
-        key: LogNow(starts[key].offset, ends[key].offset, sizes[key])
+        key: LogExtent(starts[key].offset, ends[key].offset, sizes[key])
         for key in keys
         if key not in failures
     }

@@ -13,7 +13,7 @@ import os
 import socket
 
 from engine.host.ports import FileRegion, FrameBound, PauseReason
-from engine.host.real_connection import ConnectionOrigin, RealConnection, Switchboard
+from engine.host.real_connection import ConnectionOrigin, RealConnection, SharedConnectionState
 from engine.host.stream_layer import LayerOf, StreamLayer, WantsRead, WantsWrite
 from engine.limits import HALF_FRAME_DEADLINE_MS, LAYER_SEND_BYTES
 
@@ -189,7 +189,7 @@ class LayeredConnection(LayeredBytes):
 
     def __init__(
         self,
-        network: Switchboard,
+        network: SharedConnectionState,
         origin: ConnectionOrigin,
         sock: socket.socket,
         peer: str,

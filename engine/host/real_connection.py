@@ -79,7 +79,7 @@ class ConnectionOrigin(Protocol):
         """Remove a closed connection."""
 
 
-class Switchboard(Protocol):
+class SharedConnectionState(Protocol):
     """State shared by all connections of a process: `real_network.RealNetwork`."""
 
     loop: EventLoop
@@ -134,7 +134,11 @@ class RealConnection:
     )
 
     def __init__(
-        self, network: Switchboard, origin: ConnectionOrigin, sock: socket.socket | None, peer: str
+        self,
+        network: SharedConnectionState,
+        origin: ConnectionOrigin,
+        sock: socket.socket | None,
+        peer: str,
     ) -> None:
         """Take a socket; without one, call `attach` before anything is read or written."""
         self.peer = peer

@@ -48,7 +48,7 @@ from engine.reassign.journal_state import (
 from engine.reassign.throttles import ThrottleSetting
 
 
-class JournalThere(EngineError):
+class JournalExists(EngineError):
     """An execution would write over the journal of another one that is not over."""
 
     def __init__(self, path: str) -> None:
@@ -249,7 +249,7 @@ def _require_over(files: HeldFiles, path: str) -> None:
     if _has_begun(files.read_bytes(path)):
         earlier = read_journal(files, path)
         if not earlier.is_over and not earlier.has_changed_nothing:
-            raise JournalThere(path)
+            raise JournalExists(path)
 
 
 def _has_begun(content: bytes) -> bool:

@@ -16,8 +16,8 @@ from engine.client.settings import Address
 from engine.host.promise import Promise
 from engine.kafka_errors import NONE, OFFSET_OUT_OF_RANGE
 from engine.model import TopicPartition
+from engine.sim.bit_rot import whole_part
 from engine.sim.clients import BACKOFF_MS, ClientEvents, ClusterRequests
-from engine.sim.rot import whole_part
 from engine.wire import messages
 
 _FETCH_WAIT_MS = 500

@@ -57,7 +57,7 @@ class EpochRules:
         """Take note of who is the controller of an epoch."""
         self._controllers.setdefault(name, []).append(epoch)
 
-    def set_back(self, controller_epoch: int) -> None:
+    def roll_back(self, controller_epoch: int) -> None:
         """Take note that later epochs of controllers begin once more; all brokers are restarted."""
         for name, epochs in self._controllers.items():
             self._controllers[name] = [epoch for epoch in epochs if epoch <= controller_epoch]

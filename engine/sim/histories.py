@@ -205,7 +205,7 @@ class History:
         self.lossy[broker_id] = LossyReplica(controller_epoch, end_before, whole_end=whole_end)
         self.judge_lossy()
 
-    def set_back(self, lacking: Mapping[int, int], end: int | None = None) -> None:
+    def roll_back(self, lacking: Mapping[int, int], end: int | None = None) -> None:
         """Take note of the members of a set that is put back, and from where on they lack records.
 
         They are as members that lost writes unseen, until they reach `end`, by default all that is

@@ -21,6 +21,7 @@ from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
 from engine.naming import INTERNAL_TOPICS, coordinator_partition
 from engine.records.batch import BatchView
+from engine.sim.bit_rot import whole_part
 from engine.sim.clients import ACKS_ALL, SentBatch, SimulatedProducer
 from engine.sim.copy_rules import CopyRules
 from engine.sim.fence_rules import FenceRules
@@ -30,7 +31,6 @@ from engine.sim.invariants import Invariants
 from engine.sim.members import Commit
 from engine.sim.node import SimulatedBroker
 from engine.sim.records import batch_ids, batches, id_of, numbers
-from engine.sim.rot import whole_part
 from engine.sim.sent_transactions import Fence, Ids, SentTransaction
 from engine.sim.trace import Trace
 from engine.sim.transaction_rules import TRANSACTION_TOPIC, TransactionRules

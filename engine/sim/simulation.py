@@ -34,6 +34,7 @@ from engine.sim.clients import (
 )
 from engine.sim.consumers import SimulatedConsumer
 from engine.sim.coordinated_clients import CoordinatedClients
+from engine.sim.delayed_restarts import DelayedRestarts
 from engine.sim.fault_kinds import FaultKind
 from engine.sim.faults import STORE, Injector
 from engine.sim.invariants import Invariants, Violation
@@ -49,7 +50,6 @@ from engine.sim.phases import watch_phases
 from engine.sim.plan import Fault, Plan
 from engine.sim.process import BrokerProcess
 from engine.sim.quiescence import is_held, reasons_not_quiescent
-from engine.sim.returns import Returns
 from engine.sim.side_files import unreadable_files
 from engine.sim.store import StoreServer, WatchedJournal
 from engine.sim.trace import Trace, logging_into
@@ -125,7 +125,7 @@ class Simulation:
         self.injector = Injector(
             self.nodes, self.network, self.server, self.invariants, self.operator, self.trace
         )
-        self._returns = Returns(self.invariants.losses)
+        self._returns = DelayedRestarts(self.invariants.losses)
         #: Producers to topics that come and go, by name and id.
         self._passing: dict[tuple[str, str | None], SimulatedProducer] = {}
         self._is_healing = False

@@ -14,7 +14,7 @@ from engine.log.cleaner.compaction_state import (
     LogCompaction,
 )
 from engine.log.cleaner.compaction_wait import CompactionWait, compaction_wait
-from engine.log.cleaner.log_cleaner import CleaningNow, LastCleaning, LogCleaner
+from engine.log.cleaner.log_cleaner import LastCleaning, LogCleaner, RunningCleaning
 from engine.log.cleaner.log_facts import cleanable_log
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
@@ -96,7 +96,7 @@ def _offsets(
     return first_dirty, first_dirty
 
 
-def _progress(cleaning: CleaningNow) -> CleaningProgress:
+def _progress(cleaning: RunningCleaning) -> CleaningProgress:
     cleanable, counts = cleaning.cleanable, cleaning.counts
     # The dirty part is read for its keys first, then all of it for the kept records.
     total = cleanable.cleanable_bytes + cleanable.total_bytes

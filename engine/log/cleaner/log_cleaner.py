@@ -120,7 +120,7 @@ class LastCleaning(NamedTuple):
     ended_ms: int
 
 
-class CleaningNow(NamedTuple):
+class RunningCleaning(NamedTuple):
     """A cleaning under way: its range, and its counts, which grow on a worker thread."""
 
     cleanable: CleanableRange
@@ -188,11 +188,11 @@ class LogCleaner:
         """Return the partitions that are cleaned now."""
         return list(self._under_way)
 
-    def cleanings_now(self) -> dict[TopicPartition, CleaningNow]:
+    def cleanings_now(self) -> dict[TopicPartition, RunningCleaning]:
         """Return the progress of the cleanings under way."""
         now_ms = self._ports.clock.monotonic_ms()
         return {
-            key: CleaningNow(
+            key: RunningCleaning(
                 cleaning.run.cleanable, cleaning.run.counts, now_ms - cleaning.began_ms
             )
             for key, cleaning in self._under_way.items()

@@ -12,7 +12,7 @@ from engine.cluster.broker_processes import (
     pause_broker,
     resume_broker,
 )
-from engine.cluster.daemon import NoClusterThere
+from engine.cluster.daemon import NoClusterInDirectory
 from engine.cluster.data_directory import DataDirectory
 from engine.cluster.plan import ClusterPlan
 from engine.cluster.requests import Action, request_action
@@ -34,7 +34,7 @@ def _cluster(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     plan = directory.plan()
     if plan is None:
-        raise NoClusterThere(directory.path)
+        raise NoClusterInDirectory(directory.path)
     return directory, plan
 
 

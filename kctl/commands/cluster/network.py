@@ -74,7 +74,7 @@ def _cluster(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     plan = directory.plan()
     if plan is None:
-        raise daemon.NoClusterThere(directory.path)
+        raise daemon.NoClusterInDirectory(directory.path)
     return directory, plan
 
 

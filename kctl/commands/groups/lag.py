@@ -12,7 +12,7 @@ from engine.client.blocking import KafkaClient
 from engine.client.groups import MemberView, committed_offsets
 from engine.client.lag_verdicts import LagSample, LagVerdict, judge_lag
 from engine.client.offsets import LATEST, FoundOffset, list_offsets
-from engine.client.unread_times import unread_times_ms
+from engine.client.time_lag import unread_times_ms
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits

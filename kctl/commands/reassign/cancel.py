@@ -22,7 +22,7 @@ from kctl.commands.reassign.files import journal_state
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify, report_error
 from kctl.render import Column, check_format, write_rows
-from kctl.selection import NothingNamed, select_partitions
+from kctl.selection import NoSelector, select_partitions
 
 CANCEL_COLUMNS = (
     Column("topic", "TOPIC", is_name=True),
@@ -53,7 +53,7 @@ class CancelNotHonoured(EngineError):
         )
 
 
-class AllAndSome(EngineError):
+class AllWithTargets(EngineError):
     """A cancel is to revert all moves, and names some of them as well."""
 
     exit_code = exits.USAGE
@@ -79,7 +79,7 @@ def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
     targets, every, dry_run, yes, output = request
     check_format(output)
     if every and targets:
-        raise AllAndSome(targets)
+        raise AllWithTargets(targets)
     if len(targets) == 1 and not every and RealHeldFiles().exists(targets[0]):
         if dry_run:
             return _show_journal(options, targets[0], output)
@@ -89,7 +89,7 @@ def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
         keys: list[TopicPartition] | None = None
         if not every:
             if not targets:
-                raise NothingNamed
+                raise NoSelector
             _, keys, errors = select_partitions(client, targets)
         ongoing = list_reassignments(client)
         chosen = {

@@ -55,7 +55,7 @@ END_COLUMNS = (
 )
 
 
-class LatencyOfNothing(EngineError):
+class UnusedLatencyTopic(EngineError):
     """A latency topic was named, but the throttle does not adapt to measurements."""
 
     exit_code = exits.USAGE
@@ -70,7 +70,7 @@ def settings_of(moves: MoveOptions, plan: ReassignmentPlan | None = None) -> Exe
     """Return how to execute; raises UnreadableArgument, LatencyOfNothing."""
     is_adaptive = moves.throttle == "auto"
     if moves.latency_topic is not None and not is_adaptive:
-        raise LatencyOfNothing(moves.latency_topic)
+        raise UnusedLatencyTopic(moves.latency_topic)
     rates = ThrottleRates(
         FIRST_RATE if is_adaptive else _rate_of(moves.throttle), _rate_of(moves.log_dirs_throttle)
     )

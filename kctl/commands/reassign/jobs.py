@@ -19,8 +19,8 @@ from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import PlanConstraints
 from engine.planner.plan import ReassignmentPlan
 from engine.planner.plan_file import plan_to_json
+from engine.reassign.broker_drain import replicas_left
 from engine.reassign.cluster_reader import read_cluster
-from engine.reassign.emptying import replicas_left
 from engine.reassign.journal import JournalHeld, is_held, is_open
 from engine.reassign.journal_state import Begun, JournalState, SettingsChange
 from engine.reassign.plan_reading import in_order

@@ -109,7 +109,7 @@ def _expiry_of(client: KafkaClient) -> ExpiryOf | None:
 
 def _local_files(client: KafkaClient) -> RealFiles | None:
     """Return the files of this machine where the cluster's logs are among them."""
-    from kctl.run_where import embedded_cluster
+    from kctl.run_location import embedded_cluster
 
     return None if embedded_cluster(client) is None else RealFiles()
 

@@ -20,7 +20,7 @@ from kctl.destinations import check_destination
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
-from kctl.run_where import RunWhere, embedded_cluster
+from kctl.run_location import ConflictingRunOptions, embedded_cluster
 
 if TYPE_CHECKING:
     from engine.forecast.retention_run import RetainedLog
@@ -67,7 +67,7 @@ def run_now(options: ClusterOptions, request: RunRequest) -> int:
     if request.directory is None:
         return _run_embedded(options, request)
     if request.in_place == (request.out is not None):
-        raise RunWhere(
+        raise ConflictingRunOptions(
             "--dir needs one of --in-place and --out DIR", "--out leaves the directory as it is"
         )
     return _run_directory(request.directory, request)
@@ -143,7 +143,9 @@ def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
         (request.out, "--out"),
     ):
         if given:
-            raise RunWhere(f"{name} needs --dir", "a cluster looks at all its topics as they are")
+            raise ConflictingRunOptions(
+                f"{name} needs --dir", "a cluster looks at all its topics as they are"
+            )
     with connect(options) as client:
         data = embedded_cluster(client)
         if data is None:

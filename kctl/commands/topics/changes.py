@@ -29,7 +29,7 @@ from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
 from kctl.command_results import end_with
 from kctl.commands.topics.listing import topic_id_text
-from kctl.commands.topics.settling import await_created, await_deleted, await_partitions
+from kctl.commands.topics.metadata_wait import await_created, await_deleted, await_partitions
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify, report_error
 from kctl.numbers import INT32_MAX, read_whole

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
+from engine.client.buffered_records import ConsumerRecord
 from engine.client.connection import Call
 from engine.client.consumer import Consumer, NoGroup, NotAssigned
 from engine.client.consumer_settings import ConsumerSettings
@@ -19,7 +20,6 @@ from engine.client.member_session import MemberSettings
 from engine.client.offsets import EARLIEST
 from engine.client.start_offsets import NoOffset, UnknownReset
 from engine.client.topic_admin import NewPartitions, NewTopic, create_partitions, create_topics
-from engine.client.waiting_records import ConsumerRecord
 from engine.errors import ApiError
 from engine.model import TopicPartition
 from engine.wire import messages

@@ -11,7 +11,7 @@ from engine.kafka_errors import INVALID_CONFIG
 from engine.model import TopicPartition
 from engine.reassign.cluster_reader import ReassignmentUnderWay
 from engine.reassign.execution import StalePlan, TargetsMissing, WrongCluster, require_cluster
-from engine.reassign.journal import JournalHeld, JournalThere
+from engine.reassign.journal import JournalExists, JournalHeld
 from engine.reassign.journal_state import UnreadableJournal
 from engine.reassign.throttles import FOLLOWER_RATE, LEADER_LIST, LEADER_RATE, ThrottleSetting
 from engine.reassign.throttling import ThrottleNotSet, ThrottleOfAnotherMove
@@ -51,7 +51,7 @@ SETTING = "leader.replication.throttled.rate of broker 1"
             ThrottleNotSet(LIST_T, api_error(INVALID_CONFIG, "no")),
             "leader.replication.throttled.replicas of topic t cannot be set: INVALID_CONFIG: no",
         ),
-        (JournalThere("j"), "j is the journal of an execution that is not over"),
+        (JournalExists("j"), "j is the journal of an execution that is not over"),
         (JournalHeld("j", None), "another process is at work by j"),
         (UnreadableJournal("j", "empty"), "j is no journal of a reassignment: empty"),
     ],

@@ -1,4 +1,4 @@
-"""Whether a broker holds no replica any more, once it has had the time to delete them."""
+"""Checks that a drained broker holds no replica any more, after time to delete them."""
 
 from __future__ import annotations
 
