@@ -118,7 +118,7 @@ class ExportPlan(NamedTuple):
             "columns": [column.name for column in self.written_columns],
             "types": [type_name(column.type) for column in self.written_columns],
             "where": self.shape.condition.text if self.shape.condition else None,
-            "anonymised": {entry.name: entry.way for entry in self.shape.anonymised},
+            "anonymised": {entry.name: entry.method for entry in self.shape.anonymised},
             "partition_by": list(self.shape.partition_by),
             "hashes": _hash_name(self.shape.hash_key),
             "include_control": self.include_control,

@@ -41,8 +41,8 @@ __all__ = [
     "ADMITTED",
     "CLUSTER_NAME",
     "NAMED",
-    "ONE_WAY",
     "UNLOGGED",
+    "UNLOGGED_DENIAL",
     "AclOperation",
     "AclResource",
     "Admission",
@@ -123,7 +123,7 @@ class Audit(NamedTuple):
 #: The client's request names the resource.
 NAMED: Final = Audit()
 #: Something else may allow it too, or denied resources are left out.
-ONE_WAY: Final = Audit(logs_denial=False)
+UNLOGGED_DENIAL: Final = Audit(logs_denial=False)
 #: The check only computes the authorized operations of a response.
 UNLOGGED: Final = Audit(logs_denial=False, logs_grant=False)
 
@@ -257,7 +257,7 @@ class Session:
 
     def not_creatable(self, topics: Iterable[str]) -> list[str]:
         """Return the topics that this client may not make: neither any topic nor these."""
-        if self.may_on_cluster(AclOperation.CREATE, ONE_WAY):
+        if self.may_on_cluster(AclOperation.CREATE, UNLOGGED_DENIAL):
             return []
         return [
             topic for topic in topics if not self.may(AclOperation.CREATE, AclResource.TOPIC, topic)
@@ -504,7 +504,7 @@ def _may_one_of(session: Session, operations: tuple[AclOperation, ...]) -> bool:
     """Return whether a client may do one of some operations; the denial of the last is logged."""
     *others, last = operations
     return any(
-        session.may_on_cluster(operation, ONE_WAY) for operation in others
+        session.may_on_cluster(operation, UNLOGGED_DENIAL) for operation in others
     ) or session.may_on_cluster(last)
 
 

@@ -34,8 +34,8 @@ from typing import NamedTuple, TypeAlias
 from engine.api.admission import (
     CLUSTER_NAME,
     NAMED,
-    ONE_WAY,
     UNLOGGED,
+    UNLOGGED_DENIAL,
     AclOperation,
     AclResource,
     Session,
@@ -325,7 +325,7 @@ class Metadata:
         names, session = self._names(key), key.session
         if session is None:
             return names, []
-        audit = ONE_WAY if key.names is None else NAMED
+        audit = UNLOGGED_DENIAL if key.names is None else NAMED
         kind = AclResource.TOPIC
         denied = [n for n in names if not session.may(AclOperation.DESCRIBE, kind, n, audit)]
         names = [name for name in names if name not in denied]

@@ -205,7 +205,7 @@ def _address(text: str) -> Address:
 def client_settings(properties: Mapping[str, str]) -> ClientSettings:
     """Return the settings that client properties ask for; raises ClientSettingRefused."""
     reader = _Reader(properties)
-    protocol = reader.word("security.protocol", "PLAINTEXT", _PROTOCOLS)
+    protocol = reader.choice("security.protocol", "PLAINTEXT", _PROTOCOLS)
     defaults = ClientSettings()
     settings = ClientSettings(
         client_id=reader.text("client.id") or defaults.client_id,
@@ -232,11 +232,11 @@ class _Reader:
         value = self._left.pop(key, None)
         return when_empty if value == "" else value
 
-    def word(self, key: str, default: str, allowed: tuple[str, ...]) -> str:
-        word = (self.text(key) or default).upper()
-        if word not in allowed:
-            raise ClientSettingRefused(key, word, f"must be one of {', '.join(allowed)}")
-        return word
+    def choice(self, key: str, default: str, allowed: tuple[str, ...]) -> str:
+        choice = (self.text(key) or default).upper()
+        if choice not in allowed:
+            raise ClientSettingRefused(key, choice, f"must be one of {', '.join(allowed)}")
+        return choice
 
     def count(self, key: str, default: int) -> int:
         text = self.text(key)

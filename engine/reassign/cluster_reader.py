@@ -18,7 +18,7 @@ from engine.model import TopicPartition
 from engine.planner.cluster_model import BrokerModel, ClusterModel, LogDirModel, PartitionModel
 
 
-class ReassignmentUnderWay(EngineError):
+class ReassignmentInProgress(EngineError):
     """Partitions move already: a plan made now would be of a cluster that changes."""
 
     def __init__(self, partitions: Iterable[TopicPartition]) -> None:
@@ -46,7 +46,7 @@ def read_cluster(client: KafkaClient) -> ReadCluster:
     view = client.view(None)
     ongoing = list_reassignments(client)
     if ongoing:
-        raise ReassignmentUnderWay(ongoing)
+        raise ReassignmentInProgress(ongoing)
     dirs = describe_log_dirs(client, view.brokers)
     warnings = [
         f"broker {broker_id} does not return its log directories: {answer}"

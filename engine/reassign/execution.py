@@ -247,7 +247,7 @@ class Execution:
             now = self._read()
             seen = self._now(now)
             on_poll(seen)
-            waits = self._under_way(now) | {
+            waits = self._in_progress(now) | {
                 c.change.name for c in seen.changes if c.phase in AT_WORK
             }
             if waits <= still_moving:
@@ -262,7 +262,7 @@ class Execution:
                 self._journal.ended(key, how)
         return self._finish(CANCELLED) if not still_moving else self._end({}, sorted(still_moving))
 
-    def _under_way(self, now: ObservedCluster) -> set[TopicPartition]:
+    def _in_progress(self, now: ObservedCluster) -> set[TopicPartition]:
         """Return what the controller moves by the plan; metadata may not show it yet."""
         targets = {change.name: change.new_replicas for change in self._changes}
         return {key for key, move in now.ongoing.items() if move.target == targets.get(key)}
@@ -270,7 +270,7 @@ class Execution:
     def _cancel_moves(self, now: ObservedCluster) -> set[TopicPartition]:
         """Ask for what is at work to be taken back; returns what that is refused of."""
         refused: dict[TopicPartition, ApiError] = {}
-        at_work = sorted(self._under_way(now))
+        at_work = sorted(self._in_progress(now))
         answers = self._cluster.submit(dict.fromkeys(at_work)) if at_work else {}
         for key, error in answers.items():
             if error is not None and error.code != NO_REASSIGNMENT_IN_PROGRESS:

@@ -76,7 +76,7 @@ class ExecutionSettings(NamedTuple):
 
 
 class SettingsChange(NamedTuple):
-    """Another way to execute what has begun; None leaves a setting as it is.
+    """Changed settings of a running execution; None leaves a setting as it is.
 
     A rate of 0 takes the throttle away.
     """

@@ -80,7 +80,7 @@ def phase_of(
     if partition is None:
         return MovePhase.GONE
     if ongoing is not None:
-        return _phase_under_way(change, partition, ongoing, replicas)
+        return _phase_in_progress(change, partition, ongoing, replicas)
     # The controller has ended it; a broker that was asked may have heard less than that.
     is_heard = set(partition.isr) <= set(partition.replicas)
     if partition.replicas == change.new_replicas and is_heard:
@@ -94,7 +94,7 @@ def phase_of(
     return MovePhase.ELSEWHERE
 
 
-def _phase_under_way(
+def _phase_in_progress(
     change: PartitionChange,
     partition: PartitionView,
     ongoing: OngoingReassignment,

@@ -130,9 +130,9 @@ def _json_schema(schema: Any) -> Shape:
     """Return the shape of a JSON schema; JSON where several types are possible."""
     if not isinstance(schema, dict) or "$ref" in schema:
         return JSON
-    for word in ("oneOf", "anyOf"):
-        if isinstance(schema.get(word), list) and not schema.get("properties"):
-            kinds = [kind for kind in schema[word] if kind != {"type": "null"}]
+    for keyword in ("oneOf", "anyOf"):
+        if isinstance(schema.get(keyword), list) and not schema.get("properties"):
+            kinds = [kind for kind in schema[keyword] if kind != {"type": "null"}]
             return _json_schema(kinds[0]) if len(kinds) == 1 else JSON
     kind = schema.get("type")
     if isinstance(kind, list):

@@ -31,7 +31,7 @@ _UNCHECKED = range(12, 17)
 #: From how many of the last batches one is chosen, in half of the cases.
 _LAST_COUNT = 3
 #: For how long what was read damaged may be on its way to a client.
-_ON_ITS_WAY_MS = 10_000
+_IN_FLIGHT_MS = 10_000
 
 
 class BitRot(NamedTuple):
@@ -91,7 +91,7 @@ class BitRotRules:
 
     def explains(self, host: str, partition: TopicPartition, base_offset: int) -> bool:
         """Return whether the broker of a machine may give a batch with a wrong checksum."""
-        recent = [rot for rot, at_ms in self._over if self.now_ms - at_ms < _ON_ITS_WAY_MS]
+        recent = [rot for rot, at_ms in self._over if self.now_ms - at_ms < _IN_FLIGHT_MS]
         return any(
             self._nodes[rot.broker_id].name == host
             and rot.partition == partition
@@ -104,7 +104,7 @@ class BitRotRules:
 
         A read begins with the first batch that ends at or after its offset, by the header alone.
         """
-        recent = [rot for rot, at_ms in self._over if self.now_ms - at_ms < _ON_ITS_WAY_MS]
+        recent = [rot for rot, at_ms in self._over if self.now_ms - at_ms < _IN_FLIGHT_MS]
         return any(
             rot.is_hiding and rot.partition == partition and first <= rot.base_offset < end
             for rot in (*self._rots.values(), *recent)

@@ -20,7 +20,7 @@ from engine.declared.steps import (
     StateStep,
 )
 from engine.errors import EngineError
-from engine.reassign.cluster_reader import ReassignmentUnderWay
+from engine.reassign.cluster_reader import ReassignmentInProgress
 from kctl import exits
 from kctl.command_results import end_with
 from kctl.commands.apply.moving import check_moves, finish_earlier_moves, move
@@ -147,7 +147,7 @@ def _check(client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateR
         return
     try:
         check_moves(client, operations, request.moves)
-    except ReassignmentUnderWay as error:
+    except ReassignmentInProgress as error:
         # Others need not wait for it, and it may be over when it is their turn.
         notify(f"warning: replicas cannot be moved now: {error}")
 

@@ -116,9 +116,9 @@ def copy_topics(request: CopyRequest) -> int:
 
 
 def _client(
-    word: str, config: str | None, request: CopyRequest, *, reads_only: bool = False
+    argument: str, config: str | None, request: CopyRequest, *, reads_only: bool = False
 ) -> KafkaClient:
-    choice = choice_of(word, config)
+    choice = choice_of(argument, config)
     checks = reading_checks(choice) if reads_only else client_checks(choice)
     return client_of(choice, checks, ClusterOptions(timeout_s=request.timeout_s))
 

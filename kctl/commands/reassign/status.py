@@ -14,7 +14,7 @@ from engine.planner.plan_file import TargetRow
 from engine.reassign.execution import require_cluster
 from engine.reassign.live_cluster import LiveCluster, ObservedCluster
 from engine.reassign.phases import AT_WORK, ENDED, MovePhase, copied_bytes, phase_of
-from engine.reassign.plan_reading import changes_under_way, in_order
+from engine.reassign.plan_reading import in_order, ongoing_changes
 from kctl import exits
 from kctl.arguments import counted
 from kctl.commands.reassign.files import read_either
@@ -83,7 +83,7 @@ def _watched(client: KafkaClient, path: str | None) -> Watched:
     if path is None:
         ongoing = list_reassignments(client)
         view = client.view({key.topic for key in ongoing})
-        return Watched(changes_under_way(view, ongoing), is_all=True)
+        return Watched(ongoing_changes(view, ongoing), is_all=True)
     return Watched(changes_in(client, path), is_all=False)
 
 

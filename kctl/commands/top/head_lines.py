@@ -101,6 +101,6 @@ def _tabs(place: Place) -> str:
 def _of_rows(shown: Shown) -> str:
     place, order = shown.place, shown.order
     column = next(column for column in place.view.columns if column.key == order.key)
-    way = "down" if order.is_descending else "up"
-    line = f"{place.title}: {shown.row_count}  by {column.heading} {way}"
+    direction = "down" if order.is_descending else "up"
+    line = f"{place.title}: {shown.row_count}  by {column.heading} {direction}"
     return f"{line}  filter: {shown.filter_text}" if shown.filter_text else line

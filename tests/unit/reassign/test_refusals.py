@@ -9,7 +9,7 @@ from engine.errors import EngineError, api_error
 from engine.host.process_identity import ProcessIdentity
 from engine.kafka_errors import INVALID_CONFIG
 from engine.model import TopicPartition
-from engine.reassign.cluster_reader import ReassignmentUnderWay
+from engine.reassign.cluster_reader import ReassignmentInProgress
 from engine.reassign.execution import StalePlan, TargetsMissing, WrongCluster, require_cluster
 from engine.reassign.journal import JournalExists, JournalHeld
 from engine.reassign.journal_state import UnreadableJournal
@@ -37,8 +37,8 @@ SETTING = "leader.replication.throttled.rate of broker 1"
         (TargetsMissing([3]), "the plan gives replicas to broker 3, which is not alive"),
         (TargetsMissing([3, 4]), "the plan gives replicas to broker 3, 4, which is not alive"),
         (WrongCluster("a", None), "the plan is of cluster a, this is cluster None"),
-        (ReassignmentUnderWay([T1]), "t-1 moves already"),
-        (ReassignmentUnderWay([U0, T1, T0]), "t-0 and 2 more moves already"),
+        (ReassignmentInProgress([T1]), "t-1 moves already"),
+        (ReassignmentInProgress([U0, T1, T0]), "t-0 and 2 more moves already"),
         (
             ThrottleOfAnotherMove([LEADER_1], [U0]),
             f"another move (u-0) is throttled by {SETTING}",

@@ -75,7 +75,7 @@ def test_there_are_as_many_processes_as_cleanings_at_once() -> None:
     logs = [stage.log(key, b"1", b"2") for key in keys]
     late = LateTasks(stage)
     stage.cleaner.check()
-    assert 2 == len(stage.cleaner.under_way) == len(stage.processes.started)
+    assert 2 == len(stage.cleaner.in_progress) == len(stage.processes.started)
     late.run()
     stage.clean()
     late.run()
@@ -118,7 +118,7 @@ def test_a_process_that_dies_costs_no_record_and_the_next_round_tries_again(
     if first.is_gone:
         assert ([b"1", b"2", b"3", b"4"], []) == (values(log), leftovers(stage, log))
         assert first.is_closed
-        assert ([], {}) == (stage.cleaner.under_way, stage.cleaner.uncleanable)
+        assert ([], {}) == (stage.cleaner.in_progress, stage.cleaner.uncleanable)
         stage.round()
         late.run()
         assert 2 == len(stage.processes.started)
@@ -204,10 +204,10 @@ def test_a_cleaner_that_is_closed_ends_what_is_under_way_and_its_processes() -> 
     log = stage.log(T0, b"1", b"2", b"3")
     throttle_pauses(stage)
     stage.cleaner.check()
-    assert [T0] == stage.cleaner.under_way
+    assert [T0] == stage.cleaner.in_progress
     stage.cleaner.stop()
     stage.cleaner.close()
-    assert [] == stage.cleaner.under_way
+    assert [] == stage.cleaner.in_progress
     assert all(process.is_closed for process in stage.processes.started)
     assert ([], [b"1", b"2", b"3"]) == (leftovers(stage, log), values(log))
 
@@ -309,7 +309,7 @@ def test_what_looks_like_damage_in_a_log_that_was_cut_is_none() -> None:
     log.segments.first.file.write_at(65, b"\xff")
     late.run()
     assert {} == stage.cleaner.uncleanable
-    assert [] == stage.cleaner.under_way
+    assert [] == stage.cleaner.in_progress
 
 
 @pytest.mark.slow
