@@ -251,9 +251,9 @@ def _check(plan: ClusterPlan) -> None:
         error.hint = hint_on_settings({error.key: str(error.value)}, broker_keys())
         raise
     for name in unknown:
-        question = did_you_mean(name, broker_keys())
+        suggestion = did_you_mean(name, broker_keys())
         line = f"warning: {name} is no setting of brokers and is passed over"
-        notify(f"{line}; {question}" if question else line)
+        notify(f"{line}; {suggestion}" if suggestion else line)
     _check_open(plan)
 
 

@@ -204,8 +204,8 @@ def clean_directory(directory: str, request: CompactRunRequest) -> int:
     host = DirectoryHost(RealFiles(), *_machine())
     if request.out is None:
         topics = counted(len(chosen.topics), "topic")
-        question = f"clean {topics} in {os.path.abspath(directory)}"
-        confirm(question, yes=request.yes, can_be_tried=False)
+        prompt = f"clean {topics} in {os.path.abspath(directory)}"
+        confirm(prompt, yes=request.yes, can_be_tried=False)
         where: AbstractContextManager[str] = nullcontext(directory)
     else:
         where = directory_copy(RealFiles(), directory, request.out, lock_file.is_held)

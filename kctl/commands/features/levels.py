@@ -144,7 +144,7 @@ def change_levels(options: ClusterOptions, request: LevelsRequest) -> int:
             notify("every feature has the level of the release, or a higher one")
             return exits.OK
         if not request.dry_run:
-            confirm(_question(client, features, updates, request), yes=request.yes)
+            confirm(_prompt(client, features, updates, request), yes=request.yes)
         results = update_features(client, updates, validate_only=request.dry_run)
     rows, failures = [], 0
     for update in updates:
@@ -199,25 +199,25 @@ def _updates(
     return [feature_update(features, name, level, request.change) for name, level in wanted.items()]
 
 
-def _question(
+def _prompt(
     client: KafkaClient,
     features: ClusterFeatures,
     updates: Sequence[FeatureUpdate],
     request: LevelsRequest,
 ) -> str:
-    """Return the question to confirm: levels before and after, and irreversible consequences."""
+    """Return the prompt to confirm: levels before and after, and irreversible consequences."""
     changes = ", ".join(
         f"{it.feature} from {level_text(it.feature, features.by_name[it.feature].level)}"
         f" to {level_text(it.feature, it.level)}"
         for it in updates
     )
     verb = "raise" if request.is_upgrade else "lower"
-    question = f"{verb} {counted(len(updates), 'feature')} of {cluster_named(client)}: {changes}"
+    prompt = f"{verb} {counted(len(updates), 'feature')} of {cluster_named(client)}: {changes}"
     if request.unsafe:
-        return f"{question}; metadata that the level does not know is lost"
+        return f"{prompt}; metadata that the level does not know is lost"
     if request.is_upgrade and any(it.feature == METADATA for it in updates):
-        return f"{question}; brokers of earlier releases cannot join after it"
-    return question
+        return f"{prompt}; brokers of earlier releases cannot join after it"
+    return prompt
 
 
 def _change_row(

@@ -193,7 +193,7 @@ def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
             if errors:
                 return exits.FAILED
             return exits.CHANGES_PENDING if wanted else exits.OK
-        confirm(_question(client, election, len(wanted)), yes=request.yes)
+        confirm(_prompt(client, election, len(wanted)), yes=request.yes)
         failures = len(errors)
         results = send_elect_leaders(client, election, list(wanted))
         now = _views(client.view({key.topic for key in wanted}), wanted)
@@ -225,7 +225,7 @@ def _wanted(
     return wanted
 
 
-def _question(client: KafkaClient, election: Election, count: int) -> str:
+def _prompt(client: KafkaClient, election: Election, count: int) -> str:
     what = counted(count, "partition")
     if election is Election.UNCLEAN:
         return (

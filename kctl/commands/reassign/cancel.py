@@ -162,8 +162,8 @@ def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str
         return exits.OK
     with connect(options) as client:
         require_cluster(state.begun.cluster_id, client.view([]).cluster_id)
-        question = f"take back what moves by {path}, of {cluster_named(client)}"
-        confirm(question, yes=yes)
+        prompt = f"take back what moves by {path}, of {cluster_named(client)}"
+        confirm(prompt, yes=yes)
         while True:
             try:
                 journal, state = MoveJournal.reopen(RealHeldFiles(), path, this_process())

@@ -135,7 +135,7 @@ def _planned(client: KafkaClient, plan: PlanFile) -> tuple[list[PartitionChange]
 
 
 def execution_prompt(client: KafkaClient, changes: Sequence[PartitionChange]) -> str:
-    """Return the question to confirm these changes."""
+    """Return the prompt to confirm these changes."""
     moves = sum(len(change.added) for change in changes)
     size = size_text(sum(change.bytes_moved for change in changes))
     what = f"{counted(len(changes), 'partition')}, {counted(moves, 'replica')} to copy, {size}"

@@ -25,7 +25,7 @@ from kctl.render.rows import OutputRow
 
 #: Formats that can have several tables; the others have the findings.
 _OF_ALL_PARTS = ("table", "wide", "markdown")
-#: One question to brokers has so much time, however long --timeout is.
+#: One request to brokers has so much time, however long --timeout is.
 _STEP_MS_MAX = 10_000
 # A report of 100,000 partitions has a tenth of it.
 _SAVED_BYTES_MAX = 256 << 20

@@ -90,8 +90,8 @@ def _run_directory(directory: str, request: RunRequest) -> int:
         return end_with(RUN_COLUMNS, [], request.output, failures=len(absent))
     what = "all topics" if not wanted else counted(len(wanted), "topic")
     if request.out is None:
-        question = f"delete what is due of {what} in {os.path.abspath(directory)}"
-        confirm(question, yes=request.yes, can_be_tried=False)
+        prompt = f"delete what is due of {what} in {os.path.abspath(directory)}"
+        confirm(prompt, yes=request.yes, can_be_tried=False)
         where: AbstractContextManager[str] = nullcontext(directory)
     else:
         from engine.forecast.directory_copy import directory_copy

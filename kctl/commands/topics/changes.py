@@ -306,7 +306,7 @@ def _collect(
 
 
 def _few(names: Sequence[str]) -> str:
-    """Return names for a question: all if they are few."""
+    """Return names for a prompt: all if they are few."""
     if len(names) <= 5:
         return ", ".join(names)
     return f"{len(names)} topics ({', '.join(names[:3])}, …)"
