@@ -248,7 +248,7 @@ class Session:
         self._grants[name] = self._grants.get(name, 0) | bit
 
     def forget_grants(self) -> None:
-        """Have the rules asked again: the principal or the rules are others."""
+        """Drop cached grants: the principal or the rules have changed."""
         self._grants = {}
 
     def may_on_cluster(self, operation: AclOperation, audit: Audit = NAMED) -> bool:

@@ -162,7 +162,7 @@ class ProduceSender:
         on_retry: Callable[[EngineError], None] | None = None,
         on_view: Callable[[ClusterView], None] | None = None,
     ) -> None:
-        """`on_view` is called with the metadata that is asked for as a leader is unknown."""
+        """`on_view` is called with the metadata that is requested as a leader is unknown."""
         self._client = client
         self._options = options
         self._on_retry = on_retry
@@ -191,7 +191,7 @@ class ProduceSender:
         return self._limits_bytes.get(topic)
 
     def take_view(self, view: ClusterView) -> None:
-        """Use metadata that was asked for already."""
+        """Use metadata that was requested already."""
         self._view, self._viewed_ms = view, self._client.clock.monotonic_ms()
 
     def put(self, batch: OutgoingBatch) -> None:
@@ -278,7 +278,7 @@ class ProduceSender:
         return len(queue.in_flight) < (self._options.in_flight_max if is_steady else 1)
 
     def _current_view(self, ready: list[TopicPartition]) -> ClusterView | None:
-        """Return metadata of the topics to send to; None if the cluster cannot be asked now.
+        """Return metadata of the topics to send to; None if no request can be sent now.
 
         It is asked for where a partition has failed since.
         """

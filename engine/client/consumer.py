@@ -59,7 +59,7 @@ from engine.records.record_run import NO_EPOCH
 
 
 class NoGroup(EngineError):
-    """What was asked for needs a group."""
+    """The call needs a consumer of a group."""
 
     hint = "set group.id"
 

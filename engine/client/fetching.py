@@ -82,7 +82,7 @@ class ConsumedRecords(NamedTuple):
 
 
 class _Fetch(NamedTuple):
-    """A request under way: whom it asks for, from which offsets, by which metadata."""
+    """A Fetch in flight: its partitions and offsets, and the metadata that it was made by."""
 
     positions: dict[TopicPartition, int]
     view: ClusterView
@@ -144,7 +144,7 @@ class Fetcher:
         return bool(self._in_flight)
 
     def prepare(self) -> None:
-        """Ask for metadata, so that the next `poll` begins with fetches; raises its errors."""
+        """Refresh metadata, so that the next `poll` begins with fetches; raises its errors."""
         self._fresh_view()
 
     def position(self, partition: TopicPartition) -> int:
@@ -210,7 +210,7 @@ class Fetcher:
     # -- asking
 
     def _send_fetches(self) -> list[ConsumedRecords]:
-        """Ask every broker that is not asked already; returns partitions that are given up."""
+        """Send a Fetch to each broker without one in flight; return partitions given up."""
         if not self._positions:
             return []
         busy = {p for fetch in self._in_flight.values() for p in fetch.positions} | self._paused

@@ -44,7 +44,7 @@ _ALL_BROKERS: Final = Resource(ConfigResourceType.BROKER, "")
 
 
 class VerificationNotDisabled(EngineError):
-    """The leader of a partition goes on asking coordinators about transactions."""
+    """The leader of a partition still verifies transactions with their coordinators."""
 
     hint = f"a static {_VERIFICATION} of this broker may be why: `kctl configs describe --broker`"
 
@@ -134,7 +134,7 @@ def forge_hanging(
 
 @contextmanager
 def _without_verification(client: KafkaClient, partition: TopicPartition) -> Iterator[None]:
-    """Have leaders take records of transactions without asking, for the block."""
+    """Turn off the verification of transactions at leaders for the block."""
     before = _cluster_wide(client)
     _alter(client, ConfigChange(ConfigOp.SET, _VERIFICATION, "false"))
     try:

@@ -37,7 +37,7 @@ READ_COMMITTED: Final = 1
 
 
 class FoundOffset(NamedTuple):
-    """An offset, −1 if there is none; the time is −1 unless a time was asked for."""
+    """An offset, −1 if there is none; the time is −1 unless a time was requested."""
 
     offset: int
     timestamp_ms: int

@@ -1,4 +1,4 @@
-"""Moving replicas: asking for it, taking it back, seeing what is under way.
+"""Reassignments: to request, to cancel and to list them.
 
 Source: AlterPartitionReassignments, ListPartitionReassignments, KIP-455; AlterReplicaLogDirs,
 KIP-113.

@@ -1,4 +1,4 @@
-"""Where each replica's log ends: asked of its own broker, as Kafka's tools for debugging do.
+"""Where each replica's log ends: requested from its own broker, as Kafka's tools for debugging do.
 
 Source: ListOffsetsRequest.DEBUGGING_REPLICA_ID.
 """

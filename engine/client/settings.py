@@ -203,7 +203,7 @@ def _address(text: str) -> Address:
 
 
 def client_settings(properties: Mapping[str, str]) -> ClientSettings:
-    """Return the settings that client properties ask for; raises ClientSettingRefused."""
+    """Return the settings of client properties; raises ClientSettingRefused."""
     reader = _Reader(properties)
     protocol = reader.choice("security.protocol", "PLAINTEXT", _PROTOCOLS)
     defaults = ClientSettings()

@@ -125,7 +125,7 @@ def _follower(first: int, shift: int, step: int, broker_count: int) -> int:
     return (first + 1 + (shift + step) % (broker_count - 1)) % broker_count
 
 
-def generate_like_kafka(
+def generate_kafka_way(
     model: ClusterModel,
     broker_ids: Sequence[int],
     topics: Sequence[str],
