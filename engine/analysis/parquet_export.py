@@ -127,7 +127,7 @@ class ExportPlan(NamedTuple):
 
 
 def _hash_name(key: bytes | None) -> str:
-    """Return how texts are hashed; of a key, what tells it from others and nothing else."""
+    """Return how texts are hashed; of a key, its identity and nothing else."""
     if key is None:
         return "sha-256"
     check = hmac.new(key, b"kctl export", hashlib.sha256).hexdigest()[:_KEY_CHECK_DIGITS]
@@ -152,7 +152,7 @@ def export(
     job_id: str,
     on_progress: Callable[..., None],
 ) -> ExportSummary:
-    """Run an export on Spark; `on_progress(done, all)` is told of finished tasks.
+    """Run an export on Spark; `on_progress(done, all)` gets the finished tasks.
 
     Raises ExportRunning, ForeignFolder, DamagedData (strict), SparkFailed. `job_id` names the
     staging folder.

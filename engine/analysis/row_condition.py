@@ -45,7 +45,7 @@ def row_condition(text: str, views: Views = VIEWS) -> RowCondition:
 
 
 def _check_form(text: str) -> None:
-    """Check that a condition parses and looks at one record alone.
+    """Check that a condition parses and depends on one record alone.
 
     Raises QueryFailed or StatementRefused.
     """

@@ -117,7 +117,7 @@ def log_dirs_call() -> Call:
 def log_dirs_of(
     response: messages.DescribeLogDirsResponse, *, is_sorted: bool = True
 ) -> list[LogDirView] | EngineError:
-    """Return the log directories that a response tells of, or why it does not."""
+    """Return the log directories of a response, or its error."""
     if response.error_code != NONE:
         return api_error(response.error_code)
     return [

@@ -161,7 +161,7 @@ def configs_call(resources: Sequence[Resource], names: Sequence[str]) -> Call:
 def configs_of(
     response: messages.DescribeConfigsResponse, *, is_sorted: bool = True
 ) -> dict[Resource, list[ConfigEntry] | EngineError]:
-    """Return the settings that a response tells of, or why it does not."""
+    """Return the settings of a response, or its error."""
     return {
         Resource(ConfigResourceType(row.resource_type), row.resource_name): _entries(row, is_sorted)
         for row in response.results

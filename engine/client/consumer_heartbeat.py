@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: what a member says about itself, and what it is told to own.
+"""ConsumerGroupHeartbeat: the state of a member, and the assignment in the response.
 
 A heartbeat has every field as the member joins, and after an error; otherwise those alone that have
 changed since the last one that was answered. Owned partitions go with a heartbeat that joins or

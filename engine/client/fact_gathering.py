@@ -239,7 +239,7 @@ class _Gathering:
         return described
 
     def _unanswered(self) -> Iterator[Unanswered]:
-        """Return what brokers did not tell that are not silent altogether."""
+        """Yield the facts without a response of brokers that are not silent altogether."""
         if self._is_late:
             yield Unanswered("cluster", _ALL, TimedOut("asking brokers", self._timeout_ms))
         silent = self._silent()

@@ -85,7 +85,7 @@ class HealthFinding(NamedTuple):
 
 
 class Unanswered(NamedTuple):
-    """Something that a broker, or the cluster, did not tell, in words, and why."""
+    """A fact that a broker, or the cluster, did not report, as text, and the error."""
 
     subject: str
     what: str

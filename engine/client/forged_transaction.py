@@ -79,7 +79,7 @@ class _OneCommit:
         return self._calls.transactional_id
 
     def enlist(self, partition: TopicPartition) -> None:
-        """Have the partition take part, once: of the late batch no coordinator is told."""
+        """Add the partition to the transaction, once; the late batch is not added to any."""
         if not self._is_begun:
             self._is_begun = True
             self._calls.add_partitions(self.transactional_identity, [partition])

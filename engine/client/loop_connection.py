@@ -252,7 +252,7 @@ class LoopConnection:
             self._cancel = None
 
     def _expire(self) -> None:
-        """End the connection if a call is past its deadline: no response behind it can be told."""
+        """End the connection if a call is past its deadline: later responses cannot be matched."""
         self._cancel = None
         deadlines = [owed.deadline_ms for owed in self._owed.values()]
         if not deadlines:

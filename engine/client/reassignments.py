@@ -74,7 +74,7 @@ def listing_call(partitions: Iterable[TopicPartition] | None, timeout_ms: int) -
 def listing_of(
     response: messages.ListPartitionReassignmentsResponse,
 ) -> dict[TopicPartition, OngoingReassignment] | ApiError:
-    """Return the reassignments that a response tells of, or why it does not."""
+    """Return the reassignments of a response, or its error."""
     if response.error_code != NONE:
         return api_error(response.error_code, response.error_message)
     return {

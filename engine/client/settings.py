@@ -166,7 +166,7 @@ class Address(NamedTuple):
 
 
 class ClientSettings(NamedTuple):
-    """Everything a client is told besides where the cluster is."""
+    """All settings of a client besides the addresses of the cluster."""
 
     client_id: str = "kctl"
     tls: TlsSettings | None = None

@@ -94,7 +94,7 @@ class Brokers(Protocol):
 
 
 class InstanceTotals(NamedTuple):
-    """What all processes of one instance have done; those that were killed as far as they told."""
+    """What all processes of one instance have done; of killed ones, as far as reported."""
 
     instance: int
     partitions: tuple[int, ...]

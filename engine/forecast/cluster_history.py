@@ -1,4 +1,4 @@
-"""Logs of a live cluster, from what any broker tells: an estimate.
+"""Logs of a live cluster, from what any broker reports: an estimate.
 
 Where segments begin is told by no request. So a log is taken apart at times, evenly from its oldest
 to its newest record: the offsets of these times say how much of it lies between. Brokers delete
@@ -32,7 +32,7 @@ Histories = dict[TopicPartition, LogHistory | EngineError]
 def cluster_histories(
     client: KafkaClient, topics: Sequence[str], cuts_ms: Iterable[int] = ()
 ) -> Histories:
-    """Return each partition's log, or why it cannot be told; `cuts_ms` are times that matter."""
+    """Return each partition's log, or why it is not known; `cuts_ms` are times that matter."""
     view = client.view_of_existing(topics)
     keys = [
         TopicPartition(topic.name, partition.partition)
@@ -112,7 +112,7 @@ def leaders_sizes(
     leaders: Mapping[TopicPartition, int],
     log_dirs: Mapping[int, Sequence[LogDirView] | EngineError],
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, EngineError]]:
-    """Return the bytes of leaders by what brokers told, and what became of those of others.
+    """Return the bytes of leaders that brokers reported, and why those of others are not known.
 
     The target of a move between directories is none of them.
     """

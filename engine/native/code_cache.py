@@ -29,7 +29,7 @@ def kept_path(name: str) -> str:
 
 
 def key_of(text: bytes) -> str:
-    """Return what tells kept files of different origin apart."""
+    """Return the prefix of names of cached files, a checksum of the source text."""
     return f"{zlib.crc32(text):08x}{zlib.adler32(text):08x}"
 
 

@@ -1,4 +1,4 @@
-"""Records that follow one of their own kind: looked at column by column, not one by one.
+"""Records that follow one of their own kind: checked column by column, not one by one.
 
 Producers often send records of one size. Then the bytes that say how long things are stand at the
 same distance from each other, and a slice with a step takes out one of them of every record:

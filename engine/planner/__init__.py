@@ -1,4 +1,4 @@
-"""Where replicas and leaders should go, and by how few moves: pure, told all it knows.
+"""Where replicas and leaders should go, and by how few moves: pure, with all facts as arguments.
 
 | module | what it does |
 |---|---|

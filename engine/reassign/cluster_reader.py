@@ -1,4 +1,4 @@
-"""What the planner is told of a live cluster: brokers, racks, partitions, sizes, directories.
+"""The model of a live cluster for the planner: brokers, racks, partitions, sizes, directories.
 
 A broker that holds replicas and does not answer is taken as dead; one whose directories are not
 told of has partitions without sizes, and a warning says so.

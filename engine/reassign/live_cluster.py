@@ -42,7 +42,7 @@ _OWN_SOURCES = (ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.DYNAMIC_BROKER_C
 
 
 class ObservedCluster(NamedTuple):
-    """One look at a cluster; partitions and replicas are those of the plan.
+    """A cluster as of one poll; partitions and replicas are those of the plan.
 
     `under_min_isr` is of the whole cluster, `silent` are live brokers that did not tell of their
     replicas.

@@ -62,7 +62,7 @@ AT_WORK = frozenset(
 
 
 class ObservedReplica(NamedTuple):
-    """A replica as its broker tells of it; `future` is the copy in the directory it moves to."""
+    """A replica as its broker reports it; `future` is the copy in the directory it moves to."""
 
     size_bytes: int
     path: str
@@ -76,7 +76,7 @@ def phase_of(
     ongoing: OngoingReassignment | None,
     replicas: Mapping[int, ObservedReplica],
 ) -> MovePhase:
-    """Return where a change stands; `replicas` are by broker, of those that told."""
+    """Return where a change stands; `replicas` are by broker, of those that responded."""
     if partition is None:
         return MovePhase.GONE
     if ongoing is not None:

@@ -1,4 +1,4 @@
-"""Makes a copy of a cluster, executes a plan there, tells what was seen on the way.
+"""Makes a copy of a cluster, executes a plan there, and reports what happened meanwhile.
 
 1. The cluster is read: brokers, racks, topics, settings, sizes. Nothing is changed there.
 2. An embedded cluster of as many brokers starts in a folder of its own.

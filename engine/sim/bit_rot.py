@@ -47,7 +47,7 @@ class BitRot(NamedTuple):
 
 
 class BitRotRules:
-    """Damages batches, and tells whose replica is damaged."""
+    """Damages batches, and knows which replicas are damaged."""
 
     def __init__(
         self, histories: Mapping[TopicPartition, History], nodes: Mapping[int, SimulatedBroker]

@@ -326,7 +326,7 @@ class _Lane:
 
 
 class SimulatedProducer:
-    """Sends numbered records to partitions until it is told to finish."""
+    """Sends numbered records to partitions until `finish`."""
 
     def __init__(
         self,

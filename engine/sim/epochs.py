@@ -1,4 +1,4 @@
-"""What counts in which epoch, looked at from outside.
+"""What counts in which epoch, as observed from outside.
 
 | rule | checked when | claim |
 |---|---|---|

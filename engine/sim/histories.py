@@ -187,7 +187,7 @@ class History:
         return any(loss.first < end and start < loss.end for loss in lost)
 
     def was_committed(self, batch: BatchView) -> bool:
-        """Return whether a batch was committed once, and is lost; no cleaned one is looked into."""
+        """Return whether a batch was committed once, and is lost; no cleaned one is checked."""
         if self.keys is not None:
             return self.is_lost(batch.base_offset, batch.last_offset + 1)
         return id_of(batch) in self._lost.get(batch.base_offset, ())

@@ -88,7 +88,7 @@ class Violation(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """A replica when it was looked at last."""
+    """A replica at its last check."""
 
     partition: Partition
     leader_id: int
@@ -198,7 +198,7 @@ class Invariants:
         )
 
     def is_unseen(self, partition: TopicPartition) -> bool:
-        """Return whether nobody looks at a partition's leader: it is not up, or is said to be none.
+        """Return whether a partition's leader is not checked: it is not up, or not a leader.
 
         A broker serves a little before it is up, and may lead then; its directory may fail in the
         callback in which it commits. What it commits shows later.

@@ -37,7 +37,7 @@ from engine.sim.transaction_rules import TRANSACTION_TOPIC, TransactionRules
 
 
 class Ledger:
-    """What producers were told and consumers saw; see `clients.ClientEvents`."""
+    """The responses to producers and records of consumers; see `clients.ClientEvents`."""
 
     def __init__(self, invariants: Invariants, trace: Trace) -> None:
         self._trace = trace

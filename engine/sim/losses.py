@@ -68,7 +68,7 @@ class LossRules:
         broke: Callable[[str, str, TopicPartition], None],
         end_of: Callable[[int, TopicPartition], ReplicaEnd | None],
     ) -> None:
-        """`end_of` tells how far a broker's replica reached, of any life."""
+        """`end_of` returns how far a broker's replica reached, of any life."""
         self._broke = broke
         self._end_of = end_of
         #: Told of each loss.
@@ -346,7 +346,7 @@ class LossRules:
         self.on_loss(partition.topic_partition, loss)
 
     def _is_known(self, broker_id: int) -> bool:
-        """Return whether the controller has looked which brokers there are, and saw this one.
+        """Return whether the controller has read the list of brokers, and saw this one.
 
         Then it sees that what comes back is not what was there.
         """

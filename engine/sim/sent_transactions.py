@@ -1,4 +1,4 @@
-"""Transactions as their producers know them, and who is told of them."""
+"""Transactions as their producers know them, and the rules that they are reported to."""
 
 from __future__ import annotations
 

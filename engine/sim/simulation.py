@@ -233,7 +233,7 @@ class Simulation:
         return not self._returns.is_to_wait(node.broker_id, self.loop.now_ms)
 
     def lost_writes(self, node: SimulatedBroker) -> None:
-        """Note a power cut, and look at what it has left."""
+        """Note a power cut, and check what it has left."""
         self.invariants.lost_writes(node.broker_id)
         if not self.plan.has_unseen_losses:
             self._returns.lost_writes(node.broker_id, self.loop.now_ms)

@@ -59,7 +59,7 @@ class Lag(NamedTuple):
         return self.session_epoch - before.session_epoch >= _EPOCHS
 
     def is_out_of_range(self, before: Lag) -> bool:
-        """Return whether it was told an error since an earlier look, and no watermark."""
+        """Return whether it got an error since an earlier check, and no watermark."""
         return self.is_truncating or self.truncation_count != before.truncation_count
 
 

@@ -135,7 +135,7 @@ def response_header_version(api_key: int, api_version: int) -> int:
 
 
 def read_request_header(frame: bytes | memoryview) -> RequestHeader:
-    """Read the header of a request frame (without its size); the body is not looked at.
+    """Read the header of a request frame (without its size); the body is not read.
 
     Raises UnknownMessage for an unknown API key, MalformedMessage for wrong bytes.
     """
