@@ -189,9 +189,9 @@ WALK_COMPILE_DELAY_MS = 1500
 # Compiling takes some seconds at the lowest priority; nobody waits for it.
 WALK_COMPILE_POLL_MS = 500
 
-# How often a broker still looks for compiled code when its own compiler has ended without: another
-# broker's needs ten seconds on a busy machine.
-WALK_LOOKS_MAX = 40
+# How often a broker still checks for compiled code after its own compiler ended without any: the
+# compiler of another broker needs ten seconds on a busy machine.
+WALK_CACHE_CHECKS_MAX = 40
 
 # -- records -----------------------------------------------------------------------------------
 
@@ -378,9 +378,9 @@ EXTENT_BYTES_MAX = 1 << 24
 # four times Kafka's default for the largest batch. Each damage costs so much walking at most.
 LONG_CHAIN_BYTES = 1 << 22
 
-# So many pieces of batches behind damage, none of them long, and the first that fits is taken:
-# where damage is everywhere, each place costs a look at so many pieces.
-CHAINS_LOOKED_AT_MAX = 16
+# After so many chains of batches past damage, none of them long, the first that fits is taken:
+# where damage is everywhere, each place costs the check of so many chains.
+CHAINS_CHECKED_MAX = 16
 
 # A million partitions with the longest topic name fit; Kafka's own advice ends at a few thousand
 # partitions a broker. A larger checkpoint, or file of properties, is not one.
@@ -663,7 +663,7 @@ OPEN_REQUESTS_PER_CONNECTION_MAX = 64
 # Kafka's own pause before the controller sends a request to a broker once more.
 CONTROLLER_CHANNEL_RETRY_MS = 100
 # Kafka's own pause (retry.backoff.ms) before a broker looks for the controller once more.
-CONTROLLER_LINK_RETRY_MS = 100
+CONTROLLER_CHANNEL_RETRY_MS = 100
 
 # A broker that stops waits this long for the orders that take its leaders: they are on their way.
 MOVED_LEADERS_HEARD_MS = 1000

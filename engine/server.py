@@ -179,7 +179,7 @@ class ClientConnection:
         self._fast_counts = server.table.request_counts.fast
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
-        self._session.on_rest = self._mute
+        self._session.on_throttle = self._mute
         # Requests without a response, and those after them.
         self._slots: deque[_Slot] = deque()
         self._is_paused = False
@@ -347,17 +347,17 @@ class ClientConnection:
             self._counts[kind] = 1
         try:
             if may_take_fast_path:
-                handled, rest_ms = row.handler(request, exchange), 0
+                handled, throttle_ms = row.handler(request, exchange), 0
             else:
-                handled, rest_ms = serve(row, request, exchange)
+                handled, throttle_ms = serve(row, request, exchange)
         except (WireError, CloseConnection):
             raise
         except Exception as error:
             self._fault(row, error)
             return
-        if rest_ms:
-            self._answer(row, exchange._replace(throttle_ms=rest_ms), handled)
-            self._mute(rest_ms)
+        if throttle_ms:
+            self._answer(row, exchange._replace(throttle_ms=throttle_ms), handled)
+            self._mute(throttle_ms)
         elif self._slots:
             self._answer(row, exchange, handled)
         elif type(handled) is bytes:
@@ -381,7 +381,7 @@ class ClientConnection:
             self._connection.pause(PauseReason.TURNS)
             turns.watch(over)
 
-    def _mute(self, rest_ms: int) -> None:
+    def _mute(self, throttle_ms: int) -> None:
         """Mute the connection until a quota is free again."""
 
         def over() -> None:
@@ -391,7 +391,7 @@ class ClientConnection:
 
         self._mutes += 1
         self._connection.pause(PauseReason.QUOTA)
-        self._session.admission.quotas.call_later(rest_ms, over)
+        self._session.admission.quotas.call_later(throttle_ms, over)
 
     def _fault(self, row: ApiRow, error: Exception) -> None:
         """End the connection whose request failed; raise an error that must end the process."""

@@ -53,10 +53,10 @@ def _dispatch(args: list[str]) -> int:
     return _run(args[0], noun.module, args[1:])
 
 
-def _unknown(word: str) -> int:
-    near = closest(word)
-    what = "option" if word.startswith("-") else "command"
-    sys.stderr.write(f"error: no such {what}: {word}\n")
+def _unknown(argument: str) -> int:
+    near = closest(argument)
+    what = "option" if argument.startswith("-") else "command"
+    sys.stderr.write(f"error: no such {what}: {argument}\n")
     sys.stderr.write(f"hint: try `kctl {near}`\n" if near else "hint: `kctl --help` lists them\n")
     return exits.USAGE
 

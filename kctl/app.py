@@ -97,9 +97,9 @@ def help_text() -> str:
     return "\n".join(lines) + "\n"
 
 
-def closest(word: str) -> str | None:
+def closest(argument: str) -> str | None:
     """Return the noun most like a mistyped one, or None."""
     from difflib import get_close_matches
 
-    alike = get_close_matches(word, NOUNS, n=1)
+    alike = get_close_matches(argument, NOUNS, n=1)
     return alike[0] if alike else None

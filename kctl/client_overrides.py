@@ -47,18 +47,18 @@ class ClientOverrides(NamedTuple):
         return whole_number(text, f"a value of {key}", 1, INT32_MAX) / 1000
 
 
-def client_overrides(words: Sequence[str], own_keys: Sequence[str] = ()) -> ClientOverrides:
+def client_overrides(arguments: Sequence[str], own_keys: Sequence[str] = ()) -> ClientOverrides:
     """Return the settings of `-X` options, the last one of a key; `own_keys` are the command's.
 
     Errors: UnreadableArgument, UnknownClientSetting.
     """
     shared: dict[str, str] = {}
     own: dict[str, str] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
+    for argument in arguments:
+        key, equals, value = argument.partition("=")
         key = key.strip()
         if not key or not equals:
-            raise UnreadableArgument("a client setting", word, "KEY=VALUE, as client.id=me")
+            raise UnreadableArgument("a client setting", argument, "KEY=VALUE, as client.id=me")
         if key in own_keys:
             own[key] = value.strip()
         elif key in CLIENT_KEYS:

@@ -1,6 +1,6 @@
-"""Clusters as words of a command that has two of them.
+"""Clusters as arguments of a command that has two of them.
 
-| word | cluster |
+| argument | cluster |
 |---|---|
 | the name of a context | that of the context, with its properties file |
 | `embedded` | the embedded cluster that runs, unless a context has that name |
@@ -19,41 +19,41 @@ from kctl.context import Choice, NoCluster, Profiles, choose, load_profiles, pro
 from kctl.embedded import EMBEDDED, running_properties, running_servers
 
 
-class UnknownClusterWord(EngineError):
-    """A word names no context, and is no address."""
+class UnknownClusterArgument(EngineError):
+    """An argument names no context, and is no address."""
 
     exit_code = exits.USAGE
 
-    def __init__(self, word: str, names: list[str]) -> None:
+    def __init__(self, argument: str, names: list[str]) -> None:
         known = ", ".join(names) or "none"
-        super().__init__(f"no context {word!r}, and no HOST:PORT; known contexts: {known}")
+        super().__init__(f"no context {argument!r}, and no HOST:PORT; known contexts: {known}")
         self.hint = (
             "`kctl context set NAME -b HOST:PORT` makes one; `embedded` is the one that runs"
         )
-        self.word = word
+        self.argument = argument
 
 
-def choice_parameters(word: str, profiles: Profiles) -> Mapping[str, str | None]:
-    """Return a word as the options that name its cluster; raises UnknownClusterWord, NoCluster."""
-    if word in profiles.by_name:
-        return {"context": word}
-    if word == EMBEDDED:
+def choice_parameters(argument: str, profiles: Profiles) -> Mapping[str, str | None]:
+    """Return the options of the cluster of an argument; UnknownClusterArgument, NoCluster."""
+    if argument in profiles.by_name:
+        return {"context": argument}
+    if argument == EMBEDDED:
         servers = running_servers(os.environ)
         if servers is None:
             raise NoCluster
         return {"bootstrap": servers, "command_config": running_properties(os.environ)}
-    if ":" not in word:
-        raise UnknownClusterWord(word, sorted(profiles.by_name))
-    return {"bootstrap": word}
+    if ":" not in argument:
+        raise UnknownClusterArgument(argument, sorted(profiles.by_name))
+    return {"bootstrap": argument}
 
 
-def choice_of(word: str, command_config: str | None) -> Choice:
-    """Return the cluster that a word names; a file of properties goes before the context's.
+def choice_of(argument: str, command_config: str | None) -> Choice:
+    """Return the cluster that an argument names; a file of properties goes before the context's.
 
     Errors: UnknownClusterWord, NoCluster, BadContextFile.
     """
     files = RealFiles()
-    named = choice_parameters(word, load_profiles(files, profiles_path(os.environ)))
+    named = choice_parameters(argument, load_profiles(files, profiles_path(os.environ)))
     return choose(
         os.environ,
         files,

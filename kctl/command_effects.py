@@ -231,6 +231,6 @@ EFFECTS: Final[Mapping[str, Effect]] = {
 }
 
 
-def effect_of(words: str) -> Effect:
+def effect_of(command_path: str) -> Effect:
     """Return the effect of a command; one that is not in the table counts as a change."""
-    return EFFECTS.get(words, _CHANGE)
+    return EFFECTS.get(command_path, _CHANGE)

@@ -17,8 +17,8 @@ from kctl.verbosity import with_verbose
 SHELLS = ("bash", "zsh", "fish")
 
 
-class CommandWords(NamedTuple):
-    """The words that can follow one command: `path` is its words after `kctl`."""
+class CommandCompletions(NamedTuple):
+    """The words that can follow one command; `path` is the command without `kctl`."""
 
     path: str
     summary: str
@@ -30,10 +30,10 @@ class CommandWords(NamedTuple):
     argument: str = NONE
 
 
-def all_commands() -> list[CommandWords]:
+def all_commands() -> list[CommandCompletions]:
     """Return every command of kctl with its options and subcommands."""
     top = tuple((name, noun.summary) for name, noun in NOUNS.items())
-    commands = [CommandWords("", "kctl", (("--help", "Show help"), ("--version", "")), top)]
+    commands = [CommandCompletions("", "kctl", (("--help", "Show help"), ("--version", "")), top)]
     for name, noun in NOUNS.items():
         commands += _walk(name, noun.summary, _command_of(noun.module))
     return commands
@@ -45,7 +45,7 @@ def _command_of(module: str) -> object:
     return with_verbose(get_command(import_module(f"kctl.commands.{module}.app").app))
 
 
-def _walk(path: str, summary: str, command: Any) -> list[CommandWords]:
+def _walk(path: str, summary: str, command: Any) -> list[CommandCompletions]:
     """Return the words of a command and, depth first, of its subcommands."""
     children = getattr(command, "commands", {})
     shown = [param for param in command.params if not getattr(param, "hidden", False)]
@@ -62,7 +62,7 @@ def _walk(path: str, summary: str, command: Any) -> list[CommandWords]:
     argument = kind_of(path, arguments[0]) if arguments else NONE
     words = tuple((name, _first_sentence(child.help)) for name, child in children.items())
     unique = tuple(dict(options).items())
-    commands = [CommandWords(path, summary, unique, words, tuple(values), argument)]
+    commands = [CommandCompletions(path, summary, unique, words, tuple(values), argument)]
     for name, child in children.items():
         commands += _walk(f"{path} {name}", _first_sentence(child.help), child)
     return commands
@@ -78,7 +78,7 @@ def script(shell: str) -> str:
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](all_commands())
 
 
-def _patterns(commands: list[CommandWords], line: str) -> list[str]:
+def _patterns(commands: list[CommandCompletions], line: str) -> list[str]:
     """Return the branches of a `case "$path $option"`, one for each kind of values."""
     by_kind: dict[str, list[str]] = {}
     for command in commands:
@@ -87,7 +87,7 @@ def _patterns(commands: list[CommandWords], line: str) -> list[str]:
     return [line.format("|".join(by_kind[kind]), kind) for kind in by_kind]
 
 
-def _arguments(commands: list[CommandWords], line: str) -> list[str]:
+def _arguments(commands: list[CommandCompletions], line: str) -> list[str]:
     by_kind: dict[str, list[str]] = {}
     for command in commands:
         if command.argument != NONE:
@@ -118,7 +118,7 @@ def _values_function(words: str, line: str) -> list[str]:
     ]
 
 
-def _bash(commands: list[CommandWords]) -> str:
+def _bash(commands: list[CommandCompletions]) -> str:
     """Return the completion script for bash."""
     cases = []
     for command in commands:
@@ -176,7 +176,7 @@ def _bash(commands: list[CommandWords]) -> str:
     )
 
 
-def _zsh(commands: list[CommandWords]) -> str:
+def _zsh(commands: list[CommandCompletions]) -> str:
     """Return the completion script for zsh."""
     groups = "|".join(c.path for c in commands if c.children and c.path)
     lines = [
@@ -220,7 +220,7 @@ def _zsh_entry(name: str, text: str) -> str:
     return f"'{name}:{shown}'" if shown else f"'{name}'"
 
 
-def _fish(commands: list[CommandWords]) -> str:
+def _fish(commands: list[CommandCompletions]) -> str:
     """Return the completion script for fish."""
     topic, broker = (" ".join(keys_of(kind)) for kind in ("topic-keys", "broker-keys"))
     lines = [

@@ -1,11 +1,11 @@
-"""The gauges and meters of the brokers of an embedded cluster, asked of its process."""
+"""The gauges and meters of the brokers of an embedded cluster, requested from its process."""
 
 from __future__ import annotations
 
 from engine.client.blocking import KafkaClient
 from engine.cluster import daemon
 from engine.cluster.data_directory import DataDirectory
-from engine.cluster.requests import ask_metrics
+from engine.cluster.requests import request_metrics
 from engine.host.real import RealClock, RealFiles
 from engine.timing.meter import MetricValue
 
@@ -15,11 +15,11 @@ def embedded_metrics(
 ) -> dict[int, dict[str, MetricValue]]:
     """Return the gauges and meters of each broker that runs, by their names.
 
-    Waits for the turn of another command, too. Errors: those of `ask_metrics` and of the turn.
+    Waits for the turn of another command, too. Errors: those of `request_metrics` and of the turn.
     """
 
     def pause(duration_ms: int) -> None:
-        client.links.pause(duration_ms)
+        client.connections.pause(duration_ms)
 
     with daemon.turn(data, RealFiles(), RealClock(), timeout_s, pause):
-        return ask_metrics(data, RealClock(), timeout_s, pause)
+        return request_metrics(data, RealClock(), timeout_s, pause)

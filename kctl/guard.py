@@ -9,7 +9,7 @@ A guard holds for the cluster, not for the way to it: a read-only context goes b
 its cluster, and the name of one protected context is enough for all of them. It is looked up by
 
 - the context that is named or current;
-- the word for its destination, of a command with two clusters: of the other one it only reads;
+- the argument for its destination, of a command with two clusters: of the other one it only reads;
 - addresses: one of those given (`-b`, a file, the environment) is one of the context's;
 - cluster id: those around the node in a metadata store (`kctl znode`), that of a journal, or of a
   cluster reached by other addresses. There the id is known after the first Metadata response: the
@@ -56,28 +56,28 @@ class Guard:
 # -- before a command begins
 
 
-def with_guard(command: Any, words: str) -> Any:
+def with_guard(command: Any, command_path: str) -> Any:
     """Return a Typer command that is entered here before it runs, and so are its children."""
     for name, child in getattr(command, "commands", {}).items():
-        with_guard(child, f"{words} {name}")
+        with_guard(child, f"{command_path} {name}")
     if not getattr(command, "commands", {}):
-        command.invoke = partial(_entered, words, command.invoke)
+        command.invoke = partial(_entered, command_path, command.invoke)
     return command
 
 
-def _entered(words: str, invoke: Callable[[object], object], context: Any) -> object:
-    enter(words, context.params)
+def _entered(command_path: str, invoke: Callable[[object], object], context: Any) -> object:
+    enter(command_path, context.params)
     return invoke(context)
 
 
-def enter(words: str, parameters: Mapping[str, object]) -> None:
+def enter(command_path: str, parameters: Mapping[str, object]) -> None:
     """Check the guards for a command with these values of its options.
 
     Errors: ReadOnlyContext, NameNotTyped, NotConfirmed, BadContextFile, and those of
     the cluster's resolution.
     """
-    Guard.command, Guard.confirmed = words, frozenset()
-    Guard.may_change = effect_of(words).changes_something(parameters)
+    Guard.command, Guard.confirmed = command_path, frozenset()
+    Guard.may_change = effect_of(command_path).changes_something(parameters)
     if not Guard.may_change:
         return
     profiles = _profiles()
@@ -85,11 +85,11 @@ def enter(words: str, parameters: Mapping[str, object]) -> None:
     names = _concerned(parameters, profiles, guarded) if guarded else []
     for name in names:
         if guarded[name].is_read_only:
-            raise ReadOnlyContext(name, words)
+            raise ReadOnlyContext(name, command_path)
     meant = (os.environ.get(CONFIRM_VARIABLE), parameters.get("context"))
     for name in sorted(names, key=lambda name: (name not in meant, name)):
         if not _is_confirmed(name, guarded[name], profiles):
-            _ask_for_name(name, guarded[name], words)
+            _prompt_for_name(name, guarded[name], command_path)
             Guard.confirmed |= {name}
 
 
@@ -104,8 +104,8 @@ def _is_confirmed(name: str, profile: Profile, profiles: Profiles) -> bool:
     )
 
 
-def _ask_for_name(name: str, profile: Profile, command: str) -> None:
-    """Request the context's name on the terminal; raises NameNotTyped, NotConfirmed."""
+def _prompt_for_name(name: str, profile: Profile, command: str) -> None:
+    """Prompt for the context's name on the terminal; raises NameNotTyped, NotConfirmed."""
     if not sys.stdin.isatty():
         raise NameNotTyped(name, command)
     cluster = f"cluster {profile.cluster_id} at " if profile.cluster_id else ""
@@ -132,7 +132,7 @@ def _concerned(
 ) -> list[str]:
     """Return the names of guarded contexts that a command's cluster is, or may be."""
     if "zookeeper" in parameters:
-        from kctl.stores_concerned import cluster_ids_of_store
+        from kctl.store_clusters import cluster_ids_of_store
 
         cluster_ids = cluster_ids_of_store(parameters)
     elif "destination" in parameters:
@@ -145,7 +145,7 @@ def _concerned(
     elif "journal" in parameters:
         cluster_ids = _ids_of_journal(parameters["journal"])
     else:
-        # A tool of Kafka whose words are still to be read: it enters again when they are.
+        # A tool of Kafka whose arguments are not read yet: it enters again when they are.
         return []
     current = os.environ.get("KCTL_CONTEXT") or profiles.current
     return [

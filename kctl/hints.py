@@ -46,9 +46,9 @@ def hint_for(error: EngineError) -> str | None:
     return _FILES if isinstance(error, FileMissing | FileRefused | LogDirOffline) else None
 
 
-def did_you_mean(word: str, words: Iterable[str]) -> str | None:
+def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     """Return a question with the word that is most like a mistyped one, None if none is."""
     from difflib import get_close_matches
 
-    alike = get_close_matches(word, list(words), n=1, cutoff=0.7)
+    alike = get_close_matches(word, list(candidates), n=1, cutoff=0.7)
     return f"did you mean {alike[0]}?" if alike else None

@@ -49,8 +49,8 @@ def input_lines(
     Errors: LineTooLong. KeyboardInterrupt is raised after the lines that have been read.
     """
     first = 1
-    rest: list[bytes] = []
-    rest_bytes = 0
+    partial_line: list[bytes] = []
+    partial_bytes = 0
     end_bytes = 0
     for chunk in _chunks(stream, interrupts, patience_ms):
         if chunk is None:
@@ -59,17 +59,17 @@ def input_lines(
         end_bytes += len(chunk)
         lines = chunk.split(b"\n")
         if len(lines) > 1:
-            lines[0] = b"".join((*rest, lines[0]))
-            rest, rest_bytes = [], 0
-        rest.append(lines.pop())
-        rest_bytes += len(rest[-1])
+            lines[0] = b"".join((*partial_line, lines[0]))
+            partial_line, partial_bytes = [], 0
+        partial_line.append(lines.pop())
+        partial_bytes += len(partial_line[-1])
         if lines:
             yield InputLines(first, lines, end_bytes)
             first += len(lines)
-        if rest_bytes > PRODUCE_LINE_BYTES_MAX:
+        if partial_bytes > PRODUCE_LINE_BYTES_MAX:
             raise LineTooLong(first)
-    if rest_bytes:
-        yield InputLines(first, [b"".join(rest)], end_bytes)
+    if partial_bytes:
+        yield InputLines(first, [b"".join(partial_line)], end_bytes)
 
 
 def _chunks(

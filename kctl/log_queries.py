@@ -30,11 +30,11 @@ class LogQueries(NamedTuple):
     #: Gives the views that the user saved.
     saved: Callable[[], SavedViews] = dict
 
-    def ask(self, query: str, max_rows: int) -> QueryResult:
+    def run_saved(self, query: str, max_rows: int) -> QueryResult:
         """Return the rows of a query that may use saved views."""
-        return self.ask_with(self.saved(), query, max_rows)
+        return self.run_with(self.saved(), query, max_rows)
 
-    def ask_with(self, saved: SavedViews, query: str, max_rows: int) -> QueryResult:
+    def run_with(self, saved: SavedViews, query: str, max_rows: int) -> QueryResult:
         """Return the rows of a query that may use these views."""
         return self.run(query, max_rows, saved=saved)
 
@@ -76,10 +76,10 @@ def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
         read = committed_here(SourceFiles(), wanted.plan.splits)
     splits = [*read.splits, *wanted.plan.spares]
 
-    def ask(query: str, max_rows: int, **how: Any) -> QueryResult:
+    def execute(query: str, max_rows: int, **how: Any) -> QueryResult:
         return run_local_query(query, splits, control=wanted.control, max_rows=max_rows, **how)
 
-    return _decoding(wanted, ask, [*wanted.plan.problems, *read.problems], show_step)
+    return _decoding(wanted, execute, [*wanted.plan.problems, *read.problems], show_step)
 
 
 @contextmanager
@@ -103,16 +103,16 @@ def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQ
         read = committed_on_spark(session, wanted.plan.splits)
     splits = [*read.splits, *wanted.plan.spares]
 
-    def ask(query: str, max_rows: int, **how: Any) -> QueryResult:
+    def execute(query: str, max_rows: int, **how: Any) -> QueryResult:
         return run_query(session, query, splits, control=wanted.control, max_rows=max_rows, **how)
 
-    yield _decoding(wanted, ask, [*wanted.plan.problems, *read.problems], show_step)
+    yield _decoding(wanted, execute, [*wanted.plan.problems, *read.problems], show_step)
     session.stop()
 
 
 def _decoding(
     wanted: Wanted,
-    ask: Callable[..., QueryResult],
+    execute: Callable[..., QueryResult],
     problems: list[Problem],
     show_step: Callable[[str], None],
 ) -> LogQueries:
@@ -124,8 +124,8 @@ def _decoding(
 
     if wanted.values is not None:
         show_step("looking for schemas")
-    decoding = decoding_of(wanted.values, lambda query: ask(query, 0))
-    run = partial(ask, decoding=decoding)
+    decoding = decoding_of(wanted.values, lambda query: execute(query, 0))
+    run = partial(execute, decoding=decoding)
     return LogQueries(run, problems, views_of(decoding), wanted.saved)
 
 

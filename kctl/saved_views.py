@@ -109,7 +109,7 @@ def check_view(queries: LogQueries, store: ViewStore, change: CreateView) -> Que
     saved = changed(store.load(), change)
     if views_in(text_of({change.name: change.query})) != {change.name: change.query}:
         raise WrongViewName(change.name, "its query ends within a text or a comment")
-    return queries.ask_with(saved, f"describe `{change.name}`", 0)
+    return queries.run_with(saved, f"describe `{change.name}`", 0)
 
 
 def answered(
@@ -124,7 +124,7 @@ def answered(
         check_statement(change.query if change else statement)
     result = None
     if change is None:
-        return queries.ask(statement, max_rows)
+        return queries.run_saved(statement, max_rows)
     if isinstance(change, CreateView):
         result = check_view(queries, store, change)
     store.apply(change)

@@ -1,6 +1,6 @@
 """Topics and partitions as they are named on the command line.
 
-| word | partitions |
+| selector | partitions |
 |---|---|
 | `clicks` | all |
 | `clicks:3` | one |
@@ -29,7 +29,7 @@ from kctl.numbers import INT32_MAX, read_whole
 _PARTITIONS_MAX = 1_000_000
 
 
-class NothingNamed(EngineError):
+class NoSelector(EngineError):
     """Neither names nor a pattern were given."""
 
     exit_code = exits.USAGE
@@ -39,7 +39,7 @@ class NothingNamed(EngineError):
         super().__init__("which topics? None is named")
 
 
-class NoneMatches(EngineError):
+class NoTopicMatches(EngineError):
     """A pattern matches no topic."""
 
     hint = "the pattern must match whole names; `kctl topics list -o name` shows them"
@@ -82,7 +82,7 @@ def select_topics(
     """
     if pattern is None:
         if not names and not else_all:
-            raise NothingNamed
+            raise NoSelector
         if not names:
             view = client.view(None)
             return view, [view.topics[name] for name in sorted(view.topics)], []
@@ -101,7 +101,7 @@ def select_topics(
     view = client.view(None)
     topics = [view.topics[n] for n in sorted(view.topics) if n in names or matcher.fullmatch(n)]
     if not topics:
-        raise NoneMatches(pattern, view.topics)
+        raise NoTopicMatches(pattern, view.topics)
     # A name that was typed is an error if it does not exist, also together with a pattern.
     absent: list[EngineError] = [
         failure for name in dict.fromkeys(names) if (failure := topic_failure(view, name))
@@ -129,12 +129,12 @@ def name_alike(client: KafkaClient, failures: Iterable[EngineError], names: Iter
 
 
 def select_partitions(
-    client: KafkaClient, words: Iterable[str]
+    client: KafkaClient, selectors: Iterable[str]
 ) -> tuple[ClusterView, list[TopicPartition], list[EngineError]]:
-    """Return the partitions that words name, and an error for each unknown topic."""
+    """Return the partitions of selectors, and an error for each unknown topic."""
     named: dict[str, set[int] | None] = {}
-    for word in words:
-        topic, numbers = parse_partitions(word)
+    for selector in selectors:
+        topic, numbers = parse_partitions(selector)
         chosen = named.get(topic, set())
         named[topic] = None if numbers is None or chosen is None else chosen | numbers
     view = client.view(named)
@@ -153,29 +153,31 @@ def select_partitions(
     return view, partitions, failures
 
 
-def matching_topics(client: KafkaClient, words: Sequence[str], pattern: str | None) -> list[str]:
-    """Return the words, then the topics that match a pattern and are not among the words.
+def matching_topics(
+    client: KafkaClient, selectors: Sequence[str], pattern: str | None
+) -> list[str]:
+    """Return the selectors, then the topics that match a pattern and have no selector.
 
     Errors: NothingNamed, NoneMatches, BadPattern.
     """
     if pattern is None:
-        if not words:
-            raise NothingNamed
-        return list(words)
+        if not selectors:
+            raise NoSelector
+        return list(selectors)
     matcher = name_matcher(pattern)
     topics = client.view(None).topics
-    named = {parse_partitions(word)[0] for word in words}
+    named = {parse_partitions(selector)[0] for selector in selectors}
     matching = [name for name in sorted(topics) if matcher.fullmatch(name)]
     if not matching:
-        raise NoneMatches(pattern, topics)
-    return [*words, *(name for name in matching if name not in named)]
+        raise NoTopicMatches(pattern, topics)
+    return [*selectors, *(name for name in matching if name not in named)]
 
 
-def parse_partitions(word: str) -> tuple[str, set[int] | None]:
+def parse_partitions(selector: str) -> tuple[str, set[int] | None]:
     """Return a topic and its partitions, None for all; raises UnreadableArgument."""
-    topic, colon, ranges = word.partition(":")
+    topic, colon, ranges = selector.partition(":")
     if not topic:
-        raise UnreadableArgument("a topic", word, "TOPIC or TOPIC:PARTITIONS")
+        raise UnreadableArgument("a topic", selector, "TOPIC or TOPIC:PARTITIONS")
     return topic, parse_numbers(ranges) if colon else None
 
 

@@ -28,18 +28,18 @@ _UNITS = {
 _NAMES = {"ms": "milliseconds", "bytes": "bytes"}
 
 
-def settings_of(words: Iterable[str]) -> dict[str, str]:
-    """Return the settings that words give, the last of a key; raises UnreadableArgument."""
-    return dict(parse_setting(word) for word in words)
+def settings_of(arguments: Iterable[str]) -> dict[str, str]:
+    """Return the settings of arguments, the last of a key; raises UnreadableArgument."""
+    return dict(parse_setting(argument) for argument in arguments)
 
 
-def parse_setting(word: str) -> tuple[str, str]:
+def parse_setting(argument: str) -> tuple[str, str]:
     """Return key and value of KEY=VALUE; raises UnreadableArgument."""
-    key, equals, value = word.partition("=")
+    key, equals, value = argument.partition("=")
     if not key.strip() or not equals:
-        raise UnreadableArgument("a setting", word, "KEY=VALUE, as in num.partitions=3")
-    if not is_utf8(word):
-        raise UnreadableArgument("a setting", word, "a text of UTF-8")
+        raise UnreadableArgument("a setting", argument, "KEY=VALUE, as in num.partitions=3")
+    if not is_utf8(argument):
+        raise UnreadableArgument("a setting", argument, "a text of UTF-8")
     return key.strip(), value.strip()
 
 

@@ -16,7 +16,7 @@ from engine.znode.model import Stat
 from engine.znode.paths import partition_state_path
 from engine.znode.values import PartitionStateNode, decode_partition_state
 from kctl.iso_times import iso_time
-from kctl.run_where import embedded_cluster
+from kctl.run_location import embedded_cluster
 from kctl.zookeeper_login import logging_in
 
 

@@ -37,7 +37,7 @@ _TIMEOUT_S = 30.0
 class WantedValues(NamedTuple):
     """How values are read, and where schemas come from."""
 
-    way: str
+    value_format: str
     registry: str | None
     schemas: str | None
     shapes_keys: bool = False
@@ -46,7 +46,7 @@ class WantedValues(NamedTuple):
     @property
     def by_schemas(self) -> bool:
         """Return whether tasks need what reads schemas."""
-        return self.way == "schema" or self.key_schema is not None
+        return self.value_format == "schema" or self.key_schema is not None
 
 
 def wanted_values(
@@ -57,52 +57,62 @@ def wanted_values(
     key_schema: str | None = None,
 ) -> WantedValues | None:
     """Return how values are read, None for raw ones; raises UnknownWay, UnreadableArgument."""
-    from engine.analysis.value_decoding import WAYS, UnknownWay
+    from engine.analysis.value_decoding import VALUE_FORMATS, UnknownDecoding
     from kctl.arguments import UnreadableArgument
 
     if registry and schemas:
         raise UnreadableArgument("options that go together", "--schema-registry --schemas", "one")
     by_schema = registry or schemas or keys == "schema" or key_schema
-    way = values or ("schema" if by_schema else "raw")
-    if way not in WAYS:
-        raise UnknownWay(way, f"expected one of {', '.join(WAYS)}")
-    if way != "schema" and (registry or schemas):
-        raise UnknownWay(way, "--schema-registry and --schemas are for --values schema")
-    if way == "schema" and not schemas:
+    value_format = values or ("schema" if by_schema else "raw")
+    if value_format not in VALUE_FORMATS:
+        raise UnknownDecoding(value_format, f"expected one of {', '.join(VALUE_FORMATS)}")
+    if value_format != "schema" and (registry or schemas):
+        raise UnknownDecoding(
+            value_format, "--schema-registry and --schemas are for --values schema"
+        )
+    if value_format == "schema" and not schemas:
         registry = registry or os.environ.get("KCTL_SCHEMA_REGISTRY")
         if not registry:
             rule = "--schema-registry or --schemas says where schemas are"
-            raise UnknownWay(way, f"{rule}; --values utf8 needs none" if key_schema else rule)
-    shapes_keys = _shapes_keys(keys, way, schemas, key_schema)
-    if way == "raw":
+            raise UnknownDecoding(
+                value_format, f"{rule}; --values utf8 needs none" if key_schema else rule
+            )
+    shapes_keys = _shapes_keys(keys, value_format, schemas, key_schema)
+    if value_format == "raw":
         return None
-    return WantedValues(way, registry, schemas, shapes_keys, key_schema)
+    return WantedValues(value_format, registry, schemas, shapes_keys, key_schema)
 
 
-def _shapes_keys(keys: str | None, way: str, schemas: str | None, key_schema: str | None) -> bool:
+def _shapes_keys(
+    keys: str | None, value_format: str, schemas: str | None, key_schema: str | None
+) -> bool:
     """Return whether keys become structs; raises UnknownWay."""
-    from engine.analysis.value_decoding import UnknownWay
+    from engine.analysis.value_decoding import UnknownDecoding
 
     if keys not in (None, "text", "schema"):
-        raise UnknownWay(str(keys), "expected one of text, schema", "--keys")
-    if key_schema is not None and (keys == "text" or way == "raw"):
+        raise UnknownDecoding(str(keys), "expected one of text, schema", "--keys")
+    if key_schema is not None and (keys == "text" or value_format == "raw"):
         rule = "it makes decoded_key a struct, so not with --keys text or --values raw"
-        raise UnknownWay(key_schema, rule, "--key-schema")
+        raise UnknownDecoding(key_schema, rule, "--key-schema")
     if keys != "schema" or key_schema is not None:
         return key_schema is not None
-    if way != "schema":
-        raise UnknownWay(keys, f"it goes with --values schema, not with {way}", "--keys")
+    if value_format != "schema":
+        raise UnknownDecoding(
+            keys, f"it goes with --values schema, not with {value_format}", "--keys"
+        )
     if schemas is not None and not os.path.isdir(schemas):
-        raise UnknownWay(keys, f"{schemas} is for values; --key-schema FILE is for keys", "--keys")
+        raise UnknownDecoding(
+            keys, f"{schemas} is for values; --key-schema FILE is for keys", "--keys"
+        )
     return True
 
 
 def decoding_of(
-    wanted: WantedValues | None, ask: Callable[[str], QueryResult]
+    wanted: WantedValues | None, execute: Callable[[str], QueryResult]
 ) -> ValueDecoding | None:
-    """Return the decoding; `ask` queries the schema ids that the logs contain.
+    """Return the decoding; `execute` queries the schema ids that the logs contain.
 
-    Errors: UnusableSchema, StorageError, HttpUnreachable, RegistryRefused, those of `ask`.
+    Errors: UnusableSchema, StorageError, HttpUnreachable, RegistryRefused, those of `execute`.
     """
     from engine.analysis.value_decoding import (
         IDS_QUERY,
@@ -117,12 +127,12 @@ def decoding_of(
 
     if wanted is None:
         return None
-    if wanted.way != "schema":
-        decoding = ValueDecoding(wanted.way)
+    if wanted.value_format != "schema":
+        decoding = ValueDecoding(wanted.value_format)
     elif wanted.schemas is not None and not os.path.isdir(wanted.schemas):
         decoding = by_one(schema_in_file(RealFiles(), wanted.schemas))
     else:
-        of_values, of_keys = ids_in(ask(IDS_QUERY).rows)
+        of_values, of_keys = ids_in(execute(IDS_QUERY).rows)
         if wanted.key_schema is not None:
             of_keys = set()
         decoding = by_schemas(_source(wanted), of_values, of_keys, shapes_keys=wanted.shapes_keys)

@@ -34,8 +34,8 @@ def with_verbose(command: Any) -> Any:
 
     for child in getattr(command, "commands", {}).values():
         with_verbose(child)
-    words = {word for parameter in command.params for word in parameter.opts}
-    if any(words.issuperset(both) for both in _TARGET_OPTIONS) and "--verbose" not in words:
+    options = {option for parameter in command.params for option in parameter.opts}
+    if any(options.issuperset(both) for both in _TARGET_OPTIONS) and "--verbose" not in options:
         command.params.append(
             TyperOption(
                 param_decls=["-v", "--verbose"],

@@ -98,7 +98,7 @@ class ConfigAlteration:
         def compute(current: Mapping[str, str]) -> dict[str, str]:
             changed = edit.apply(current, topic_keys())
             check_topic_overrides(changed, self._settings())
-            self._ask_policy(_TOPIC, topic, edit)
+            self._validate_by_policy(_TOPIC, topic, edit)
             return changed
 
         await self._admin.change(f"{TOPIC_CONFIGS}/{topic}", compute, validate_only=validate_only)
@@ -122,7 +122,7 @@ class ConfigAlteration:
             checked = {k: text for k, text in changed.items() if unread.get(k) != text}
             after = _check_broker(checked, settings, per_broker=per_broker)
             self._check_listeners(settings, after)
-            self._ask_policy(_BROKER, str(self.broker_id) if per_broker else "", edit)
+            self._validate_by_policy(_BROKER, str(self.broker_id) if per_broker else "", edit)
             if not validate_only:
                 _check_passwords(checked, self._passwords, str(self.broker_id) * per_broker)
             if validate_only:
@@ -150,7 +150,7 @@ class ConfigAlteration:
         except NoCipher as error:
             raise InvalidConfiguration(str(error)) from error
 
-    def _ask_policy(self, resource_type: str, name: str, edit: Edit) -> None:
+    def _validate_by_policy(self, resource_type: str, name: str, edit: Edit) -> None:
         if self._policy is not None:
             self._policy.validate(AlterConfigRequest(resource_type, name, edit.named))
 

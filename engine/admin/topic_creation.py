@@ -131,7 +131,7 @@ class TopicCreation:
         configs = {name: value for name, value in topic.configs if value is not None}
         settings = self._ports.settings()
         check_configs(configs, settings)
-        self._ask_policy(topic, replicas, configs)
+        self._validate_by_policy(topic, replicas, configs)
         if 0 not in replicas:
             raise TopicRefused(UNKNOWN_SERVER_ERROR, "partition 0 has no replicas")
         topic_id = random_topic_id(self._ports.entropy)
@@ -144,7 +144,7 @@ class TopicCreation:
         )
         return _Planned(TopicAssignment(uuid_text(topic_id), partitions), configs, result)
 
-    def _ask_policy(
+    def _validate_by_policy(
         self,
         topic: CreatableTopic,
         replicas: Mapping[int, tuple[int, ...]],

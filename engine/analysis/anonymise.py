@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from engine.analysis.columns import RECORDS, chosen
 from engine.analysis.view_column import ColumnType, ViewColumn
 from engine.errors import EngineError
-from engine.records.anonymising import DROP, WAYS, anonymised_content
+from engine.records.anonymising import DROP, METHODS, anonymised_content
 from engine.schemas.shape import Shape, ShapeKind
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Anonymised(NamedTuple):
     """A column of the view `records`, or a field in it, and how it is anonymised."""
 
     column: str
-    way: str
+    method: str
     fields: tuple[str, ...] = ()
 
     @property
@@ -66,15 +66,15 @@ def anonymised_columns(
     """Return what texts such as `key=hash` say; raises WrongAnonymising, UnknownColumn."""
     found: dict[str, Anonymised] = {}
     for text in texts:
-        path, _, way = text.partition("=")
-        if way not in WAYS:
-            raise WrongAnonymising(text, f"expected COLUMN= and one of {', '.join(WAYS)}")
+        path, _, method = text.partition("=")
+        if method not in METHODS:
+            raise WrongAnonymising(text, f"expected COLUMN= and one of {', '.join(METHODS)}")
         name, *fields = path.strip().split(".")
         (column,) = chosen(columns, [name])
-        entry = Anonymised(column.name, way, tuple(fields))
+        entry = Anonymised(column.name, method, tuple(fields))
         kind = _field_type(text, column.type, fields)
         is_text = kind in _TEXTS or (isinstance(kind, Shape) and kind.kind in _TEXT_SHAPES)
-        if way != "drop" and not is_text:
+        if method != "drop" and not is_text:
             raise WrongAnonymising(text, f"{entry.name} is no text: only drop fits")
         if entry.name in found:
             raise WrongAnonymising(text, f"{entry.name} is there twice")
@@ -104,7 +104,7 @@ def left_columns(
     columns: tuple[ViewColumn, ...], anonymised: Sequence[Anonymised]
 ) -> tuple[ViewColumn, ...]:
     """Return the columns that are not dropped."""
-    dropped = {entry.column for entry in anonymised if entry.way == "drop" and not entry.fields}
+    dropped = {entry.column for entry in anonymised if entry.method == "drop" and not entry.fields}
     named = {entry.column for entry in anonymised}
     dropped |= {n for n, of in _TELLS.items() if n not in named and dropped & set(of)}
     return tuple(column for column in columns if column.name not in dropped)
@@ -125,7 +125,7 @@ def anonymise(
         if entries:
             values = array.to_pylist()
             for entry in entries:
-                values = [_changed(value, entry.fields, entry.way, key) for value in values]
+                values = [_changed(value, entry.fields, entry.method, key) for value in values]
             arrays.append(pa.array(values, field.type))
         elif named & set(_TELLS.get(field.name, ())):
             arrays.append(pa.nulls(len(array), field.type))
@@ -134,7 +134,7 @@ def anonymise(
     return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
 
-def _changed(value: Any, fields: Sequence[str], way: str, key: bytes | None) -> Any:
+def _changed(value: Any, fields: Sequence[str], method: str, key: bytes | None) -> Any:
     """Anonymise one value, or the field of it that `fields` leads to, in every item of a list.
 
     Dropped values are None, as are values that were. Of headers only the values are changed.
@@ -142,14 +142,14 @@ def _changed(value: Any, fields: Sequence[str], way: str, key: bytes | None) -> 
     if value is None:
         return None
     if fields and isinstance(value, list):
-        return [_changed(item, fields, way, key) for item in value]
+        return [_changed(item, fields, method, key) for item in value]
     if fields:
         name, rest = fields[0], fields[1:]
-        return {**value, name: _changed(value[name], rest, way, key)}
-    if way == DROP:
+        return {**value, name: _changed(value[name], rest, method, key)}
+    if method == DROP:
         return None
     if isinstance(value, list):
-        return [{**header, "value": _changed(header["value"], (), way, key)} for header in value]
+        return [{**header, "value": _changed(header["value"], (), method, key)} for header in value]
     if isinstance(value, str):
-        return _changed(value.encode(), (), way, key).decode()
-    return anonymised_content(value, way, key)
+        return _changed(value.encode(), (), method, key).decode()
+    return anonymised_content(value, method, key)

@@ -202,15 +202,15 @@ class BatchOrder:
         return True
 
     def _is_lonely(self, batch: RecordBatch, base_offset: int) -> bool:
-        """Return whether nothing speaks for the last batch of a log, behind a gap or an overlap."""
+        """Return whether nothing confirms the last batch of a log, after a gap or an overlap."""
         if self._after_damage or self._expected in (None, base_offset):
             return False
         reached = self._split.reached_offset
         may_be_known = reached is None or base_offset < reached
-        is_behind = self._expected is not None and base_offset > self._expected
+        has_gap_before = self._expected is not None and base_offset > self._expected
         # Gaps whose both sides hold are what compaction leaves, also where nothing else shows it.
         has_gaps = self.is_compacted or self._gap_count > 0
-        return not (has_gaps and may_be_known and is_behind)
+        return not (has_gaps and may_be_known and has_gap_before)
 
     def _refuse(self, position: int, batch: RecordBatch, base_offset: int, reason: str) -> bool:
         message = f"base offset {base_offset} cannot be right: {reason}"
@@ -285,7 +285,7 @@ def _epoch_problem(
     return None
 
 
-def missing_offsets(first: int, behind: int, *, is_compacted: bool) -> str:
-    """Return in words that the offsets [first, behind) are missing."""
+def missing_offsets(first: int, end: int, *, is_compacted: bool) -> str:
+    """Return the text that the offsets [first, end) are missing."""
     some = "some of " if is_compacted else ""
-    return f"{some}offsets {first} to {behind - 1} are missing"
+    return f"{some}offsets {first} to {end - 1} are missing"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: Formats, and how the names of their files end.
-ENDINGS = {
+EXTENSIONS = {
     "parquet": ".parquet", "orc": ".orc", "json": ".json.gz",
     "delta": ".parquet", "iceberg": ".parquet",
 }  # fmt: skip
@@ -42,13 +42,13 @@ class UnknownFileFormat(EngineError):
     exit_code = 2
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"--format {name}: expected one of {', '.join(ENDINGS)}")
+        super().__init__(f"--format {name}: expected one of {', '.join(EXTENSIONS)}")
         self.name = name
 
 
 def check_file_format(name: str) -> str:
     """Return a format; raises UnknownFileFormat."""
-    if name not in ENDINGS:
+    if name not in EXTENSIONS:
         raise UnknownFileFormat(name)
     return name
 
@@ -70,7 +70,7 @@ class ExportFile:
 
     def __init__(self, files: Files, stem: str, schema: pa.Schema, file_format: str) -> None:
         self._files = files
-        self.path = stem + ENDINGS[file_format]
+        self.path = stem + EXTENSIONS[file_format]
         self._schema = schema
         self._format = file_format
         self._writer: _TableWriter | None = None

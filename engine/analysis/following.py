@@ -78,8 +78,8 @@ def splits_between(
             if last < first:
                 raise RecordsGone(place, last, last, "the log ends at")
         seen.add(place)
-        behind = split.next_base is not None and split.next_base <= first
-        if split.base_offset < last and first < last and not behind:
+        is_before_range = split.next_base is not None and split.next_base <= first
+        if split.base_offset < last and first < last and not is_before_range:
             served = max(split.log_start_offset, first)
             found.append(split._replace(log_start_offset=served, end_offset=last))
     if fail_on_loss and (missing := [p for p in start if p not in seen and end.get(p, 0)]):

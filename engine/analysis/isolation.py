@@ -58,17 +58,17 @@ def check_isolation(name: str) -> str:
 
 
 def committed_only(files: Files, splits: list[Split]) -> Committed:
-    """Return the splits of one partition with what a read_committed consumer is not given."""
+    """Return the splits of one partition with the records hidden from read_committed consumers."""
     read = _read(files, splits)
     if read.is_compacted and read.outcome.has_doubts:
         # Offsets that were missing before the first sign of compaction were taken for lost ones.
         read = _read(files, [split._replace(is_compacted=True) for split in splits])
     found = [
         split._replace(
-            aborted=tuple((*piece,) for piece in _between(read.outcome.hidden, first, behind)),
+            aborted=tuple((*piece,) for piece in _between(read.outcome.hidden, first, end)),
             end_offset=read.outcome.stable_offset,
         )
-        for split, (first, behind) in zip(splits, read.ranges, strict=True)
+        for split, (first, end) in zip(splits, read.ranges, strict=True)
     ]
     return Committed(found, _problems(read.outcome, splits[0], read.paths))
 
@@ -121,10 +121,10 @@ def _txn_index(files: Files, split: Split) -> tuple[AbortedTransaction, ...] | N
     return None if index.leftover_bytes else index.entries
 
 
-def _between(hidden: Iterable[Hidden], first: int, behind: int) -> Iterator[Hidden]:
-    """Yield what is hidden in a split, which has the offsets [first, behind)."""
+def _between(hidden: Iterable[Hidden], first: int, end: int) -> Iterator[Hidden]:
+    """Yield the hidden ranges in a split of the offsets [first, end)."""
     for piece in hidden:
-        if piece.last_offset >= first and piece.first_offset < behind:
+        if piece.last_offset >= first and piece.first_offset < end:
             yield piece
 
 

@@ -92,13 +92,13 @@ def run_local_query(
     """
     require_local_engine()
     views = views_of(decoding)
-    word = check_statement(query)
+    keyword = check_statement(query)
     query = bare_statement(query)
-    if word in ABOUT_VIEWS and (wanted := described_query(query, saved)) is not None:
+    if keyword in ABOUT_VIEWS and (wanted := described_query(query, saved)) is not None:
         return _describe(translate(wanted[0], 0, views, saved), views, names_alone=wanted[1])
-    if word in ABOUT_VIEWS and (answer := about_views(query, views, saved)) is not None:
+    if keyword in ABOUT_VIEWS and (answer := about_views(query, views, saved)) is not None:
         return answer
-    explained = word == "explain"
+    explained = keyword == "explain"
     if explained:
         query = _EXPLAIN.sub("", query)
     translated = translate(query, max_rows, views, saved)

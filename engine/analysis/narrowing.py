@@ -133,7 +133,7 @@ class Narrowing:
             times = read_time_index(self._files, f"{path}{FileKind.TIMEINDEX.value}", base_offset)
         except StorageError:
             return 0
-        return segment.offset_behind(times, self._wanted.first_ms - 1)
+        return segment.offset_after(times, self._wanted.first_ms - 1)
 
 
 #: Above all offsets.
@@ -204,7 +204,7 @@ class _Segment:
         )
         return entry.position if is_right else None
 
-    def offset_behind(self, times: TimeIndex, time_ms: int) -> int:
+    def offset_after(self, times: TimeIndex, time_ms: int) -> int:
         """Return the offset after the last batch up to which no time is above one.
 
         0 where the time index does not say, or not rightly.

@@ -30,7 +30,7 @@ from engine.analysis.appending import (
 )
 from engine.analysis.column_types import type_name
 from engine.analysis.columns import PROBLEMS, arrow_schema
-from engine.analysis.export_files import ENDINGS, empty_content
+from engine.analysis.export_files import EXTENSIONS, empty_content
 from engine.analysis.export_folder import MANIFEST, ExportFiles, ExportFolder
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, map_export
 from engine.analysis.gaps import with_gaps
@@ -118,7 +118,7 @@ class ExportPlan(NamedTuple):
             "columns": [column.name for column in self.written_columns],
             "types": [type_name(column.type) for column in self.written_columns],
             "where": self.shape.condition.text if self.shape.condition else None,
-            "anonymised": {entry.name: entry.way for entry in self.shape.anonymised},
+            "anonymised": {entry.name: entry.method for entry in self.shape.anonymised},
             "partition_by": list(self.shape.partition_by),
             "hashes": _hash_name(self.shape.hash_key),
             "include_control": self.include_control,
@@ -127,7 +127,7 @@ class ExportPlan(NamedTuple):
 
 
 def _hash_name(key: bytes | None) -> str:
-    """Return how texts are hashed; of a key, what tells it from others and nothing else."""
+    """Return how texts are hashed; of a key, its identity and nothing else."""
     if key is None:
         return "sha-256"
     check = hmac.new(key, b"kctl export", hashlib.sha256).hexdigest()[:_KEY_CHECK_DIGITS]
@@ -152,7 +152,7 @@ def export(
     job_id: str,
     on_progress: Callable[..., None],
 ) -> ExportSummary:
-    """Run an export on Spark; `on_progress(done, all)` is told of finished tasks.
+    """Run an export on Spark; `on_progress(done, all)` gets the finished tasks.
 
     Raises ExportRunning, ForeignFolder, DamagedData (strict), SparkFailed. `job_id` names the
     staging folder.
@@ -273,7 +273,7 @@ def refuse_damage(problems: list[Problem]) -> None:
 def _empty_file(files: Files, staging: str, plan: ExportPlan) -> None:
     """Write a file without rows, so that the folder still says its columns."""
     file_format = plan.shape.file_format
-    path = f"{staging}/part-00000-empty{ENDINGS[file_format]}"
+    path = f"{staging}/part-00000-empty{EXTENSIONS[file_format]}"
     content = empty_content(arrow_schema(plan.written_columns), file_format)
     files.replace_file(path, content)
 

@@ -49,7 +49,7 @@ class FileEntry(NamedTuple):
 
 
 def partitioning(names: Sequence[str], anonymised: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return what folders are of; raises WrongPartitioning, also where they would tell a secret."""
+    """Return what folders are of; raises WrongPartitioning, or if they reveal a secret."""
     text = ",".join(names)
     for name in names:
         if name not in PARTITIONINGS:

@@ -52,7 +52,7 @@ _MISLEADING = re.compile(r"[()#\\\r\n]|\b(?:AND|OR)\b")
 
 
 def are_readable(texts: Iterable[str]) -> bool:
-    """Return whether conditions of these queries can be told from the texts in them."""
+    """Return whether conditions of these queries can be distinguished from the texts in them."""
     return not any(_MISLEADING.search(text[1:-1]) for of in texts for text in quoted_texts(of))
 
 
@@ -87,7 +87,7 @@ def _conjuncts(text: str) -> Iterator[str]:
         yield from _conjuncts(part)
 
 
-def _parts(text: str, word: str) -> list[str]:
+def _parts(text: str, keyword: str) -> list[str]:
     """Return what a word joins right within the parentheses around a text; the text without it."""
     inner = text[1:-1] if text.startswith("(") and text.endswith(")") else text
     parts, depth, start = [], 0, 0
@@ -95,9 +95,9 @@ def _parts(text: str, word: str) -> list[str]:
         depth += (sign == "(") - (sign == ")")
         if depth < 0:
             return [text]
-        if not depth and inner.startswith(word, place):
+        if not depth and inner.startswith(keyword, place):
             parts.append(inner[start:place])
-            start = place + len(word)
+            start = place + len(keyword)
     return [*parts, inner[start:]] if parts and not depth else [text]
 
 

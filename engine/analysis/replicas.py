@@ -182,9 +182,9 @@ def _common_end(
     ends = min(best.log_end_offset, other.log_end_offset)
     if not of_best or not of_other:
         return ends
-    asked = other.leader_epoch
+    epoch_to_find = other.leader_epoch
     for _ in range(len(of_other) + 1):
-        epoch, end = end_offset_for(of_best, asked, best.log_end_offset)
+        epoch, end = end_offset_for(of_best, epoch_to_find, best.log_end_offset)
         if epoch < 0:
             return ends
         own_epoch, own_end = end_offset_for(of_other, epoch, other.log_end_offset)
@@ -192,7 +192,7 @@ def _common_end(
             return min(end, own_end, other.log_end_offset)
         if own_epoch < 0:
             return min(end, ends)
-        asked = own_epoch
+        epoch_to_find = own_epoch
     return 0
 
 

@@ -45,7 +45,7 @@ def row_condition(text: str, views: Views = VIEWS) -> RowCondition:
 
 
 def _check_form(text: str) -> None:
-    """Check that a condition parses and looks at one record alone.
+    """Check that a condition parses and depends on one record alone.
 
     Raises QueryFailed or StatementRefused.
     """
@@ -106,9 +106,9 @@ class RowFilter:
         import pyarrow as pa
 
         names = self._condition.columns or (batch.schema.names[0],)
-        looked_at = batch.select(list(names))
+        selected = batch.select(list(names))
         zoneless = arrow_schema(chosen(self._columns, list(names)), zone=None)
-        table = pa.Table.from_batches([looked_at]).select(zoneless.names).cast(zoneless)
+        table = pa.Table.from_batches([selected]).select(zoneless.names).cast(zoneless)
         try:
             self._connection.register("records", table)
             kept = self._connection.sql(self._condition.sql).to_arrow_table().column(0)

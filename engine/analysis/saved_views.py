@@ -180,12 +180,12 @@ def views_for(query: str, saved: SavedViews) -> list[str]:
     It goes by words: a view may be listed though its name stands for something else.
     """
     found: list[str] = []
-    under_way: set[str] = set()
+    in_progress: set[str] = set()
 
     def add(text: str) -> None:
         for name in _named(text, saved):
-            if name not in found and name not in under_way:
-                under_way.add(name)
+            if name not in found and name not in in_progress:
+                in_progress.add(name)
                 add(saved[name])
                 found.append(name)
 

@@ -60,7 +60,7 @@ _CONSTANTS = {
 
 
 class ViewNotPrepared(EngineError):
-    """A stand-in for a view was read: the query was not the one that was looked at."""
+    """A stand-in for a view was read: the query was not the one that was analysed."""
 
 
 def whole(views: Views) -> UsedViews:
@@ -122,7 +122,7 @@ def _used_in(frame: DataFrame, views: Views) -> UsedViews:
 
 
 def _number_of(source: list[JavaObject]) -> int:
-    """Return what tells the scan of a view from another one of the same: its first attribute's."""
+    """Return the identity of a scan of a view: the number of its first attribute."""
     return int(source[0].exprId().id())
 
 
@@ -199,7 +199,7 @@ def register_views(
 
 
 def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
-    """Return the SQL of a view's column: itself, or a constant that nobody looks at."""
+    """Return the SQL of a view's column: itself, or a constant that nobody reads."""
     if column in used:
         return f"`{column.name}`"
     if not column.nullable:

@@ -69,14 +69,14 @@ class QueryResult(NamedTuple):
 def check_statement(query: str) -> str:
     """Return the first word of a statement; raises StatementRefused for more than a question."""
     text = without_texts(query).strip().rstrip("; \n\t")
-    word = next(iter(re.findall(r"[a-z]+", text.lower())), "")
-    if not word:
+    keyword = next(iter(re.findall(r"[a-z]+", text.lower())), "")
+    if not keyword:
         raise StatementRefused("there is no query")
     if ";" in text:
         raise StatementRefused("there are several statements; one query can be asked at a time")
-    if word in _ACTIONS:
-        raise StatementRefused(f"{word.upper()} is no question: log directories are only read")
-    return word
+    if keyword in _ACTIONS:
+        raise StatementRefused(f"{keyword.upper()} is no question: log directories are only read")
+    return keyword
 
 
 def bare_statement(query: str) -> str:

@@ -1,6 +1,6 @@
 """Keys and values as what they say: three columns more of the view `records`.
 
-| way | decoded_key, decoded_value | decoding_problem |
+| format | decoded_key, decoded_value | decoding_problem |
 |---|---|---|
 | raw | there are no such columns | |
 | utf8 | the text | bytes that are no UTF-8 |
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: How keys and values can be read.
-WAYS = ("raw", "utf8", "json", "schema")
+VALUE_FORMATS = ("raw", "utf8", "json", "schema")
 KEY, VALUE, PROBLEM = "decoded_key", "decoded_value", "decoding_problem"
 _READ = ("key", "value", "isControl")
 
@@ -57,7 +57,7 @@ class ValueDecoding(NamedTuple):
     `key_one` is the schema for all keys without an envelope.
     """
 
-    way: str
+    value_format: str
     schemas: Mapping[int, Schema] = {}
     one: Schema | None = None
     shape: Shape = TEXT
@@ -69,18 +69,18 @@ class ValueDecoding(NamedTuple):
     def columns(self) -> tuple[ViewColumn, ...]:
         """Return the columns that the view `records` has more."""
         return (
-            ViewColumn(KEY, self.key_shape or "string", True, f"the key as {self._key_way}"),
-            ViewColumn(VALUE, self.shape, True, f"the value as {self.way}"),
+            ViewColumn(KEY, self.key_shape or "string", True, f"the key as {self._key_format}"),
+            ViewColumn(VALUE, self.shape, True, f"the value as {self.value_format}"),
             ViewColumn(PROBLEM, "string", True, "why the key or the value is not decoded"),
         )
 
     @property
-    def _key_way(self) -> str:
-        return self.way if self.key_one is None else "schema"
+    def _key_format(self) -> str:
+        return self.value_format if self.key_one is None else "schema"
 
 
-class UnknownWay(EngineError):
-    """Keys or values were to be read in a way that does not exist."""
+class UnknownDecoding(EngineError):
+    """Keys or values were to be read in a format that does not exist."""
 
     exit_code = 2
 
@@ -178,14 +178,14 @@ class ValueDecoder:
     def __init__(self, decoding: ValueDecoding, columns: tuple[ViewColumn, ...]) -> None:
         self._columns = columns
         self._own = {column.name for column in decoding.columns} & {c.name for c in columns}
-        self._of_key, self._of_value = _texts(decoding.way), _texts(decoding.way)
-        if decoding.way == "schema" or decoding.key_one is not None:
+        self._of_key, self._of_value = _texts(decoding.value_format), _texts(decoding.value_format)
+        if decoding.value_format == "schema" or decoding.key_one is not None:
             keys = SchemaDecoder(_Known(decoding), decoding.key_one, with_defaults=True)
             if decoding.key_shape is None:
                 self._of_key = _text_or(_by_schema(keys, JSON))
             else:
                 self._of_key = _by_schema(keys, decoding.key_shape)
-        if decoding.way == "schema":
+        if decoding.value_format == "schema":
             values = SchemaDecoder(_Known(decoding), decoding.one, with_defaults=True)
             self._of_value = _by_schema(values, decoding.shape)
 
@@ -238,8 +238,12 @@ class ValueDecoder:
         return contents[0], contents[1], "; ".join(problems) or None
 
 
-def _texts(way: str) -> Callable[[bytes], object]:
-    return (lambda raw: raw.decode()) if way == "utf8" else lambda raw: json_text(read_json(raw))
+def _texts(value_format: str) -> Callable[[bytes], object]:
+    return (
+        (lambda raw: raw.decode())
+        if value_format == "utf8"
+        else lambda raw: json_text(read_json(raw))
+    )
 
 
 def _text_or(read: Callable[[bytes], object]) -> Callable[[bytes], object]:

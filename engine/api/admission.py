@@ -14,7 +14,7 @@ or its principal changes: then a fast path serves a client whose general path fo
 
 Source: D24; KafkaApis, AuthHelper.
 Differs: Kafka knows a quota's delay only after the request; here it is known before, except for
-sizes that only the response has: a fetch's bytes, a topic's partitions (`Session.on_rest`).
+sizes that only the response has: a fetch's bytes, a topic's partitions (`Session.on_throttle`).
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from engine.security.principals import ANONYMOUS
 
 __all__ = [
     "ADMITTED",
-    "ASKED_ABOUT",
     "CLUSTER_NAME",
     "NAMED",
-    "ONE_WAY",
+    "UNLOGGED",
+    "UNLOGGED_DENIAL",
     "AclOperation",
     "AclResource",
     "Admission",
@@ -123,9 +123,9 @@ class Audit(NamedTuple):
 #: The client's request names the resource.
 NAMED: Final = Audit()
 #: Something else may allow it too, or denied resources are left out.
-ONE_WAY: Final = Audit(logs_denial=False)
-#: The client requests its authorized operations.
-ASKED_ABOUT: Final = Audit(logs_denial=False, logs_grant=False)
+UNLOGGED_DENIAL: Final = Audit(logs_denial=False)
+#: The check only computes the authorized operations of a response.
+UNLOGGED: Final = Audit(logs_denial=False, logs_grant=False)
 
 
 class Session:
@@ -145,7 +145,7 @@ class Session:
         "is_undelayed",
         "listener",
         "may_take_fast_path",
-        "on_rest",
+        "on_throttle",
         "parked",
         "peer",
         "principal",
@@ -175,8 +175,8 @@ class Session:
         self.client_software_version = "unknown"
         #: How large the request is that is served now, where quotas may bound the client.
         self.request_bytes = 0
-        #: Lets the connection take no more requests for some ms.
-        self.on_rest: Callable[[int], None] = lambda _delay_ms: None
+        #: Mutes the connection for a throttle time in ms.
+        self.on_throttle: Callable[[int], None] = lambda _delay_ms: None
         #: The state kept between two requests of the session, with the function that ends it.
         self.parked: dict[object, Callable[[], None]] = {}
         #: Whether nothing can be denied or delayed to this client; set by its admission.
@@ -248,7 +248,7 @@ class Session:
         self._grants[name] = self._grants.get(name, 0) | bit
 
     def forget_grants(self) -> None:
-        """Have the rules asked again: the principal or the rules are others."""
+        """Drop cached grants: the principal or the rules have changed."""
         self._grants = {}
 
     def may_on_cluster(self, operation: AclOperation, audit: Audit = NAMED) -> bool:
@@ -257,7 +257,7 @@ class Session:
 
     def not_creatable(self, topics: Iterable[str]) -> list[str]:
         """Return the topics that this client may not make: neither any topic nor these."""
-        if self.may_on_cluster(AclOperation.CREATE, ONE_WAY):
+        if self.may_on_cluster(AclOperation.CREATE, UNLOGGED_DENIAL):
             return []
         return [
             topic for topic in topics if not self.may(AclOperation.CREATE, AclResource.TOPIC, topic)
@@ -270,7 +270,7 @@ class Session:
         return sum(
             1 << operation
             for operation in AclOperation
-            if operations >> operation & 1 and self.may(operation, kind, name, ASKED_ABOUT)
+            if operations >> operation & 1 and self.may(operation, kind, name, UNLOGGED)
         )
 
 
@@ -504,7 +504,7 @@ def _may_one_of(session: Session, operations: tuple[AclOperation, ...]) -> bool:
     """Return whether a client may do one of some operations; the denial of the last is logged."""
     *others, last = operations
     return any(
-        session.may_on_cluster(operation, ONE_WAY) for operation in others
+        session.may_on_cluster(operation, UNLOGGED_DENIAL) for operation in others
     ) or session.may_on_cluster(last)
 
 

@@ -21,7 +21,7 @@ from collections import Counter
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_results import TopicResult
 from engine.admin.topic_rules import CreatableTopic
-from engine.api.admission import ONE_WAY, AclOperation, AclResource
+from engine.api.admission import UNLOGGED_DENIAL, AclOperation, AclResource
 from engine.api.exchange import EncodedRows, Exchange, Handled
 from engine.api.mutation_throttle import quota_of, with_throttle
 from engine.api.promised import in_order, promised
@@ -60,7 +60,9 @@ class CreateTopics:
         hidden = frozenset(
             name
             for name in names
-            if not session.may(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, name, ONE_WAY)
+            if not session.may(
+                AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, name, UNLOGGED_DENIAL
+            )
         )
 
         quota = quota_of(exchange, strict_since=_STRICT_SINCE)

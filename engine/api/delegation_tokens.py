@@ -158,7 +158,7 @@ class DelegationTokens:
 
     def _refusal(self, session: Session) -> int:
         """Return why a client gets nothing of tokens, 0 if it does."""
-        if not self._may_ask(session):
+        if not self._allows_token_requests(session):
             return DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
         return NONE if self._admin is not None else DELEGATION_TOKEN_AUTH_DISABLED
 
@@ -166,7 +166,7 @@ class DelegationTokens:
         self, session: Session, owner: str, request: messages.CreateDelegationTokenRequest
     ) -> int:
         """Return the error code of a request to create a token, NONE if it is permitted."""
-        if not self._may_ask(session):
+        if not self._allows_token_requests(session):
             return DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
         if owner != session.principal and not session.may(
             AclOperation.CREATE_TOKENS, AclResource.USER, owner
@@ -176,7 +176,7 @@ class DelegationTokens:
             return INVALID_PRINCIPAL_TYPE
         return NONE
 
-    def _may_ask(self, session: Session) -> bool:
+    def _allows_token_requests(self, session: Session) -> bool:
         """Return whether the client is authenticated, and not by a delegation token."""
         protocol = self._security_protocol_of(session.listener)
         is_anonymous = session.principal == ANONYMOUS

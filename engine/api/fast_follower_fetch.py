@@ -41,7 +41,7 @@ from engine.replication.metadata_cache import MetadataCache
 from engine.replication.parked_fetch import LeaderSide, ParkedFetch
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
-from engine.wire.fast_fetch_bytes import TAGS_BEHIND_RECORDS
+from engine.wire.fast_fetch_bytes import TAGS_AFTER_RECORDS
 from engine.wire.fast_replica_bytes import (
     FETCH_KEY,
     LAST_VERSION,
@@ -140,7 +140,7 @@ class FastFollowerFetch:
         ):
             return None
         fetch = parked.fetch
-        if fetch is None or not parked.encoder.may_ask(fetch, partition.topic_partition):
+        if fetch is None or not parked.encoder.accepts_request(fetch, partition.topic_partition):
             return None
         sessions.go_on(session, self._clock.monotonic_ms())
         return parked.go_on(fetch, partition, request)
@@ -231,7 +231,7 @@ class ParkedSession:
         self._correlation_id = correlation_id
         response = self._response = Promise()
         response.source = self
-        self.encoder.ask(fetch, topic_partition)
+        self.encoder.on_request(fetch, topic_partition)
         return response
 
     def end(self) -> None:
@@ -318,7 +318,7 @@ def _joined(
     """Return a response as it is sent; a region of a file stays one."""
     if isinstance(records, bytes):
         if len(records) <= JOINED_FETCH_BYTES_MAX:
-            return head + records + TAGS_BEHIND_RECORDS
-        return EncodedResponse([head, records, TAGS_BEHIND_RECORDS])
+            return head + records + TAGS_AFTER_RECORDS
+        return EncodedResponse([head, records, TAGS_AFTER_RECORDS])
     part, _, release = records
-    return EncodedResponse([head, part, TAGS_BEHIND_RECORDS], release)
+    return EncodedResponse([head, part, TAGS_AFTER_RECORDS], release)

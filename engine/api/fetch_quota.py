@@ -44,7 +44,7 @@ def throttle_of(fetched: FetchedPartitions, exchange: Exchange) -> int:
     if not exchange.throttle_ms:
         delay_ms = quotas.fetched(session, exchange.client_id, size_bytes)
         if delay_ms > 0:
-            session.on_rest(delay_ms)
+            session.on_throttle(delay_ms)
     return max(exchange.throttle_ms, delay_ms)
 
 
@@ -52,8 +52,8 @@ def throttled_response(
     context: FetchContext, exchange: Exchange, throttle_ms: int
 ) -> list[SendPart]:
     """Return a response without partitions."""
-    told = context.throttled()
-    whole = FetchResponse([], told.error_code, told.session_id, throttle_ms=throttle_ms)
+    response = context.throttled()
+    whole = FetchResponse([], response.error_code, response.session_id, throttle_ms=throttle_ms)
     return encode_fetch_response(exchange.api_version, whole)
 
 

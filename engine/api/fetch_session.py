@@ -99,7 +99,7 @@ class SessionPartition:
         name = metadata_cache.topic_name(topic) if isinstance(topic, bytes) else topic
         self.topic_partition = None if name is None else TopicPartition(name, index)
 
-    def ask_for(self, requested: RequestedPartition) -> None:
+    def update_request_params(self, requested: RequestedPartition) -> None:
         """Update the partition by a later request."""
         self.spec = spec_of(requested)
 
@@ -355,7 +355,7 @@ class FetchSessionCache:
             if partition is None:
                 named[key] = SessionPartition(key, requested, self._metadata_cache)
             else:
-                partition.ask_for(requested)
+                partition.update_request_params(requested)
 
     def _update_session(
         self, session: FetchSession, request: FetchRequest, now_ms: int
@@ -369,7 +369,7 @@ class FetchSessionCache:
                 if partition is None:
                     partitions[key] = SessionPartition(key, requested, self._metadata_cache)
                 else:
-                    partition.ask_for(requested)
+                    partition.update_request_params(requested)
         _forget(partitions, request.forgotten)
         if not partitions:
             del self._sessions[session.id]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from engine.api.admission import (
     NAMED,
-    ONE_WAY,
+    UNLOGGED_DENIAL,
     AclOperation,
     AclResource,
     Audit,
@@ -47,13 +47,13 @@ class Groups:
         version, session = exchange.api_version, exchange.session
         states = {state.lower() for state in request.states_filter}
         types = {kind.lower() for kind in request.types_filter}
-        sees_all = session.may_on_cluster(AclOperation.DESCRIBE, ONE_WAY)
+        sees_all = session.may_on_cluster(AclOperation.DESCRIBE, UNLOGGED_DENIAL)
         groups = [
             _row(group, version)
             for group in listed
             if (not states or group.state.lower() in states)
             and (not types or _CLASSIC in types)
-            and (sees_all or _may_describe(session, group.group_id, ONE_WAY))
+            and (sees_all or _may_describe(session, group.group_id, UNLOGGED_DENIAL))
         ]
         return messages.ListGroupsResponse(error_code=code, groups=groups)
 

@@ -15,7 +15,7 @@ Source: KafkaApis.handleInitProducerIdRequest, TransactionCoordinator.handleInit
 from __future__ import annotations
 
 from engine.api.admission import (
-    ONE_WAY,
+    UNLOGGED_DENIAL,
     AclOperation,
     AclResource,
     Session,
@@ -93,7 +93,7 @@ def _denial(transactional_id: str | None, session: Session) -> int:
         kind = AclResource.TRANSACTIONAL_ID
         may = session.may(AclOperation.WRITE, kind, transactional_id)
         return 0 if may else TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    if session.may_on_cluster(AclOperation.IDEMPOTENT_WRITE, ONE_WAY):
+    if session.may_on_cluster(AclOperation.IDEMPOTENT_WRITE, UNLOGGED_DENIAL):
         return 0
     authorizer = session.admission.authorizer
     may = authorizer.may_to_some(session, AclOperation.WRITE, AclResource.TOPIC)

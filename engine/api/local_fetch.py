@@ -34,7 +34,7 @@ class AnswerLocalFetch:
         if session is None or session.owner is not self:
             # A session of an earlier life of this broker is unknown.
             session = LocalSession(self)
-        session.ask_for(request.specs.items())
+        session.update_positions(request.specs.items())
         refused = self._refused(request)
         specs = [each for each in request.specs.items() if each[0] not in refused]
         if not specs:

@@ -32,10 +32,10 @@ from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from engine.api.admission import (
-    ASKED_ABOUT,
     CLUSTER_NAME,
     NAMED,
-    ONE_WAY,
+    UNLOGGED,
+    UNLOGGED_DENIAL,
     AclOperation,
     AclResource,
     Session,
@@ -143,7 +143,7 @@ class Metadata:
             ids = tuple(dict.fromkeys(t.topic_id for t in topics if t.topic_id != NO_UUID))
             named = (topic.name for topic in topics if topic.name is not None)
             names = () if ids else tuple(dict.fromkeys(named))
-        question = _ResponseKey(
+        key = _ResponseKey(
             version,
             exchange.session.listener,
             names,
@@ -153,62 +153,58 @@ class Metadata:
             request.include_cluster_authorized_operations,
             None if exchange.session.may_take_fast_path else exchange.session,
         )
-        kept = self._kept(question)
+        kept = self._kept(key)
         if kept is not None:
             return kept
         requested = len(self._metadata_cache.topics) if names is None else len(names or ids)
-        return (
-            self._answer(question)
-            if requested <= METADATA_TOPICS_AT_ONCE
-            else self._large(question)
-        )
+        return self._answer(key) if requested <= METADATA_TOPICS_AT_ONCE else self._large(key)
 
     # Answers that are made in several turns
 
     def _large(
-        self, question: _ResponseKey
+        self, key: _ResponseKey
     ) -> _Response | Promise[_Response] | Promise[messages.MetadataResponse]:
         """Serve a request for many topics in turns; equal concurrent requests share the work."""
-        if question.ids or self._lacks_a_name(question):
-            return self._answer(question)
-        work = self._in_work.get(question)
+        if key.ids or self._lacks_a_name(key):
+            return self._answer(key)
+        work = self._in_work.get(key)
         if work is None:
-            work = promised(self._in_turns(question))
+            work = promised(self._in_turns(key))
             if not work.is_kept:
-                self._in_work[question] = work
+                self._in_work[key] = work
 
                 def done() -> None:
-                    del self._in_work[question]
+                    del self._in_work[key]
 
                 work.watch(done)
         # Each waiting request has its promise.
         return in_order(work.then(lambda response: response))
 
-    async def _in_turns(self, question: _ResponseKey) -> _Response:
+    async def _in_turns(self, key: _ResponseKey) -> _Response:
         """Return a response of one version of the metadata, however many turns it takes."""
         share = self._turns.begin()
         for _ in range(METADATA_RESTARTS_MAX):
-            response = await self._of_one_version(question, share)
+            response = await self._of_one_version(key, share)
             if response is not None:
                 return response
-            if self._lacks_a_name(question):
+            if self._lacks_a_name(key):
                 # Deleted between two turns.
                 break
-        answer = self._answer(question)
+        answer = self._answer(key)
         return await answer if isinstance(answer, Promise) else answer
 
-    def _lacks_a_name(self, question: _ResponseKey) -> bool:
+    def _lacks_a_name(self, key: _ResponseKey) -> bool:
         known = self._metadata_cache.topics
-        return any(name not in known for name in question.names or ())
+        return any(name not in known for name in key.names or ())
 
-    async def _of_one_version(self, question: _ResponseKey, share: Share) -> _Response | None:
+    async def _of_one_version(self, key: _ResponseKey, share: Share) -> _Response | None:
         """Return a response, None where the metadata has changed meanwhile."""
         version = self._metadata_cache.version
-        names, hidden = self._visible(question)
-        response = self._response(question, [])
+        names, hidden = self._visible(key)
+        response = self._response(key, [])
         parts: list[bytes] = []
         rows = len(names) + len(hidden)
-        visible = (self._topic(name, question) for name in self._in_order(names, question))
+        visible = (self._topic(name, key) for name in self._in_order(names, key))
         while True:
             if share.is_over():
                 await share.next()
@@ -220,9 +216,9 @@ class Metadata:
             hidden = [] if some is hidden else hidden
             part = copy.copy(response)
             part.topics = some
-            parts.append(encode_rows("Metadata", question.version, part, "topics"))
-        body = with_rows("Metadata", question.version, response, "topics", rows, parts)
-        return self._cache_bytes(question, b"".join(body))
+            parts.append(encode_rows("Metadata", key.version, part, "topics"))
+        body = with_rows("Metadata", key.version, response, "topics", rows, parts)
+        return self._cache_bytes(key, b"".join(body))
 
     def _refusal(
         self, topics: Iterable[messages.MetadataRequest.MetadataRequestTopic], code: int
@@ -235,26 +231,26 @@ class Metadata:
 
     # Answers that are kept
 
-    def _kept(self, question: _ResponseKey) -> EncodedResponse | None:
-        if question.session is not None:
+    def _kept(self, key: _ResponseKey) -> EncodedResponse | None:
+        if key.session is not None:
             return None
         if self._answers_version != self._metadata_cache.version:
             self._answers.clear()
             self._answers_bytes = 0
             self._answers_version = self._metadata_cache.version
-        body = self._answers.get(question)
+        body = self._answers.get(key)
         return None if body is None else EncodedResponse([body])
 
-    def _cache(self, question: _ResponseKey, response: messages.MetadataResponse) -> _Response:
-        if question.session is not None:
+    def _cache(self, key: _ResponseKey, response: messages.MetadataResponse) -> _Response:
+        if key.session is not None:
             return response
         return self._cache_bytes(
-            question, message_codec("MetadataResponse", question.version).encode(response)
+            key, message_codec("MetadataResponse", key.version).encode(response)
         )
 
-    def _cache_bytes(self, question: _ResponseKey, body: bytes) -> EncodedResponse:
+    def _cache_bytes(self, key: _ResponseKey, body: bytes) -> EncodedResponse:
         """Cache an encoded response without a session within the limits, and return it."""
-        if question.session is not None:
+        if key.session is not None:
             return EncodedResponse([body])
         if (
             len(self._answers) >= METADATA_ANSWERS_KEPT
@@ -263,34 +259,34 @@ class Metadata:
             self._answers.clear()
             self._answers_bytes = 0
         if len(body) <= METADATA_ANSWERS_KEPT_BYTES:
-            self._answers[question] = body
+            self._answers[key] = body
             self._answers_bytes += len(body)
         return EncodedResponse([body])
 
     # Answers that are made
 
-    def _answer(self, question: _ResponseKey) -> _Response | Promise[messages.MetadataResponse]:
+    def _answer(self, key: _ResponseKey) -> _Response | Promise[messages.MetadataResponse]:
         """Return the response from the cache, or a promise of it if topics must be created."""
         known_topics = self._metadata_cache.topics
-        rows = [self._unknown_id(topic_id) for topic_id in question.ids if self._lacks(topic_id)]
-        names, hidden = self._visible(question)
-        names = list(self._in_order(names, question))
-        rows += [self._topic(name, question) for name in names if name in known_topics]
+        rows = [self._unknown_id(topic_id) for topic_id in key.ids if self._lacks(topic_id)]
+        names, hidden = self._visible(key)
+        names = list(self._in_order(names, key))
+        rows += [self._topic(name, key) for name in names if name in known_topics]
         missing = [name for name in names if name not in known_topics]
-        if question.may_create and question.session is not None:
-            session = question.session
+        if key.may_create and key.session is not None:
+            session = key.session
             denied = session.not_creatable(missing) if missing else []
             hidden = [
                 self._denied(name, is_internal=name in INTERNAL_TOPICS) for name in denied
             ] + hidden
             missing = [name for name in missing if name not in denied]
-        if not (missing and question.may_create):
-            rows += [self._missing(name, self._error_of(name), question) for name in missing]
-            return self._cache(question, self._response(question, rows + hidden))
-        return self._create(question, rows, missing, hidden)
+        if not (missing and key.may_create):
+            rows += [self._missing(name, self._error_of(name), key) for name in missing]
+            return self._cache(key, self._response(key, rows + hidden))
+        return self._create(key, rows, missing, hidden)
 
     def _create(
-        self, question: _ResponseKey, rows: list[_Topic], missing: list[str], hidden: list[_Topic]
+        self, key: _ResponseKey, rows: list[_Topic], missing: list[str], hidden: list[_Topic]
     ) -> Promise[messages.MetadataResponse]:
         """Create the missing topics, then return the response with their rows and `hidden` last."""
         wanted = [n for n in missing if self._error_of(n) == UNKNOWN_TOPIC_OR_PARTITION]
@@ -303,40 +299,40 @@ class Metadata:
             for name in missing:
                 code = codes.get(name, self._error_of(name))
                 made = LEADER_NOT_AVAILABLE if code in _IS_MADE else code
-                rows.append(self._missing(name, made, question))
-            return self._response(question, rows + hidden)
+                rows.append(self._missing(name, made, key))
+            return self._response(key, rows + hidden)
 
         return promised(work())
 
-    def _names(self, question: _ResponseKey) -> list[str]:
-        if question.names is None:
+    def _names(self, key: _ResponseKey) -> list[str]:
+        if key.names is None:
             return list(self._metadata_cache.topics)
-        by_id = (self._metadata_cache.topic_name(topic_id) for topic_id in question.ids)
-        return [name for name in by_id if name is not None] or list(question.names)
+        by_id = (self._metadata_cache.topic_name(topic_id) for topic_id in key.ids)
+        return [name for name in by_id if name is not None] or list(key.names)
 
-    def _in_order(self, names: list[str], question: _ResponseKey) -> Iterator[str]:
+    def _in_order(self, names: list[str], key: _ResponseKey) -> Iterator[str]:
         """Yield those of the requested topics that are visible in the order of Kafka's sets."""
         # A large set stays one of its kind without the topics that are not visible, but for that of
         # all topics, which is a view of a map.
-        count = len(names if question.names is None else question.ids or question.names)
+        count = len(names if key.names is None else key.ids or key.names)
         return iter(names) if count <= SMALL_MAP_MAX else in_immutable_hash_set_order(names)
 
-    def _visible(self, question: _ResponseKey) -> tuple[list[str], list[_Topic]]:
+    def _visible(self, key: _ResponseKey) -> tuple[list[str], list[_Topic]]:
         """Return the topics that the client may see, and the rows of others that it requested.
 
         An id is not secret, a name is: the row of a denied id has no name.
         """
-        names, session = self._names(question), question.session
+        names, session = self._names(key), key.session
         if session is None:
             return names, []
-        audit = ONE_WAY if question.names is None else NAMED
+        audit = UNLOGGED_DENIAL if key.names is None else NAMED
         kind = AclResource.TOPIC
         denied = [n for n in names if not session.may(AclOperation.DESCRIBE, kind, n, audit)]
         names = [name for name in names if name not in denied]
-        if question.names is None:
+        if key.names is None:
             return names, []
         ids = self._metadata_cache.topic_ids
-        if question.ids:
+        if key.ids:
             return names, [self._denied(None, ids.get(name, NO_UUID)) for name in denied]
         return names, [self._denied(name) for name in denied]
 
@@ -367,37 +363,37 @@ class Metadata:
             return LEADER_NOT_AVAILABLE
         return UNKNOWN_TOPIC_OR_PARTITION
 
-    def _missing(self, name: str, code: int, question: _ResponseKey) -> _Topic:
+    def _missing(self, name: str, code: int, key: _ResponseKey) -> _Topic:
         topic = messages.MetadataResponse.MetadataResponseTopic(
             error_code=code, name=name, is_internal=name in INTERNAL_TOPICS
         )
-        if question.with_topic_operations:
+        if key.with_topic_operations:
             topic.topic_authorized_operations = _operations(
-                question.session, AclResource.TOPIC, name, ALL_TOPIC_OPERATIONS
+                key.session, AclResource.TOPIC, name, ALL_TOPIC_OPERATIONS
             )
         return topic
 
-    def _topic(self, name: str, question: _ResponseKey) -> _Topic:
-        topic = self._missing(name, NONE, question)
+    def _topic(self, name: str, key: _ResponseKey) -> _Topic:
+        topic = self._missing(name, NONE, key)
         topic.topic_id = self._metadata_cache.topic_ids.get(name, NO_UUID)
         partitions = self._metadata_cache.topics[name]
         topic.partitions = [
-            self._partition(index, partitions[index], question)
+            self._partition(index, partitions[index], key)
             for index in self._metadata_cache.partition_order(name)
         ]
         return topic
 
     def _partition(
-        self, index: int, metadata: PartitionMetadata, question: _ResponseKey
+        self, index: int, metadata: PartitionMetadata, key: _ResponseKey
     ) -> messages.MetadataResponse.MetadataResponsePartition:
         """Return the row of one partition; without a reachable leader it has an error code."""
         replicas, isr = list(metadata.replicas), list(metadata.isr)
-        if question.version == 0:
-            replicas = [r for r in replicas if self._is_reached(r, question.listener)]
-            isr = [r for r in isr if self._is_reached(r, question.listener)]
+        if key.version == 0:
+            replicas = [r for r in replicas if self._is_reached(r, key.listener)]
+            isr = [r for r in isr if self._is_reached(r, key.listener)]
         leader_id, error = metadata.leader_id, NONE
-        if not self._is_reached(leader_id, question.listener):
-            lacks_listener = question.version >= 6 and self._metadata_cache.is_alive(leader_id)
+        if not self._is_reached(leader_id, key.listener):
+            lacks_listener = key.version >= 6 and self._metadata_cache.is_alive(leader_id)
             error = LISTENER_NOT_FOUND if lacks_listener else LEADER_NOT_AVAILABLE
             leader_id = _NO_BROKER
         elif len(replicas) < len(metadata.replicas) or len(isr) < len(metadata.isr):
@@ -416,12 +412,12 @@ class Metadata:
         broker = self._metadata_cache.brokers.get(broker_id)
         return broker is not None and broker.endpoint(listener) is not None
 
-    def _response(self, question: _ResponseKey, topics: list[_Topic]) -> messages.MetadataResponse:
+    def _response(self, key: _ResponseKey, topics: list[_Topic]) -> messages.MetadataResponse:
         """Return the response: brokers with the client's listener, the controller, the topics."""
         cache = self._metadata_cache
         brokers = []
         for broker in cache.brokers_to_notify():
-            endpoint = broker.endpoint(question.listener)
+            endpoint = broker.endpoint(key.listener)
             if endpoint is not None:
                 node = messages.MetadataResponse.MetadataResponseBroker(
                     node_id=broker.broker_id,
@@ -436,9 +432,9 @@ class Metadata:
             controller_id=_NO_BROKER if cache.controller_id is None else cache.controller_id,
             topics=topics,
         )
-        if question.with_cluster_operations:
+        if key.with_cluster_operations:
             response.cluster_authorized_operations = _operations(
-                question.session, AclResource.CLUSTER, CLUSTER_NAME, ALL_CLUSTER_OPERATIONS
+                key.session, AclResource.CLUSTER, CLUSTER_NAME, ALL_CLUSTER_OPERATIONS
             )
         return response
 
@@ -447,7 +443,7 @@ def _operations(session: Session | None, kind: AclResource, name: str, operation
     """Return the operations that a client may do on a resource, which it may describe."""
     if session is None:
         return operations
-    audit = NAMED if kind is AclResource.CLUSTER else ASKED_ABOUT
+    audit = NAMED if kind is AclResource.CLUSTER else UNLOGGED
     if not session.may(AclOperation.DESCRIBE, kind, name, audit):
         return 0
     return session.operations_on(kind, name, operations)

@@ -30,5 +30,5 @@ def with_throttle(response: T, quota: MutationQuota, exchange: Exchange) -> T:
         message = response.message if isinstance(response, EncodedRows) else response
         message.throttle_time_ms = throttle_ms
         if not quota.is_exceeded:
-            exchange.session.on_rest(throttle_ms)
+            exchange.session.on_throttle(throttle_ms)
     return response

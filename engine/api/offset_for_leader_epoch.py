@@ -14,7 +14,7 @@ Source: KafkaApis.handleOffsetForLeaderEpochRequest; KIP-101, KIP-279, KIP-320.
 
 from __future__ import annotations
 
-from engine.api.admission import ONE_WAY, AclOperation, AclResource, Session
+from engine.api.admission import UNLOGGED_DENIAL, AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
 from engine.errors import ApiError, StorageError
 from engine.kafka_errors import TOPIC_AUTHORIZATION_FAILED
@@ -70,7 +70,7 @@ class OffsetForLeaderEpoch:
 
 def _may_describe(session: Session, topic: str) -> bool:
     """Return whether a client may request it: followers may, and consumers since KIP-320."""
-    return session.may_on_cluster(AclOperation.CLUSTER_ACTION, ONE_WAY) or session.may(
+    return session.may_on_cluster(AclOperation.CLUSTER_ACTION, UNLOGGED_DENIAL) or session.may(
         AclOperation.DESCRIBE, AclResource.TOPIC, topic
     )
 

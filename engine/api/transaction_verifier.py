@@ -64,7 +64,7 @@ class TransactionalBatch(NamedTuple):
 
 #: Requests the coordinator of a transactional id to verify that partitions are in the transaction
 #: of a producer and its epoch; promises an error code for each, none if it cannot verify.
-AskCoordinator: TypeAlias = Callable[
+VerifyWithCoordinator: TypeAlias = Callable[
     [str, int, int, Collection[TopicPartition]], Promise[dict[TopicPartition, int]]
 ]
 
@@ -93,12 +93,12 @@ class TransactionVerifier:
     def __init__(
         self,
         find: Callable[[TopicPartition], Partition],
-        ask: AskCoordinator,
+        verify_with_coordinator: VerifyWithCoordinator,
         is_enabled: Callable[[], bool],
     ) -> None:
         """`find` returns a partition of this broker or raises an ApiError."""
         self._find = find
-        self._ask = ask
+        self._verify_with_coordinator = verify_with_coordinator
         self._is_enabled = is_enabled
 
     def verify(
@@ -131,7 +131,7 @@ class TransactionVerifier:
             return Promise.of(Verified(errors, {}))
         # 2
         producer_id, epoch, _ = next(iter(batches.values()))
-        answer = self._ask(transactional_id, producer_id, epoch, verifications)
+        answer = self._verify_with_coordinator(transactional_id, producer_id, epoch, verifications)
 
         def taken(codes: dict[TopicPartition, int]) -> Verified:
             for key, code in codes.items():
@@ -148,22 +148,22 @@ class TransactionVerifier:
         """Return why batches may not be written now: right before they are."""
         # 3
         errors = dict(verified.errors)
-        for key, asked in verified.verifications.items():
+        for key, requested in verified.verifications.items():
             try:
-                _check(self._find(key), asked, batches[key])
+                _check(self._find(key), requested, batches[key])
             except ApiError as error:
                 errors[key] = error
         return errors
 
 
-def _check(partition: Partition, asked: LeaderVerification, batch: TransactionalBatch) -> None:
+def _check(partition: Partition, requested: LeaderVerification, batch: TransactionalBatch) -> None:
     """Raise an ApiError for a batch that may not be written now."""
     partition.require(None, is_leader_required=True)
     producers = partition.log.producers
     try:
-        producers.check_verified(batch.producer_id, asked.verification, batch.base_sequence)
+        producers.check_verified(batch.producer_id, requested.verification, batch.base_sequence)
     except TransactionNotVerified as error:
-        if partition.leader_epoch == asked.leader_epoch:
+        if partition.leader_epoch == requested.leader_epoch:
             raise
         # Truncated as a follower, the log has forgotten the verification: the client retries.
         reason = "the partition had another leader while its transaction was verified"

@@ -74,24 +74,24 @@ class Transactions:
         """Promise an error code for each partition of each transaction."""
         version, session = exchange.api_version, exchange.session
         if version < _FIRST_OF_BROKERS:
-            asked = _Request.AddPartitionsToTxnTransaction(
+            transaction = _Request.AddPartitionsToTxnTransaction(
                 transactional_id=request.v3_and_below_transactional_id,
                 producer_id=request.v3_and_below_producer_id,
                 producer_epoch=request.v3_and_below_producer_epoch,
                 topics=request.v3_and_below_topics,
             )
-            return self._added(asked, exchange).then(
+            return self._added(transaction, exchange).then(
                 lambda topics: _Response(results_by_topic_v3_and_below=topics)
             )
         if not session.may_on_cluster(AclOperation.CLUSTER_ACTION):
             return _Response(error_code=CLUSTER_AUTHORIZATION_FAILED)
         return when_all(
-            [self._added(asked, exchange) for asked in request.transactions],
+            [self._added(transaction, exchange) for transaction in request.transactions],
             partial(_of_brokers, request),
         )
 
     def _added(
-        self, asked: _Request.AddPartitionsToTxnTransaction, exchange: Exchange
+        self, transaction: _Request.AddPartitionsToTxnTransaction, exchange: Exchange
     ) -> Promise[list[_Topic]]:
         """Promise the topics of one transaction, each partition with a code.
 
@@ -101,26 +101,26 @@ class Transactions:
         Differs: up to four partitions that are only verified are in the order of the request,
         Kafka's in one that differs from run to run.
         """
-        version, transactional_id = exchange.api_version, asked.transactional_id
+        version, transactional_id = exchange.api_version, transaction.transactional_id
         partitions = [
             TopicPartition(topic.name, index)
-            for topic in asked.topics
+            for topic in transaction.topics
             for index in topic.partitions
         ]
         is_client = version < _FIRST_OF_BROKERS
         if is_client and not _may_write_as(exchange.session, transactional_id):
-            return Promise.of(_alike(asked, TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+            return Promise.of(_alike(transaction, TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
         codes = self._refused(partitions, exchange)
         if codes:
             return Promise.of(_topics({key: codes[key] for key in scala_order([list(codes)])}))
-        owner = (transactional_id, asked.producer_id, asked.producer_epoch)
-        if version >= _FIRST_OF_BROKERS and asked.verify_only:
+        owner = (transactional_id, transaction.producer_id, transaction.producer_epoch)
+        if version >= _FIRST_OF_BROKERS and transaction.verify_only:
             verified = self._coordinator.partitions.verify(*owner, partitions)
             ordered = partitions_in_immutable_order(verified)
             codes = {key: _code_by_version(verified[key], version) for key in ordered}
             return Promise.of(_topics(codes))
         added = self._coordinator.partitions.add(*owner, partitions)
-        return added.then(lambda code: _alike(asked, _code_by_version(code, version)))
+        return added.then(lambda code: _alike(transaction, _code_by_version(code, version)))
 
     def _refused(self, partitions: list[TopicPartition], exchange: Exchange) -> _Codes:
         """Return the codes of a transaction of which nothing is done; none if it may go on."""
@@ -203,14 +203,14 @@ def _code_by_version(code: int, version: int) -> int:
     return code
 
 
-def _alike(asked: _Request.AddPartitionsToTxnTransaction, code: int) -> list[_Topic]:
+def _alike(transaction: _Request.AddPartitionsToTxnTransaction, code: int) -> list[_Topic]:
     """Return the topics of a transaction as they were named, one code for all partitions.
 
     Source: AddPartitionsToTxnRequest.errorResponseForTransaction.
     """
     return [
         _topic(topic.name, [_row(index, code) for index in topic.partitions])
-        for topic in asked.topics
+        for topic in transaction.topics
     ]
 
 

@@ -13,39 +13,39 @@ from engine.hash_order import java_chains, spread_hash
 from engine.java_text import java_string_hash
 from engine.model import TopicPartition
 
-_Way = tuple[str, str]
+_ConsumerPair = tuple[str, str]
 
 
 class PartitionMovements:
     """The moves so far."""
 
     def __init__(self) -> None:
-        self._ways: dict[TopicPartition, _Way] = {}
-        self._moved: dict[str, dict[_Way, _MovedPartitions]] = {}
+        self._pairs: dict[TopicPartition, _ConsumerPair] = {}
+        self._moved: dict[str, dict[_ConsumerPair, _MovedPartitions]] = {}
 
     def to_move(self, partition: TopicPartition, source: str, target: str) -> TopicPartition:
         """Return the partition of the same topic that is best moved instead, else this one."""
-        if partition in self._ways:
-            source = self._ways[partition][0]
+        if partition in self._pairs:
+            source = self._pairs[partition][0]
         back = self._moved.get(partition.topic, {}).get((target, source))
         return partition if back is None else back.first()
 
     def record(self, partition: TopicPartition, source: str, target: str) -> None:
         """Note that a partition has moved."""
-        way = self._ways.pop(partition, None)
-        if way is None:
+        pair = self._pairs.pop(partition, None)
+        if pair is None:
             self._add(partition, (source, target))
             return
         of_topic = self._moved[partition.topic]
-        if not of_topic[way].discard(partition):
-            del of_topic[way]
-        if way[0] != target:
-            self._add(partition, (way[0], target))
+        if not of_topic[pair].discard(partition):
+            del of_topic[pair]
+        if pair[0] != target:
+            self._add(partition, (pair[0], target))
 
-    def _add(self, partition: TopicPartition, way: _Way) -> None:
-        self._ways[partition] = way
+    def _add(self, partition: TopicPartition, pair: _ConsumerPair) -> None:
+        self._pairs[partition] = pair
         of_topic = self._moved.setdefault(partition.topic, {})
-        of_topic.setdefault(way, _MovedPartitions()).add(partition)
+        of_topic.setdefault(pair, _MovedPartitions()).add(partition)
 
 
 class _MovedPartitions:

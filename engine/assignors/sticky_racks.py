@@ -38,7 +38,7 @@ class StickyRacks(NamedTuple):
     def next_member(
         self, partition: TopicPartition, members: Sequence[str], first_index: int = 0
     ) -> int | None:
-        """Return the index of a member in a rack of the partition, looked for from one index on.
+        """Return the index of a member in a rack of the partition, searched from one index on.
 
         Members without a rack do not count. After the last member the search goes on at the first.
         """

@@ -8,11 +8,11 @@
 | `deadlines` | the one timer of all purgatories |
 | `registration` | the znodes of a broker |
 | `session` | its life across sessions with the metadata store |
-| `peers` | the links to other brokers, of this process or elsewhere |
+| `peers` | the channels to other brokers, of this process or elsewhere |
 | `controller_channel` | the controller's requests to brokers |
-| `controller_link` | a broker's requests to the current controller |
+| `node_to_controller_channel` | a broker's requests to the current controller |
 | `isr_writes` | in-sync sets that a leader writes itself, below release 2.7 |
-| `isr_proposals` | proposals of in-sync sets on their way to the controller |
+| `isr_proposals` | proposals of in-sync sets in flight to the controller |
 | `unserved` | settings that require what this broker does not have |
 | `access_rules` | the access rules, as its authorizer applies them |
 | `change_watch` | directories of notes about changes |

@@ -121,7 +121,7 @@ class ApiDeps(NamedTuple):
     waiting: TopicWaiting
     controller: Controller
     #: The cluster's controller, which may be another broker's.
-    ask_controller: SendToController
+    send_to_controller: SendToController
     loggers: PythonLoggers
     #: Moves replicas between the log directories.
     move_to: MoveTo

@@ -15,7 +15,7 @@ stop   7 leaders moved to other brokers, as far as there are any (`controlled_sh
 ```
 
 A step that fails while it is opened undoes those before it, in the same order as `stop`
-(`closing.py`).
+(`close_stack.py`).
 
 Requests that come before the controller's first orders are answered as Kafka does, with errors
 that make clients retry. When the session expires, a new one begins with the steps 5 and 6
@@ -37,11 +37,10 @@ from engine.broker.access_rules import AccessRules
 from engine.broker.api_table import ApiDeps, serve_apis
 from engine.broker.broker_admission import broker_admission
 from engine.broker.broker_timers import BrokerTimers
-from engine.broker.closing import Closing
-from engine.broker.connection_limits import link_settings
+from engine.broker.close_stack import CloseStack
+from engine.broker.connection_limits import channel_settings
 from engine.broker.controlled_shutdown import ShutdownRequests
 from engine.broker.controller_channel import ControllerChannel
-from engine.broker.controller_link import ControllerLink
 from engine.broker.controller_log import ControllerLog
 from engine.broker.coordinator_topic import stored_topic
 from engine.broker.deadlines import Deadlines
@@ -59,6 +58,7 @@ from engine.broker.loggers import PythonLoggers
 from engine.broker.meters import broker_counts, open_meters
 from engine.broker.metric_text import BrokerMetric
 from engine.broker.metrics import controller_metrics, group_metrics, storage_metrics
+from engine.broker.node_to_controller_channel import NodeToControllerChannel
 from engine.broker.peer_security import peer_security
 from engine.broker.peers import Peers, Serve
 from engine.broker.quota_settings import QuotaSettings
@@ -123,7 +123,7 @@ class Broker:
         self._settings = settings
         self._on_fatal = on_fatal
         self._epoch = -1
-        self._closing = Closing()
+        self._closing = CloseStack()
         self._is_stopping = False
         #: None before the broker is up.
         self._shutdown: ShutdownRequests | None = None
@@ -258,18 +258,18 @@ class Broker:
         )
 
     def _open_services(self) -> None:
-        """Create links to other brokers, logs, and coordinators; load the logs.
+        """Create channels to other brokers, logs, and coordinators; load the logs.
 
         In this order: each is built of those before it, and closed before them.
         """
-        self._open_links()
+        self._open_channels()
         self._open_storage()
         self._open_coordinators()
         self.storage.start()
         self._closing.add("the logs", self._close_storage)
 
-    def _open_links(self) -> None:
-        """Create the worker tasks, the timer of deadlines, and links to brokers and controller."""
+    def _open_channels(self) -> None:
+        """Create the worker tasks, the deadline timer, and channels to brokers and controller."""
         self.tasks = LoopTasks(
             self.host.timers,
             self.host.clock,
@@ -288,15 +288,15 @@ class Broker:
             local=self._peers,
             broker_id=self.broker_id,
             security=peer_security(self.live, self.host.entropy, self.tls, self.host.clock),
-            settings=link_settings(self.live)._replace(
+            settings=channel_settings(self.live)._replace(
                 encodes_local_messages=self.host.encodes_local_messages
             ),
             links=self.host.links,
         )
-        self._closing.add("the links", self.peers.close)
-        # Two links, as in Kafka: AlterPartition does not wait for AllocateProducerIds.
-        self.isr_link = self._controller_link()
-        self.admin_link = self._controller_link()
+        self._closing.add("the channels", self.peers.close)
+        # Two channels, as in Kafka: AlterPartition does not wait for AllocateProducerIds.
+        self.isr_channel = self._new_controller_channel()
+        self.admin_channel = self._new_controller_channel()
 
     def _open_storage(self) -> None:
         """Create the log and replica managers; `start` loads the logs later."""
@@ -310,7 +310,7 @@ class Broker:
                 lambda: self.epoch,
                 self.znodes,
                 self.peers,
-                self.isr_link.ask,
+                self.isr_channel.send,
                 self._directory_offline,
             ),
         )
@@ -337,14 +337,16 @@ class Broker:
                 self.storage,
                 self.tasks,
                 self.peers,
-                self.admin_link.ask,
+                self.admin_channel.send,
                 lambda: (self.broker_id, self.epoch),
                 self._coordinator_topics[TRANSACTION_STATE],
             )
         )
 
-    def _controller_link(self) -> ControllerLink:
-        return ControllerLink(self.metadata_cache, self.peers, self.host.timers, self.host.clock)
+    def _new_controller_channel(self) -> NodeToControllerChannel:
+        return NodeToControllerChannel(
+            self.metadata_cache, self.peers, self.host.timers, self.host.clock
+        )
 
     def _close_storage(self) -> None:
         """Stop groups, transactions, the cleaner and tasks, then the logs that they work on."""
@@ -355,8 +357,8 @@ class Broker:
         self.tasks.stop()
         self.storage.cleaner.close()
         self.deadlines.stop()
-        self.isr_link.stop()
-        self.admin_link.stop()
+        self.isr_channel.stop()
+        self.admin_channel.stop()
         self.waiting.stop()
         self.storage.stop()
 
@@ -471,7 +473,7 @@ class Broker:
             self.dynamic.load_topics,
             self.waiting,
             self.controller,
-            self.admin_link.ask,
+            self.admin_channel.send,
             self.loggers,
             self.storage.moves.move_to,
             self.groups,

@@ -72,7 +72,7 @@ class ChangeWatch:
         self._is_due = False
         self._is_reading = False
         #: Whether a change was noted while others were read.
-        self._is_behind = False
+        self._has_unread_change = False
         self._is_stopped = True
         self._cancel: Callable[[], None] = lambda: None
 
@@ -133,15 +133,15 @@ class ChangeWatch:
             return
         if self._is_reading:
             # Two readers at once could end with the older state.
-            self._is_behind = True
+            self._has_unread_change = True
             return
         work = drive(self._apply_changes())
         work.watch(lambda: self._applied(work))
 
     def _has_read(self) -> None:
         self._is_reading = False
-        is_behind, self._is_behind = self._is_behind, False
-        if is_behind:
+        has_unread_change, self._has_unread_change = self._has_unread_change, False
+        if has_unread_change:
             self._later()
 
     def _again_in(self, delay_ms: int) -> None:

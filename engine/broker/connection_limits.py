@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 
 from engine.broker.connection_quotas import ConnectionBounds, ListenerBounds
 from engine.broker.dynamic_config import LiveConfig
-from engine.broker.peers import LinkSettings
+from engine.broker.peers import ChannelSettings
 from engine.config.broker_config import BrokerConfig
 from engine.config.listener_settings import ListenerSettings
 from engine.config.settings import BrokerSettings
@@ -41,10 +41,10 @@ def limits_of(live: LiveConfig) -> ConnectionLimits:
     )
 
 
-def link_settings(live: LiveConfig) -> LinkSettings:
-    """Return the settings of this broker's links to others."""
+def channel_settings(live: LiveConfig) -> ChannelSettings:
+    """Return the settings of this broker's channels to others."""
     config = live.config
-    return LinkSettings(
+    return ChannelSettings(
         config.controller_socket_timeout_ms,
         config.replica_socket_timeout_ms,
         _if_set(live.settings, "replica.socket.receive.buffer.bytes"),

@@ -22,7 +22,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from engine.broker.peers import BrokerLink, Peers
+from engine.broker.peers import PeerChannel, Peers
 from engine.client.connection import Call
 from engine.client.errors import TimedOut
 from engine.config.broker_config import BrokerConfig
@@ -51,7 +51,7 @@ class ShutdownRequests:
         self._clock = clock
         self._controller: BrokerNode | None = None
         self._requested_id: int | None = None
-        self._link: BrokerLink | None = None
+        self._channel: PeerChannel | None = None
         self._is_given_up = False
         self._end_pause: Callable[[], None] = lambda: None
         self._end_wait: Callable[[], None] = lambda: None
@@ -122,15 +122,15 @@ class ShutdownRequests:
 
     async def _send_request(self, broker_epoch: int) -> bool:
         """Send one request; return whether no leaders remain."""
-        link = self._link_to_controller()
-        if link is None:
+        channel = self._channel_to_controller()
+        if channel is None:
             return False
         begun_ms = self._clock.monotonic_ms()
         request = messages.ControlledShutdownRequest(
             broker_id=self._config.broker_id, broker_epoch=broker_epoch
         )
         try:
-            response = await self._response(link.ask(Call("ControlledShutdown", request)))
+            response = await self._response(channel.send(Call("ControlledShutdown", request)))
         except EngineError as error:
             self._forget_controller()
             _log.warning(
@@ -159,27 +159,27 @@ class ShutdownRequests:
             raise TimedOut("ControlledShutdown", timeout_ms)
         return None
 
-    def _link_to_controller(self) -> BrokerLink | None:
-        """Return a link to the current controller; the previous link if it is not known."""
+    def _channel_to_controller(self) -> PeerChannel | None:
+        """Return a channel to the current controller; the previous channel if it is not known."""
         controller_id = self._requested_id = self._metadata_cache.controller_id
         if controller_id is None:
             _log.info("No controller present in the metadata cache")
-            return self._link
+            return self._channel
         controller = self._metadata_cache.brokers.get(controller_id)
         if controller is None:
             _log.info(
                 "Broker registration for controller %d is not available in the metadata cache",
                 controller_id,
             )
-        elif self._link is None or controller != self._controller:
+        elif self._channel is None or controller != self._controller:
             self._forget_controller()
-            self._controller, self._link = controller, self._peers.link(controller)
-        return self._link
+            self._controller, self._channel = controller, self._peers.channel(controller)
+        return self._channel
 
     def _forget_controller(self) -> None:
-        link, self._link, self._controller = self._link, None, None
-        if link is not None:
-            link.close()
+        channel, self._channel, self._controller = self._channel, None, None
+        if channel is not None:
+            channel.close()
 
     async def _back_off(self) -> None:
         over: Promise[None] = Promise()

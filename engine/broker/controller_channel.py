@@ -1,9 +1,9 @@
 """The controller's requests to brokers, of this process and of others.
 
 ```
-queue ── head is sent ──> link ── answer, or the broker failed to serve it ──> its promise, next
+queue ── head is sent ──> channel ── response, or the broker failed to serve it ─> its promise, next
              ^             │ lost, silent, not reached
-             └── after a pause, the same request again, over a new link
+             └── after a pause, the same request again, over a new channel
 ```
 
 Each broker has a queue, and its next request leaves when the one before is answered: roles and
@@ -24,7 +24,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from engine.broker.peers import BrokerLink, Peers
+from engine.broker.peers import PeerChannel, Peers
 from engine.client.connection import Call
 from engine.errors import ApiError, EngineError
 from engine.host.ports import Clock, Timers
@@ -58,15 +58,15 @@ class _Queue:
     def __init__(
         self,
         broker_id: int,
-        link: BrokerLink,
-        link_again: Callable[[], BrokerLink | None],
+        channel: PeerChannel,
+        new_channel: Callable[[], PeerChannel | None],
         timers: Timers,
         clock: Clock,
     ) -> None:
-        """`link_again` makes the link that follows one which was lost."""
+        """`new_channel` makes the channel that follows one which was lost."""
         self._broker_id = broker_id
-        self._link = link
-        self._link_again = link_again
+        self._channel = channel
+        self._new_channel = new_channel
         self._timers = timers
         self._clock = clock
         self._requests: deque[_Request] = deque()
@@ -87,7 +87,7 @@ class _Queue:
         self._is_closed = True
         if self._cancel is not None:
             self._cancel()
-        self._link.close()
+        self._channel.close()
         for request in self._requests:
             request.promise.fail(QueueClosed(self._broker_id))
         self._requests.clear()
@@ -103,7 +103,7 @@ class _Queue:
         self._cancel = None
         if self._is_closed:
             return
-        response = self._link.ask(self._requests[0].call)
+        response = self._channel.send(self._requests[0].call)
         response.watch(lambda: self._answered(response))
 
     def _answered(self, response: Promise[Struct]) -> None:
@@ -125,20 +125,20 @@ class _Queue:
             request.promise.keep(response.result())
 
     def _resend_later(self, error: EngineError) -> None:
-        """Send the first request again after a pause, over a new link if one can be had."""
+        """Send the first request again after a pause, over a new channel if one can be had."""
         if not self._is_silent:
             _log.warning("broker %d does not answer, trying again: %s", self._broker_id, error)
         self._is_silent = True
-        following = self._link_again()
+        following = self._new_channel()
         if following is not None:
-            self._link.close()
-            self._link = following
+            self._channel.close()
+            self._channel = following
         due_ms = self._clock.monotonic_ms() + CONTROLLER_CHANNEL_RETRY_MS
         self._cancel = self._timers.call_at(due_ms, self._send_first)
 
 
 class ControllerChannel:
-    """Queues to brokers; see `engine.controller.ports.BrokerChannel`."""
+    """Queues to brokers; see `engine.controller.ports.PeerChannel`."""
 
     def __init__(self, peers: Peers, timers: Timers, clock: Clock) -> None:
         self._peers = peers
@@ -149,10 +149,10 @@ class ControllerChannel:
     def open(self, broker: BrokerNode) -> None:
         """Begin a queue to a broker that came up; one that cannot be reached has none."""
         self.close(broker.broker_id)
-        link = self._peers.link(broker)
-        if link is not None:
-            link_again = partial(self._peers.link, broker)
-            queue = _Queue(broker.broker_id, link, link_again, self._timers, self._clock)
+        channel = self._peers.channel(broker)
+        if channel is not None:
+            new_channel = partial(self._peers.channel, broker)
+            queue = _Queue(broker.broker_id, channel, new_channel, self._timers, self._clock)
             self._queues[broker.broker_id] = queue
 
     def close(self, broker_id: int) -> None:

@@ -57,7 +57,7 @@ class IsrProposalPorts(NamedTuple):
     """The parts of a broker that proposals need; `decided` gets the controller's decisions."""
 
     epoch: Callable[[], int]
-    ask: SendToController
+    send: SendToController
     decided: Callable[[ProposeIsr, IsrDecision], None]
 
 
@@ -119,7 +119,7 @@ class IsrProposals:
             return self._request(proposals, epoch, version)
 
         highest = None if has_ids else _TOPIC_IDS_SINCE - 1
-        response = self._ports.ask("AlterPartition", message, highest=highest)
+        response = self._ports.send("AlterPartition", message, highest=highest)
         response.watch(lambda: self._answered(proposals, response))
 
     def _request(

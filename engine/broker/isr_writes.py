@@ -77,12 +77,12 @@ class IsrWrites:
         # No change was noted yet: the first one is sent at the next check.
         self._last_change_ms = self._last_sent_ms = NEVER_MS
         self._is_stopped = False
-        self._under_way = 0
+        self._in_flight = 0
 
     @property
     def waiting_count(self) -> int:
         """Count the partitions whose sets are not written yet."""
-        return self._under_way
+        return self._in_flight
 
     def start(self) -> None:
         """Begin the periodic check for changes to send (SCH-3)."""
@@ -99,7 +99,7 @@ class IsrWrites:
 
     def propose(self, proposal: ProposeIsr) -> None:
         """Write a set; `decided` is called on a later turn."""
-        self._under_way += 1
+        self._in_flight += 1
         # Not during the caller's work: a store of this process answers at once.
         self._tasks.once("isr-write", 0, partial(self._write, proposal))
 
@@ -147,7 +147,7 @@ class IsrWrites:
             )
             self._tasks.once("isr-write", ISR_PROPOSAL_RETRY_MS, partial(self._write, proposal))
             return
-        self._under_way -= 1
+        self._in_flight -= 1
         decision = writing.result()
         if decision.error_code == NONE:
             self._changed[proposal.topic_partition] = None

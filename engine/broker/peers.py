@@ -1,4 +1,4 @@
-"""The links to other brokers: a direct call in this process, a connection to any other (D12).
+"""The channels to other brokers: a direct call in this process, a connection to any other (D12).
 
 A caller sees no difference between the two: a request goes in, a promise of the response out. It
 fails with an ApiError if the broker failed to serve it, which is of that request alone, and with
@@ -6,7 +6,7 @@ another EngineError if the broker was not reached or was lost.
 
 Brokers of one process between which a fault is set (`engine.host.network_links`) have a connection,
 too: the faults of connections need no twin for calls then. When the fault comes or goes, the
-links of the other kind end, as connections that break do, and the next request makes new ones.
+channels of the other kind end, as connections that break do, and the next request makes new ones.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 
 Serve: TypeAlias = Callable[[str, int, object], Promise[Message]]
 
 
-class LinkSettings(NamedTuple):
+class ChannelSettings(NamedTuple):
     """The time-outs of responses, with Kafka's defaults, and the buffer for records.
 
     The buffer is the kernel's where `replica.socket.receive.buffer.bytes` is not set.
@@ -63,15 +63,15 @@ class PeerSecurity(NamedTuple):
     layer_to: LayerTo | None = None
 
 
-class BrokerLink(Protocol):
-    """The link to one broker, for one of its clients."""
+class PeerChannel(Protocol):
+    """The channel to one broker, for one of its clients."""
 
     @property
     def is_same(self) -> bool:
         """Return whether it runs in this process, in the life of the last request."""
         ...
 
-    def ask(self, call: Call) -> Promise[Message]:
+    def send(self, call: Call) -> Promise[Message]:
         """Promise the response to a request; requests are served in the order of the calls."""
         ...
 
@@ -80,22 +80,22 @@ class BrokerLink(Protocol):
         ...
 
 
-def _ignore(link: object) -> None:
+def _ignore(channel: object) -> None:
     """Stand for a listener that is not set."""
 
 
-class LocalLink:
-    """A link to a broker of this process; it may have stopped, or not be there yet."""
+class LocalChannel:
+    """A channel to a broker of this process; it may have stopped, or not be there yet."""
 
     def __init__(
         self,
         broker_id: int,
         brokers: Mapping[int, Serve],
-        on_close: Callable[[LocalLink], None] = _ignore,
+        on_close: Callable[[LocalChannel], None] = _ignore,
         *,
         encodes: bool = False,
     ) -> None:
-        """Begin; `on_close` is called when the link is closed.
+        """Begin; `on_close` is called when the channel is closed.
 
         Where it `encodes`, requests and responses go through their bytes, and values are not
         allowed as requests.
@@ -109,7 +109,7 @@ class LocalLink:
         # The response to the last request.
         self._response: Promise[Message] | None = None
 
-    def ask(self, call: Call) -> Promise[Message]:
+    def send(self, call: Call) -> Promise[Message]:
         """Serve a request at once, in the highest version that it allows."""
         if self._is_broken:
             return Promise.failed(self._lost())
@@ -153,21 +153,21 @@ class LocalLink:
         return ConnectionLost("broker", self._broker_id, "the network between the brokers changed")
 
 
-class RemoteLink:
+class RemoteChannel:
     """A broker of another process."""
 
     is_same = False
 
     def __init__(
-        self, connection: LoopConnection, on_close: Callable[[RemoteLink], None] = _ignore
+        self, connection: LoopConnection, on_close: Callable[[RemoteChannel], None] = _ignore
     ) -> None:
-        """`on_close` is called when the link is closed."""
+        """`on_close` is called when the channel is closed."""
         self._connection = connection
         self._on_close = on_close
 
-    def ask(self, call: Call) -> Promise[Message]:
+    def send(self, call: Call) -> Promise[Message]:
         """Send a request."""
-        return self._connection.ask(call).then(message_of)
+        return self._connection.send(call).then(message_of)
 
     def close(self) -> None:
         """End the connection."""
@@ -181,7 +181,7 @@ class RemoteLink:
 
 
 class Peers:
-    """Makes links to brokers by the listener that brokers reach each other by."""
+    """Opens channels to brokers by the inter-broker listener."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class Peers:
         local: Mapping[int, Serve],
         broker_id: int,
         security: PeerSecurity,
-        settings: LinkSettings | None = None,
+        settings: ChannelSettings | None = None,
         links: PlaceLinks | None = None,
     ) -> None:
         """`local` are the brokers of this process, filled by the code that starts and stops them.
@@ -201,8 +201,8 @@ class Peers:
         """
         self._network = network
         self._links = links
-        #: The links to brokers of this process, each with the broker's id.
-        self._local: dict[LocalLink | RemoteLink, int] = {}
+        #: The channels to brokers of this process, each with the broker's id.
+        self._local: dict[LocalChannel | RemoteChannel, int] = {}
         self._end_of_changes: Callable[[], None] = _nothing
         if links is not None:
             self._end_of_changes = links.on_change(self._faults_changed)
@@ -212,31 +212,31 @@ class Peers:
         self._broker_id = broker_id
         self.listener = security.listener
         self._security = security
-        self._settings = settings or LinkSettings()
+        self._settings = settings or ChannelSettings()
 
-    def link(self, broker: BrokerNode) -> BrokerLink | None:
-        """Return a controller's link to a broker, or a broker's to its controller.
+    def channel(self, broker: BrokerNode) -> PeerChannel | None:
+        """Return a controller's channel to a broker, or a broker's to its controller.
 
         None (and an error in the log) if the broker cannot be reached. Requests name this broker's
         id as their client.
         """
-        return self._link(broker, str(self._broker_id), self._settings.controller_timeout_ms)
+        return self._channel(broker, str(self._broker_id), self._settings.controller_timeout_ms)
 
-    def replica_link(self, broker: BrokerNode, client_id: str) -> BrokerLink | None:
-        """Return a follower's link to its leader, None as for `link`."""
+    def replica_channel(self, broker: BrokerNode, client_id: str) -> PeerChannel | None:
+        """Return a follower's channel to its leader, None as for `channel`."""
         settings = self._settings
-        return self._link(
+        return self._channel(
             broker, client_id, settings.replica_timeout_ms, settings.replica_receive_buffer_bytes
         )
 
-    def _link(
+    def _channel(
         self, broker: BrokerNode, client_id: str, timeout_ms: int, receive_buffer_bytes: int = -1
-    ) -> BrokerLink | None:
-        """Return a link to a broker, local if it is in this process; None without an endpoint."""
+    ) -> PeerChannel | None:
+        """Return a channel to a broker, local if in this process; None without an endpoint."""
         broker_id = broker.broker_id
         is_local = broker_id in self._local_handlers
         if is_local and not self._is_faulty(broker_id):
-            local = LocalLink(
+            local = LocalChannel(
                 broker_id,
                 self._local_handlers,
                 self._forget,
@@ -264,10 +264,10 @@ class Peers:
             layer=None if security.layer_to is None else security.layer_to(endpoint.host),
         )
         if not is_local:
-            return RemoteLink(connection)
-        link = RemoteLink(connection, self._forget)
-        self._local[link] = broker_id
-        return link
+            return RemoteChannel(connection)
+        channel = RemoteChannel(connection, self._forget)
+        self._local[channel] = broker_id
+        return channel
 
     def _network_to(self, broker_id: int) -> Network:
         if self._links is None:
@@ -278,15 +278,15 @@ class Peers:
         links = self._links
         return links is not None and links.faults.is_faulty(str(self._broker_id), str(broker_id))
 
-    def _forget(self, link: LocalLink | RemoteLink) -> None:
-        self._local.pop(link, None)
+    def _forget(self, channel: LocalChannel | RemoteChannel) -> None:
+        self._local.pop(channel, None)
 
     def _faults_changed(self) -> None:
-        """Break the links to brokers of this process that are of the wrong kind now."""
+        """Break the channels to brokers of this process that are of the wrong kind now."""
         wrong = [
-            link
-            for link, broker_id in self._local.items()
-            if isinstance(link, LocalLink) is self._is_faulty(broker_id)
+            channel
+            for channel, broker_id in self._local.items()
+            if isinstance(channel, LocalChannel) is self._is_faulty(broker_id)
         ]
         do_each(wrong, _break_off)
 
@@ -295,8 +295,8 @@ class Peers:
         self._end_of_changes()
 
 
-def _break_off(link: LocalLink | RemoteLink) -> None:
-    link.break_off()
+def _break_off(channel: LocalChannel | RemoteChannel) -> None:
+    channel.break_off()
 
 
 def _nothing() -> None:

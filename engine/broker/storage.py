@@ -36,7 +36,7 @@ from engine.log.cleaner.compaction_report import CleanerLogs, compaction_states
 from engine.log.cleaner.compaction_state import LogCompaction
 from engine.log.cleaner.log_cleaner import CleanerConfig, CleanerPorts, LogCleaner
 from engine.log.directory.log_manager import LogManager
-from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
+from engine.log.directory.log_manager_ports import LogManagerConfig, LogManagerPorts
 from engine.log.log_config import LogConfig
 from engine.log.topic_log_config import log_config_of
 from engine.model import TopicPartition
@@ -68,7 +68,7 @@ class StoragePorts(NamedTuple):
     epoch: Callable[[], int]
     znodes: ZnodeClient
     peers: Peers
-    ask_controller: SendToController
+    send_to_controller: SendToController
     on_offline: Callable[[str], None]
 
 
@@ -94,7 +94,7 @@ class Storage:
         self.logs = LogManager(
             host.files,
             _log_manager_config(config, metadata_cache, host.files),
-            LogSurroundings(
+            LogManagerPorts(
                 tasks,
                 host.clock,
                 host.entropy,
@@ -150,7 +150,7 @@ class Storage:
         tasks: LoopTasks,
         ports: StoragePorts,
     ) -> IsrProposals | IsrWrites:
-        """Return the writer of in-sync sets: the controller's link, or below 2.7 this broker."""
+        """Return the writer of in-sync sets: the controller's channel, or below 2.7 this broker."""
         config = self._live.config
         decided = self.replica_manager.isr_decided
         if writes_sets_itself(config.inter_broker_protocol_version):
@@ -163,7 +163,7 @@ class Storage:
             return IsrWrites(config.broker_id, writing, tasks, host.clock)
         return IsrProposals(
             config.broker_id,
-            IsrProposalPorts(ports.epoch, ports.ask_controller, decided),
+            IsrProposalPorts(ports.epoch, ports.send_to_controller, decided),
             host.timers,
             host.clock,
         )
@@ -188,7 +188,7 @@ class Storage:
                 config.broker_id,
                 ports.epoch,
                 metadata_cache,
-                ports.peers.replica_link,
+                ports.peers.replica_channel,
                 host.timers,
                 host.clock,
             ),

@@ -1,7 +1,7 @@
 """Requests about transactions between brokers: markers to leaders, verifications to coordinators.
 
-One link to each broker, made when it is first needed and again after it was lost. Requests on
-a link that is given up fail then: none waits for a broker that has moved.
+One channel to each broker, made when it is first needed and again after it was lost. Requests on
+a channel that is given up fail then: none waits for a broker that has moved.
 
 Source: TransactionMarkerChannelManager, AddPartitionsToTxnManager of 3.9.1.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from engine.broker.peers import BrokerLink, Peers
+from engine.broker.peers import PeerChannel, Peers
 from engine.client.connection import Call
 from engine.client.errors import ConnectionLost, NoCommonVersion, Unreachable
 from engine.errors import ApiError
@@ -27,21 +27,21 @@ from engine.wire.structs import Message
 _NO_LEADER = -1
 
 
-class _Linked(NamedTuple):
-    """A link to a broker as it was registered, and the responses that come by it."""
+class _OpenChannel(NamedTuple):
+    """A channel to a broker as it was registered, and the responses that come by it."""
 
     node: BrokerNode
-    link: BrokerLink
+    channel: PeerChannel
     owed: dict[Promise[Message], None]
 
 
 class TransactionChannels:
-    """Links to all brokers; see `engine.transactions.ports.MarkerLinks`."""
+    """Channels to all brokers; see `engine.transactions.ports.MarkerChannels`."""
 
     def __init__(self, metadata_cache: MetadataCache, peers: Peers) -> None:
         self._metadata_cache = metadata_cache
         self._peers = peers
-        self._links: dict[int, _Linked] = {}
+        self._channels: dict[int, _OpenChannel] = {}
         self._is_closed = False
 
     def leader_of(self, partition: TopicPartition) -> int | None:
@@ -65,64 +65,64 @@ class TransactionChannels:
             assert isinstance(response, messages.WriteTxnMarkersResponse)
             return _codes(markers, response)
 
-        return self.ask(broker_id, Call("WriteTxnMarkers", request)).then(codes)
+        return self.send(broker_id, Call("WriteTxnMarkers", request)).then(codes)
 
-    def ask(self, broker_id: int, call: Call) -> Promise[Message]:
+    def send(self, broker_id: int, call: Call) -> Promise[Message]:
         """Send a request to a broker; fails with an EngineError if it was not reached or lost."""
-        linked = self._linked(broker_id)
-        if linked is None:
+        open_channel = self._open_channel_to(broker_id)
+        if open_channel is None:
             return Promise.failed(
                 Unreachable("broker", broker_id, "it is not known, or unreachable")
             )
-        response, owed = linked.link.ask(call), Promise[Message]()
-        linked.owed[owed] = None
+        response, owed = open_channel.channel.send(call), Promise[Message]()
+        open_channel.owed[owed] = None
 
         def settled() -> None:
-            """Complete the caller's promise; an error other than a response's drops the link."""
+            """Complete the caller's promise; an error other than a response's drops the channel."""
             if owed.is_kept:
                 return
-            del linked.owed[owed]
+            del open_channel.owed[owed]
             error = response.error
             if error is None:
                 owed.keep(response.result())
                 return
             if not isinstance(error, ApiError | NoCommonVersion):
-                self._close_link(broker_id, linked)
+                self._close_channel(broker_id, open_channel)
             owed.fail(error)
 
         response.watch(settled)
         return owed
 
     def close(self) -> None:
-        """End all links, and make none any more."""
+        """End all channels, and make none any more."""
         self._is_closed = True
-        do_each(tuple(self._links.items()), lambda item: self._close_link(*item))
+        do_each(tuple(self._channels.items()), lambda item: self._close_channel(*item))
 
-    def _linked(self, broker_id: int) -> _Linked | None:
-        """Return the link to a broker, a new one if its address changed; None if unreachable."""
+    def _open_channel_to(self, broker_id: int) -> _OpenChannel | None:
+        """Return the channel to a broker, a new one if its address changed; None if unreachable."""
         node = self._metadata_cache.brokers.get(broker_id)
         if node is None or self._is_closed:
             return None
-        linked = self._links.get(broker_id)
-        if linked is not None and linked.node == node:
-            return linked
-        if linked is not None:
-            self._close_link(broker_id, linked)
-        link = self._peers.link(node)
-        if link is None:
+        open_channel = self._channels.get(broker_id)
+        if open_channel is not None and open_channel.node == node:
+            return open_channel
+        if open_channel is not None:
+            self._close_channel(broker_id, open_channel)
+        channel = self._peers.channel(node)
+        if channel is None:
             return None
-        made = self._links[broker_id] = _Linked(node, link, {})
+        made = self._channels[broker_id] = _OpenChannel(node, channel, {})
         return made
 
-    def _close_link(self, broker_id: int, linked: _Linked) -> None:
-        """Close a link that is still the broker's; all its calls fail with ConnectionLost."""
-        if self._links.get(broker_id) is not linked:
+    def _close_channel(self, broker_id: int, open_channel: _OpenChannel) -> None:
+        """Close a channel that is still the broker's; all its calls fail with ConnectionLost."""
+        if self._channels.get(broker_id) is not open_channel:
             return
-        del self._links[broker_id]
-        linked.link.close()
+        del self._channels[broker_id]
+        open_channel.channel.close()
         lost = ConnectionLost("broker", broker_id, "the link to it was given up")
-        owed = tuple(linked.owed)
-        linked.owed.clear()
+        owed = tuple(open_channel.owed)
+        open_channel.owed.clear()
         do_each(owed, lambda promise: promise.fail(lost))
 
 

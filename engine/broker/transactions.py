@@ -1,4 +1,4 @@
-"""The coordinator of transactions as a broker runs it: leadership, links to leaders, periodic work.
+"""The transaction coordinator in a broker: leadership, channels to leaders, periodic work.
 
 Source: KafkaServer.startup, RequestHandlerHelper.onLeadershipChange,
 TransactionCoordinator.startup; SCH-12.
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.api.transaction_verifier import TransactionVerifier
+from engine.broker.add_partitions_to_txn import AddPartitionsToTxnRequests
 from engine.broker.coordinator_topic import CoordinatorTopic
 from engine.broker.host import BrokerHost
 from engine.broker.isr_proposals import SendToController
@@ -18,7 +19,6 @@ from engine.broker.peers import Peers
 from engine.broker.storage import Storage
 from engine.broker.tasks import LoopTasks
 from engine.broker.transaction_channels import TransactionChannels
-from engine.broker.transaction_questions import TransactionQuestions
 from engine.broker.transaction_topic import TransactionTopic
 from engine.config.broker_config import BrokerConfig
 from engine.host.promise import Promise
@@ -42,12 +42,12 @@ class BrokerTransactions(NamedTuple):
     coordinator: TransactionCoordinator
     producer_ids: ProducerIds
     verifier: TransactionVerifier
-    links: TransactionChannels
+    channels: TransactionChannels
 
     def stop(self) -> None:
         """Stop the coordinator and the verifications."""
         self.coordinator.stop()
-        self.links.close()
+        self.channels.close()
 
 
 class TransactionDeps(NamedTuple):
@@ -59,7 +59,7 @@ class TransactionDeps(NamedTuple):
     storage: Storage
     tasks: LoopTasks
     peers: Peers
-    ask_controller: SendToController
+    send_to_controller: SendToController
     #: The broker's id and its epoch.
     identity: Callable[[], tuple[int, int]]
     #: The topic in the metadata store, None if it is not there.
@@ -70,7 +70,7 @@ def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
     """Return the transactions of a broker; they follow the leadership of their topic."""
     host, config, metadata_cache = deps.host, deps.settings(), deps.metadata_cache
     replica_manager = deps.storage.replica_manager
-    links = TransactionChannels(metadata_cache, deps.peers)
+    channels = TransactionChannels(metadata_cache, deps.peers)
     producer_ids = ProducerIds(lambda: _producer_id_block(deps), host.clock)
     topic = CoordinatorTopic(
         TRANSACTION_STATE,
@@ -90,19 +90,19 @@ def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
             host.clock,
             host.timers,
             TransactionTopic(topic, config),
-            links,
+            channels,
             producer_ids.generate,
         ),
         LoopTurns(host.timers, host.clock, host.ends_early),
     )
     verifier = TransactionVerifier(
         replica_manager.find,
-        TransactionQuestions(coordinator.registry.partition_of, links).ask,
+        AddPartitionsToTxnRequests(coordinator.registry.partition_of, channels).verify,
         lambda: deps.settings().transaction_partition_verification_enable,
     )
     _follow_leadership(coordinator, deps.storage)
     _begin_tasks(coordinator, config, deps.tasks)
-    return BrokerTransactions(coordinator, producer_ids, verifier, links)
+    return BrokerTransactions(coordinator, producer_ids, verifier, channels)
 
 
 def _follow_leadership(coordinator: TransactionCoordinator, storage: Storage) -> None:
@@ -152,4 +152,4 @@ def _producer_id_block(deps: TransactionDeps) -> Promise[ProducerIdBlock | None]
             return None
         return ProducerIdBlock(response.producer_id_start, response.producer_id_len)
 
-    return deps.ask_controller("AllocateProducerIds", request).then(block)
+    return deps.send_to_controller("AllocateProducerIds", request).then(block)

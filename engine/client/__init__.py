@@ -5,7 +5,7 @@
 | `connection` | one connection as a state machine: bytes or frames in, responses out |
 | `sasl` | PLAIN and SCRAM conversations |
 | `metadata` | live brokers, leaders, the controller |
-| `blocking` | the driver of commands: connects, routes, waits, asks again |
+| `blocking` | the client of commands: connects, routes, waits, retries |
 | `loop_connection` | the driver of brokers: calls on the loop, each a promise |
 | `settings` | Kafka's client properties → settings |
 | `errors` | what keeps brokers from answering; their codes are in `engine.kafka_errors` |

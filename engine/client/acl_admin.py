@@ -33,7 +33,7 @@ def describe_acls(client: KafkaClient, acl_filter: AclFilter) -> list[AclBinding
         operation=entries.operation,
         permission_type=entries.permission,
     )
-    response: messages.DescribeAclsResponse = client.ask("DescribeAcls", request, lowest=1).message
+    response: messages.DescribeAclsResponse = client.send("DescribeAcls", request, lowest=1).message
     if response.error_code != NONE:
         raise api_error(response.error_code, response.error_message)
     return [
@@ -77,7 +77,7 @@ def create_each(client: KafkaClient, bindings: Sequence[AclBinding]) -> list[Eng
         )
         for pattern, entry in bindings
     ]
-    response: messages.CreateAclsResponse = client.ask(
+    response: messages.CreateAclsResponse = client.send(
         "CreateAcls", request(creations=creations), lowest=1
     ).message
     return [
@@ -111,7 +111,7 @@ def delete_each(client: KafkaClient, filters: Sequence[AclFilter]) -> list[int |
         )
         for patterns, entries in filters
     ]
-    response: messages.DeleteAclsResponse = client.ask(
+    response: messages.DeleteAclsResponse = client.send(
         "DeleteAcls", request(filters=rows), lowest=1
     ).message
     return [

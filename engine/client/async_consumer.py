@@ -23,12 +23,12 @@ from types import TracebackType
 from typing import TypeVar
 
 from engine.client.blocking import KafkaClient
+from engine.client.buffered_records import ConsumerRecord
 from engine.client.consumer import Consumer
 from engine.client.consumer_heartbeat import SubscriptionPattern
 from engine.client.consumer_settings import CLOSE_TIMEOUT_MS, ConsumerSettings
 from engine.client.errors import ClientCloses, may_pass
 from engine.client.rebalance_listener import RebalanceListener
-from engine.client.waiting_records import ConsumerRecord
 from engine.errors import EngineError
 from engine.host.owner_thread import OwnerThread
 from engine.model import TopicPartition
@@ -63,8 +63,8 @@ class AsyncConsumer:
         self._is_closed = False
         self._thread = OwnerThread(
             "kctl-consumer",
-            interrupt=client.links.interrupt,
-            proceed=client.links.proceed,
+            interrupt=client.connections.interrupt,
+            proceed=client.connections.proceed,
             idle=self._heartbeat,
         )
 
@@ -164,7 +164,7 @@ class AsyncConsumer:
             await asyncio.to_thread(self._thread.close)
             return
         self._is_closed = True
-        self._client.links.begin_closing(self._client.clock.monotonic_ms() + timeout_ms)
+        self._client.connections.begin_closing(self._client.clock.monotonic_ms() + timeout_ms)
         try:
             await self._call(lambda: self._consumer.close(timeout_ms))
         finally:
@@ -173,7 +173,7 @@ class AsyncConsumer:
 
     def _end(self) -> None:
         self._thread.close()
-        self._client.links.close_streams()
+        self._client.connections.close_streams()
 
     async def _call(self, work: Callable[[], T]) -> T:
         return await asyncio.wrap_future(self._submit(work))

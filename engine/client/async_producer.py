@@ -98,8 +98,8 @@ class AsyncProducer:
         self._later: set[asyncio.Task[StoredRecord]] = set()
         self._thread = OwnerThread(
             "kctl-producer",
-            interrupt=client.links.interrupt,
-            proceed=client.links.proceed,
+            interrupt=client.connections.interrupt,
+            proceed=client.connections.proceed,
             idle=self._progress,
         )
 
@@ -251,7 +251,7 @@ class AsyncProducer:
 
     def _end(self) -> None:
         self._thread.close()
-        self._client.links.close_streams()
+        self._client.connections.close_streams()
         self._fail_all(ProducerClosed())
 
     def _transactional(self, action: str) -> TransactionalProducer:

@@ -81,7 +81,7 @@ def _fetch(
         )
         return Call("Fetch", message, *_VERSIONS)
 
-    found = client.ask_leaders([partition], make_call, _read)[partition]
+    found = client.send_to_leaders([partition], make_call, _read)[partition]
     if isinstance(found, EngineError):
         raise found
     return found

@@ -162,7 +162,7 @@ class ProduceSender:
         on_retry: Callable[[EngineError], None] | None = None,
         on_view: Callable[[ClusterView], None] | None = None,
     ) -> None:
-        """`on_view` is called with the metadata that is asked for as a leader is unknown."""
+        """`on_view` is called with the metadata that is requested as a leader is unknown."""
         self._client = client
         self._options = options
         self._on_retry = on_retry
@@ -191,7 +191,7 @@ class ProduceSender:
         return self._limits_bytes.get(topic)
 
     def take_view(self, view: ClusterView) -> None:
-        """Use metadata that was asked for already."""
+        """Use metadata that was requested already."""
         self._view, self._viewed_ms = view, self._client.clock.monotonic_ms()
 
     def put(self, batch: OutgoingBatch) -> None:
@@ -227,7 +227,7 @@ class ProduceSender:
             self._receive_responses(left_ms, may_be_interrupted=may_be_interrupted)
             self._send_waiting()
         elif self._has_batches:
-            self._client.links.pause(left_ms, may_be_interrupted=may_be_interrupted)
+            self._client.connections.pause(left_ms, may_be_interrupted=may_be_interrupted)
             self._send_waiting()
         much = PRODUCE_PENDING_BYTES_MAX if self._has_batches else 0
         if self._unanswered.total() > much:
@@ -278,7 +278,7 @@ class ProduceSender:
         return len(queue.in_flight) < (self._options.in_flight_max if is_steady else 1)
 
     def _current_view(self, ready: list[TopicPartition]) -> ClusterView | None:
-        """Return metadata of the topics to send to; None if the cluster cannot be asked now.
+        """Return metadata of the topics to send to; None if no request can be sent now.
 
         It is asked for where a partition has failed since.
         """
@@ -364,7 +364,7 @@ class ProduceSender:
         self._requests[token] = batches
         address = view.brokers[leader].address
         try:
-            client.links.submit(address, call, token, timeout_ms)
+            client.connections.submit(address, call, token, timeout_ms)
         except EngineError as error:
             self._complete_request(self._requests.pop(token), error)
             return

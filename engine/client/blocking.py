@@ -1,15 +1,15 @@
-"""The driver that commands use: ask, wait, and ask again where that may help.
+"""The client that commands use: it sends requests, waits for responses, and retries.
 
 | destination | which broker |
 |---|---|
 | `ANY` | one that is connected already, else the bootstrap addresses in turn |
 | `CONTROLLER` | the controller by the latest metadata |
 | a broker id | that broker |
-| leaders (`ask_leaders`) | each partition's leader, one request per broker, all at once |
-| coordinator (`ask_coordinator`) | the one that keeps a group's or transaction's state |
+| leaders (`send_to_leaders`) | each partition's leader, one request per broker, all at once |
+| coordinator (`send_to_coordinator`) | the one that keeps a group's or transaction's state |
 
-A request is asked again when a broker says so by a retriable error, and when a connection broke
-before the request left; one that may have been executed is asked again only if `is_repeatable`.
+A request is sent again after a retriable error of a broker, and when a connection broke before the
+request left; one that may have been executed is sent again only if `is_repeatable`.
 Pauses between attempts grow from `retry.backoff.ms` to `retry.backoff.max.ms`.
 Source: ExponentialBackoff, KIP-580.
 """
@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, TypeAlias, TypeVar
 
-from engine.client.broker_connections import CallResult, Links
+from engine.client.broker_connections import BrokerConnections, CallResult
 from engine.client.connection import BrokerConnection, Call, RequestMessage, Response
 from engine.client.coordinators import GROUP_KEY_TYPE, Coordinators
 from engine.client.errors import ClientCloses, ConnectionLost, TimedOut, Unreachable
@@ -55,7 +55,7 @@ ANY: Final = "any"
 CONTROLLER: Final = "controller"
 Destination: TypeAlias = "int | str | Address"
 
-#: Metadata before 4 creates the topics that it is asked about.
+#: Metadata before version 4 creates the topics that a request names.
 METADATA_LOWEST: Final = 4
 _VERSIONS_REQUEST: Final = messages.ApiVersionsRequest(
     client_software_name="kctl", client_software_version="0"
@@ -91,7 +91,7 @@ class KafkaClient:
         checks = checks or ClientChecks()
         self._on_cluster = checks.on_cluster
         self._is_cluster_known = checks.on_cluster is None
-        self.links = Links(
+        self.connections = BrokerConnections(
             self.settings, streams, clock, self._new_connection, on_call=checks.on_call
         )
         self._view: ClusterView | None = None
@@ -99,7 +99,7 @@ class KafkaClient:
         self._known_addresses: tuple[Address, ...] = ()
         #: When a call is not repeated any more although its own time is not up.
         self._repeats_until_ms: int | None = None
-        self._coordinators = Coordinators(self.ask)
+        self._coordinators = Coordinators(self.send)
         #: Whether calls to coordinators of groups have a connection of their own, so that none of
         #: them waits behind a Fetch to the same broker.
         self.has_coordinators_apart = False
@@ -126,18 +126,20 @@ class KafkaClient:
 
     def close(self) -> None:
         """Close all connections."""
-        self.links.close()
+        self.connections.close()
 
     @contextmanager
     def closing_within(self, timeout_ms: int) -> Iterator[None]:
         """Bound all requests of a block together, and wait for no other member of a group."""
-        before_ms = self.links.close_deadline_ms
+        before_ms = self.connections.close_deadline_ms
         deadline_ms = self.clock.monotonic_ms() + timeout_ms
-        self.links.begin_closing(deadline_ms if before_ms is None else min(deadline_ms, before_ms))
+        self.connections.begin_closing(
+            deadline_ms if before_ms is None else min(deadline_ms, before_ms)
+        )
         try:
             yield
         finally:
-            self.links.close_deadline_ms = before_ms
+            self.connections.close_deadline_ms = before_ms
 
     @contextmanager
     def repeating_until(self, until_ms: int | None) -> Iterator[None]:
@@ -161,7 +163,7 @@ class KafkaClient:
 
     # -- one request
 
-    def ask(
+    def send(
         self,
         api_name: str,
         message: RequestMessage,
@@ -173,11 +175,11 @@ class KafkaClient:
         is_repeatable: bool = True,
         release: str = ENGINE_RELEASE,
     ) -> Response:
-        """Ask one broker and return its response.
+        """Send a request to one broker and return its response.
 
-        `message` may be a function of the version. `retriable_code` returns the error code of
-        a response that returns whether to ask again: final ones, and those left when the time is
-        up, stay in it for the caller.
+        `message` may be a function of the version. `retriable_code` returns the error code of a
+        response: while that is retriable, the request is sent again. Final codes, and those left
+        when the time is up, stay in the response for the caller.
         """
         call = Call(api_name, message, lowest, highest, release=release)
         deadline_ms = self._deadline_ms()
@@ -200,17 +202,17 @@ class KafkaClient:
             self._view = None
             attempt += 1
 
-    def ask_any(self, call: Call, deadline_ms: int) -> Response:
-        """Ask the first broker that can be reached: of those given, then of those known since.
+    def send_to_any(self, call: Call, deadline_ms: int) -> Response:
+        """Send a request to the first reachable broker: of the bootstrap, then of metadata.
 
         Errors: Unreachable, naming each address that was tried.
         """
-        ready_address = self.links.ready_address()
+        ready_address = self.connections.ready_address()
         addresses = self._addresses()
         if ready_address is None and len(addresses) > 1:
             # Whichever connects first: one that is silent must not take the time of all.
             self._first(Call("ApiVersions", _VERSIONS_REQUEST), addresses, deadline_ms)
-            ready_address = self.links.ready_address()
+            ready_address = self.connections.ready_address()
         if ready_address is not None:
             result = self._one(call, ready_address, deadline_ms)
             if not isinstance(result, Unreachable):
@@ -230,22 +232,22 @@ class KafkaClient:
     def _first(self, call: Call, addresses: Iterable[Address], deadline_ms: int) -> Response:
         """Return the first response of any of these addresses."""
         timeout_ms = self.settings.request_timeout_ms
-        question = FirstResponse(self.links, self.clock, call, deadline_ms, timeout_ms)
+        first = FirstResponse(self.connections, self.clock, call, deadline_ms, timeout_ms)
         try:
-            return question.of(addresses)
+            return first.of(addresses)
         finally:
-            self._of_others += question.of_others
+            self._of_others += first.of_others
 
     def _one(
         self, call: Call, address: Address | None, deadline_ms: int, *, is_apart: bool = False
     ) -> CallResult:
         if address is None:
-            return self.ask_any(call, deadline_ms)
+            return self.send_to_any(call, deadline_ms)
         token = object()
         return self.exchange({token: (address, call)}, deadline_ms, is_apart=is_apart)[token]
 
     def _one_patiently(self, call: Call, address: Address, deadline_ms: int) -> CallResult:
-        """Wait for an answer until all the time is up: what is asked cannot be asked again."""
+        """Wait for a response until the call's deadline: the request is not repeatable."""
         token = object()
         left_ms = max(deadline_ms - self.clock.monotonic_ms(), 1)
         return self.exchange({token: (address, call)}, deadline_ms, request_timeout_ms=left_ms)[
@@ -265,7 +267,7 @@ class KafkaClient:
 
         An answer is waited for as long as request.timeout.ms, if nothing else is said. One that
         `ends_as_closing` is not waited for as the client closes: then its key has no result. Those
-        that are `is_apart` go as `Links.submit` describes it.
+        that are `is_apart` go as `BrokerConnections.submit` describes it.
         """
         if not self._is_cluster_known:
             self._learn_cluster()
@@ -277,19 +279,21 @@ class KafkaClient:
         keys: dict[object, K] = {object(): key for key in calls}
         for token, key in keys.items():
             address, call = calls[key]
-            self.links.submit(address, call, token, timeout_ms, is_apart=is_apart)
+            self.connections.submit(address, call, token, timeout_ms, is_apart=is_apart)
         results: dict[K, CallResult] = {}
         try:
             while keys:
-                for token, result in self.links.wait(timeout_ms, ends_as_closing=ends_as_closing):
+                for token, result in self.connections.wait(
+                    timeout_ms, ends_as_closing=ends_as_closing
+                ):
                     if token in keys:
                         results[keys.pop(token)] = result
                     else:
                         self._of_others.append((token, result))
-                if ends_as_closing and self.links.close_deadline_ms is not None:
+                if ends_as_closing and self.connections.close_deadline_ms is not None:
                     break
         finally:
-            self.links.abandon(keys)
+            self.connections.abandon(keys)
         return results
 
     def _one_of_members(
@@ -304,7 +308,7 @@ class KafkaClient:
         left_ms = max(deadline_ms - self.clock.monotonic_ms(), 1)
         has_result = False
         try:
-            if self.links.close_deadline_ms is None:
+            if self.connections.close_deadline_ms is None:
                 results = self.exchange(
                     {token: (address, call)},
                     deadline_ms,
@@ -318,14 +322,14 @@ class KafkaClient:
             raise ClientCloses(call.api_name)
         finally:
             if not has_result:
-                self.links.drop(address, is_apart=is_apart)
+                self.connections.drop(address, is_apart=is_apart)
 
     def wait_any(
         self, timeout_ms: int, *, may_be_interrupted: bool = True
     ) -> list[tuple[object, CallResult]]:
-        """Return results of calls that were submitted to `links` directly."""
+        """Return results of calls that were submitted to `connections` directly."""
         results, self._of_others = self._of_others, []
-        return results or self.links.wait(timeout_ms, may_be_interrupted=may_be_interrupted)
+        return results or self.connections.wait(timeout_ms, may_be_interrupted=may_be_interrupted)
 
     def _is_worth_repeating(self, error: EngineError, is_repeatable: bool) -> bool:
         """Return whether another attempt may reach a broker that took over meanwhile."""
@@ -340,11 +344,11 @@ class KafkaClient:
         if timeout_ms is None:
             timeout_ms = self.timeout_ms
         deadline_ms = self.clock.monotonic_ms() + timeout_ms
-        close_ms = self.links.close_deadline_ms
+        close_ms = self.connections.close_deadline_ms
         return deadline_ms if close_ms is None else min(deadline_ms, close_ms)
 
     def _may_wait(self, attempt: int, deadline_ms: int) -> bool:
-        for bound_ms in (self.links.close_deadline_ms, self._repeats_until_ms):
+        for bound_ms in (self.connections.close_deadline_ms, self._repeats_until_ms):
             if bound_ms is not None:
                 deadline_ms = min(deadline_ms, bound_ms)
         return self.clock.monotonic_ms() + self.backoff_ms(attempt) < deadline_ms
@@ -365,19 +369,19 @@ class KafkaClient:
 
     def back_off(self, attempt: int) -> None:
         """Pause before another attempt."""
-        self.links.pause(self.drawn_backoff_ms(attempt))
+        self.connections.pause(self.drawn_backoff_ms(attempt))
 
     # -- metadata
 
     def view(self, topics: Iterable[str] | None, *, deadline_ms: int | None = None) -> ClusterView:
-        """Return fresh metadata of these topics; None asks for all, none at all for brokers.
+        """Return fresh metadata of these topics, from the first broker that answers.
 
-        The first broker that answers counts.
+        None stands for all topics; with no topics the view has the brokers alone.
         """
         wanted = None if topics is None else sorted(set(topics))
         request = metadata_request(wanted)
         call = Call("Metadata", request, METADATA_LOWEST)
-        ready_address = self.links.ready_address()
+        ready_address = self.connections.ready_address()
         first = [] if ready_address is None else [ready_address]
         deadline_ms = self._deadline_ms() if deadline_ms is None else deadline_ms
         was_known, self._is_cluster_known = self._is_cluster_known, True
@@ -388,7 +392,7 @@ class KafkaClient:
                 was_known = False
                 self._on_cluster(view.cluster_id)
         except EngineError:
-            # Refused or not answered: the next request has to ask again.
+            # Refused or not answered: the next request needs fresh metadata.
             self._is_cluster_known = was_known
             raise
         self._view = view
@@ -418,10 +422,10 @@ class KafkaClient:
     def await_view(
         self, topics: Iterable[str], is_settled: Callable[[ClusterView], bool], wait_ms: int
     ) -> bool:
-        """Ask for metadata of topics until it says what is expected; returns whether it did.
+        """Refresh metadata of topics until `is_settled` holds; return whether it did.
 
         A change that the controller has made reaches the other brokers a moment later. Errors of
-        asking end the wait: the change stands, and the next request meets them.
+        a request end the wait: the change stands, and the next request meets them.
         """
         wanted = sorted(set(topics))
         deadline_ms = min(self.clock.monotonic_ms() + wait_ms, self._deadline_ms())
@@ -463,7 +467,7 @@ class KafkaClient:
 
     # -- many partitions
 
-    def ask_leaders(
+    def send_to_leaders(
         self,
         partitions: Iterable[TopicPartition],
         make_call: Callable[[list[TopicPartition], ClusterView], Call],
@@ -471,10 +475,10 @@ class KafkaClient:
         *,
         is_repeatable: bool = True,
     ) -> dict[TopicPartition, T | EngineError]:
-        """Ask the leader of each partition; returns a result or an error for each.
+        """Send requests to the leaders of partitions; return a result or error for each partition.
 
         One request per broker, all at once. `read` takes a response and its version. Partitions
-        with retriable errors are asked again with fresh metadata, a few times.
+        with retriable errors are requested again with fresh metadata, a few times.
         """
         results: dict[TopicPartition, T | EngineError] = {}
         left = list(dict.fromkeys(partitions))
@@ -527,7 +531,7 @@ class KafkaClient:
         """Return the coordinator of a group (key type 0) or a transactional id (1)."""
         return self._coordinators.address(key, key_type)
 
-    def ask_coordinator(  # noqa: PLR0913 (those of `ask`, and whose coordinator)
+    def send_to_coordinator(  # noqa: PLR0913 (those of `send`, and whose coordinator)
         self,
         key: str,
         api_name: str,
@@ -540,7 +544,7 @@ class KafkaClient:
         timeout_ms: int | None = None,
         release: str = ENGINE_RELEASE,
     ) -> Response:
-        """Ask the coordinator of a group or transactional id; looks it up again when it moved.
+        """Send a request to the coordinator of a group or transactional id, looked up if it moved.
 
         `timeout_ms` is for what the coordinator answers late by intent; it bounds each request
         and all attempts. Errors besides those of requests: ClientCloses, where such a request is

@@ -1,7 +1,7 @@
-"""Links to brokers: connections with their streams, calls that wait, deadlines.
+"""The connections of a client to brokers, with their streams, pending calls and deadlines.
 
-`Links` sends calls to addresses, any number at once, and hands back one result for each: a response
-or the error that kept it away. Nothing is asked again here; `blocking` does that.
+`BrokerConnections` sends any number of calls at once and returns one result for each: a response,
+or the error in its place. It repeats no request; `blocking` does that.
 
 A broker answers the requests of a connection in their order, so one that waits, as a Fetch does for
 records, holds up those behind it. Calls that are not to wait for it go by a second connection to
@@ -42,7 +42,7 @@ class _Waiting(NamedTuple):
     timeout_ms: int
 
 
-class _Link:
+class _Channel:
     """One connection, and the calls that it owes results."""
 
     def __init__(
@@ -82,7 +82,7 @@ class _Link:
         return min(deadlines, default=None)
 
 
-class Links:
+class BrokerConnections:
     """All connections of one client, by where they lead."""
 
     def __init__(
@@ -98,7 +98,7 @@ class Links:
         self._streams = streams
         self._clock = clock
         self._make_connection = make_connection
-        self._links: dict[_Place, _Link] = {}
+        self._channels: dict[_Place, _Channel] = {}
         self._is_interrupted = False
         self._results: list[tuple[object, CallResult]] = []
         #: Calls whose results nobody wants any more.
@@ -108,7 +108,11 @@ class Links:
 
     def ready_address(self) -> Address | None:
         """Return the address of a connection that is in use already."""
-        ready = (a for (a, is_apart), link in self._links.items() if link.is_ready and not is_apart)
+        ready = (
+            a
+            for (a, is_apart), channel in self._channels.items()
+            if channel.is_ready and not is_apart
+        )
         return next(ready, None)
 
     def submit(
@@ -129,17 +133,17 @@ class Links:
             self._on_call(call)
         now_ms = self._clock.monotonic_ms()
         place = (address, is_apart)
-        link = self._links.get(place)
-        if link is not None and link.is_idle_since_before(now_ms):
+        channel = self._channels.get(place)
+        if channel is not None and channel.is_idle_since_before(now_ms):
             # The broker may have closed it meanwhile: then the call takes a new one.
             self._apply_events(0)
-            link = self._links.get(place)
-        if link is None:
-            link = self._connect(place, now_ms)
+            channel = self._channels.get(place)
+        if channel is None:
+            channel = self._connect(place, now_ms)
         waiting = _Waiting(call, now_ms + timeout_ms, timeout_ms)
-        link.queued[token] = waiting
-        if link.is_ready:
-            self._send_queued(link)
+        channel.queued[token] = waiting
+        if channel.is_ready:
+            self._send_queued(channel)
 
     def wait(
         self, timeout_ms: int, *, may_be_interrupted: bool = False, ends_as_closing: bool = False
@@ -154,7 +158,9 @@ class Links:
         # A wait of no time still moves bytes and takes what has arrived.
         is_over = False
         while not self._results and not is_over:
-            deadlines = [d for link in self._links.values() if (d := self._deadline_ms_of(link))]
+            deadlines = [
+                d for channel in self._channels.values() if (d := self._deadline_ms_of(channel))
+            ]
             # The byte that interrupts may have ended a wait before, which was not to be.
             is_over = self._is_ended(may_be_interrupted, ends_as_closing)
             pause_ms = 0 if is_over else max(min([give_up_ms, *deadlines]) - now_ms, 0)
@@ -174,9 +180,9 @@ class Links:
             ends_as_closing and self.close_deadline_ms is not None
         )
 
-    def _deadline_ms_of(self, link: _Link) -> int | None:
-        """Return when the first call of a link is given up, None if it has none."""
-        deadline_ms = link.next_deadline_ms()
+    def _deadline_ms_of(self, channel: _Channel) -> int | None:
+        """Return when the first call of a connection is given up, None if it has none."""
+        deadline_ms = channel.next_deadline_ms()
         if deadline_ms is None or self.close_deadline_ms is None:
             return deadline_ms
         return min(deadline_ms, self.close_deadline_ms)
@@ -208,10 +214,10 @@ class Links:
 
     def drop(self, address: Address, *, is_apart: bool = False) -> None:
         """Close a connection to an address: a response that is late holds up those after it."""
-        link = self._links.get((address, is_apart))
-        if link is not None:
-            link.stream.close()
-            self._fail(link, ConnectionLost(*address, "closed here"))
+        channel = self._channels.get((address, is_apart))
+        if channel is not None:
+            channel.stream.close()
+            self._fail(channel, ConnectionLost(*address, "closed here"))
 
     def close_streams(self) -> None:
         """Close all connections and what wakes the streams: nothing is sent any more."""
@@ -233,20 +239,20 @@ class Links:
 
     def close(self) -> None:
         """Close all connections; calls on their way get no result."""
-        for link in self._links.values():
-            link.stream.close()
-        self._links.clear()
+        for channel in self._channels.values():
+            channel.stream.close()
+        self._channels.clear()
 
     # -- inside
 
-    def _connect(self, place: _Place, now_ms: int) -> _Link:
-        """Begin to connect to an address, and keep the link."""
+    def _connect(self, place: _Place, now_ms: int) -> _Channel:
+        """Begin to connect to an address, and keep the connection."""
         address, _ = place
         stream = self._streams.connect(address.host, address.port, self._settings.tls)
         deadline_ms = now_ms + self._settings.connect_timeout_ms
-        link = _Link(place, self._make_connection(), stream, deadline_ms)
-        self._links[place] = link
-        return link
+        channel = _Channel(place, self._make_connection(), stream, deadline_ms)
+        self._channels[place] = channel
+        return channel
 
     def _apply_events(self, wait_ms: int) -> None:
         """Apply the events of all streams; wait up to `wait_ms` for the first."""
@@ -254,55 +260,55 @@ class Links:
             self._handle_event(event)
 
     def _handle_event(self, event: StreamEvent) -> None:
-        """Apply one event of a stream (opened, bytes received, closed) to its link.
+        """Apply one event of a stream (opened, bytes received, closed) to its connection.
 
         After an error the connection is closed, and all its calls fail with that error.
         """
-        link = next((k for k in self._links.values() if k.stream is event.stream), None)
-        if link is None:
+        channel = next((k for k in self._channels.values() if k.stream is event.stream), None)
+        if channel is None:
             return
         if event.kind == "closed":
-            error = self._closed_error(link, event.reason)
+            error = self._closed_error(channel, event.reason)
             error.hint = event.hint or error.hint
-            self._fail(link, error)
+            self._fail(channel, error)
             return
         try:
             if event.kind == "opened":
-                link.connection.opened()
+                channel.connection.opened()
             else:
-                was_ready = link.is_ready
-                self._store_responses(link, link.connection.receive(event.data))
-                if link.is_ready and not was_ready and link.connection.session_lifetime_ms:
-                    link.again_ms = reauthentication_ms(
-                        self._clock.monotonic_ms(), link.connection.session_lifetime_ms
+                was_ready = channel.is_ready
+                self._store_responses(channel, channel.connection.receive(event.data))
+                if channel.is_ready and not was_ready and channel.connection.session_lifetime_ms:
+                    channel.again_ms = reauthentication_ms(
+                        self._clock.monotonic_ms(), channel.connection.session_lifetime_ms
                     )
         except EngineError as failure:
-            link.stream.close()
-            self._fail(link, failure)
+            channel.stream.close()
+            self._fail(channel, failure)
             return
-        if link.is_ready:
-            self._send_queued(link)
-        self._flush(link)
+        if channel.is_ready:
+            self._send_queued(channel)
+        self._flush(channel)
 
-    def _store_responses(self, link: _Link, responses: list[Response]) -> None:
+    def _store_responses(self, channel: _Channel, responses: list[Response]) -> None:
         for response in responses:
-            link.has_answered = True
-            link.answered_ms = self._clock.monotonic_ms()
-            link.in_flight.pop(response.token, None)
+            channel.has_answered = True
+            channel.answered_ms = self._clock.monotonic_ms()
+            channel.in_flight.pop(response.token, None)
             self._results.append((response.token, response))
 
-    def _send_queued(self, link: _Link) -> None:
+    def _send_queued(self, channel: _Channel) -> None:
         """Send what waited for the handshake; a call that cannot be sent fails alone."""
-        if link.queued and self._authenticates_again(link):
+        if channel.queued and self._authenticates_again(channel):
             return
-        queued, link.queued = link.queued, {}
+        queued, channel.queued = channel.queued, {}
         for token, waiting in queued.items():
             call = waiting.call
             try:
-                version = link.connection.version_of(
+                version = channel.connection.version_of(
                     call.api_name, call.lowest, call.highest, call.release
                 )
-                link.connection.send(
+                channel.connection.send(
                     call.api_name,
                     call.message,
                     version=version,
@@ -314,34 +320,34 @@ class Links:
                 self._results.append((token, error))
                 continue
             if call.has_response:
-                link.in_flight[token] = waiting
+                channel.in_flight[token] = waiting
             else:
                 self._results.append((token, Response(token, version, None)))
-        self._flush(link)
+        self._flush(channel)
 
-    def _authenticates_again(self, link: _Link) -> bool:
+    def _authenticates_again(self, channel: _Channel) -> bool:
         """Return whether the session ends soon: calls wait for another authentication then."""
         now_ms = self._clock.monotonic_ms()
-        if link.again_ms is None or now_ms < link.again_ms:
+        if channel.again_ms is None or now_ms < channel.again_ms:
             return False
-        link.again_ms = None
-        link.connect_deadline_ms = now_ms + self._settings.connect_timeout_ms
-        link.connection.authenticate()
-        self._flush(link)
+        channel.again_ms = None
+        channel.connect_deadline_ms = now_ms + self._settings.connect_timeout_ms
+        channel.connection.authenticate()
+        self._flush(channel)
         return True
 
-    def _flush(self, link: _Link) -> None:
-        output = link.connection.take_output()
+    def _flush(self, channel: _Channel) -> None:
+        output = channel.connection.take_output()
         if output:
-            link.stream.send(output)
+            channel.stream.send(output)
 
-    def _closed_error(self, link: _Link, reason: str) -> EngineError:
-        """Return Unreachable if the link never opened, else ConnectionLost, perhaps with a hint."""
-        host, port = link.address
-        if link.connection.state == "connecting":
+    def _closed_error(self, channel: _Channel, reason: str) -> EngineError:
+        """Return Unreachable if the connection never opened, else ConnectionLost, with any hint."""
+        host, port = channel.address
+        if channel.connection.state == "connecting":
             return Unreachable(host, port, reason)
         lost = ConnectionLost(host, port, reason)
-        if link.is_ready and not link.has_answered and self._settings.sasl is None:
+        if channel.is_ready and not channel.has_answered and self._settings.sasl is None:
             # A broker tells its versions to everyone, and closes at a next request that is not
             # authenticated.
             lost.hint = (
@@ -350,25 +356,25 @@ class Links:
             )
         return lost
 
-    def _fail(self, link: _Link, error: EngineError) -> None:
-        """End a link: every call on it gets the same error."""
-        del self._links[link.place]
-        for token in (*link.in_flight, *link.queued):
+    def _fail(self, channel: _Channel, error: EngineError) -> None:
+        """End a connection: every call on it gets the same error."""
+        del self._channels[channel.place]
+        for token in (*channel.in_flight, *channel.queued):
             self._results.append((token, error))
 
     def _expire(self, now_ms: int) -> None:
-        for link in list(self._links.values()):
-            deadline_ms = self._deadline_ms_of(link)
+        for channel in list(self._channels.values()):
+            deadline_ms = self._deadline_ms_of(channel)
             if deadline_ms is None or now_ms < deadline_ms:
                 continue
-            link.stream.close()
-            self._fail(link, self._expired_error(link))
+            channel.stream.close()
+            self._fail(channel, self._expired_error(channel))
 
-    def _expired_error(self, link: _Link) -> EngineError:
-        host, port = link.address
-        if link.connection.state == "connecting":
+    def _expired_error(self, channel: _Channel) -> EngineError:
+        host, port = channel.address
+        if channel.connection.state == "connecting":
             return Unreachable(host, port, "no connection in time")
-        if not link.is_ready:
+        if not channel.is_ready:
             return ConnectionLost(host, port, "no answer to the first request in time")
-        first = min(link.in_flight.values(), key=lambda w: w.deadline_ms)
-        return TimedOut(f"{first.call.api_name} to {link.address}", first.timeout_ms)
+        first = min(channel.in_flight.values(), key=lambda w: w.deadline_ms)
+        return TimedOut(f"{first.call.api_name} to {channel.address}", first.timeout_ms)

@@ -43,7 +43,7 @@ def api_versions(client: KafkaClient, broker_id: int) -> BrokerApis:
     """Return what a broker offers."""
     request = messages.ApiVersionsRequest(client_software_name="kctl", client_software_version="0")
     response: messages.ApiVersionsResponse
-    response = client.ask("ApiVersions", request, to=broker_id).message
+    response = client.send("ApiVersions", request, to=broker_id).message
     if response.error_code != NONE:
         raise api_error(response.error_code)
     return BrokerApis(
@@ -62,7 +62,7 @@ def unregister_broker(client: KafkaClient, broker_id: int) -> None:
     """
     request = messages.UnregisterBrokerRequest(broker_id=broker_id)
     response: messages.UnregisterBrokerResponse
-    response = client.ask("UnregisterBroker", request).message
+    response = client.send("UnregisterBroker", request).message
     if response.error_code != NONE:
         raise api_error(response.error_code, response.error_message)
 
@@ -76,8 +76,9 @@ def describe_log_dirs(
 ) -> dict[int, list[LogDirView] | EngineError]:
     """Return the log directories of brokers, with all replicas or those of some topics.
 
-    All brokers are asked at once; one that does not answer gets its error, one that has left the
-    cluster BROKER_NOT_AVAILABLE (8). Without `is_sorted` replicas come in the response's order.
+    The requests to all brokers go out at once; one that does not answer gets its error, one that
+    has left the cluster BROKER_NOT_AVAILABLE (8). Without `is_sorted` replicas come in the order of
+    the response.
     """
     request = messages.DescribeLogDirsRequest
     wanted = None
@@ -116,7 +117,7 @@ def log_dirs_call() -> Call:
 def log_dirs_of(
     response: messages.DescribeLogDirsResponse, *, is_sorted: bool = True
 ) -> list[LogDirView] | EngineError:
-    """Return the log directories that a response tells of, or why it does not."""
+    """Return the log directories of a response, or its error."""
     if response.error_code != NONE:
         return api_error(response.error_code)
     return [

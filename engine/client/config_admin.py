@@ -143,7 +143,7 @@ def describe_configs(
         message = _description(requested, names, with_synonyms, with_documentation)
         try:
             response: messages.DescribeConfigsResponse
-            response = client.ask("DescribeConfigs", message, to=to, lowest=1).message
+            response = client.send("DescribeConfigs", message, to=to, lowest=1).message
         except EngineError as error:
             if to == ANY:
                 raise
@@ -161,7 +161,7 @@ def configs_call(resources: Sequence[Resource], names: Sequence[str]) -> Call:
 def configs_of(
     response: messages.DescribeConfigsResponse, *, is_sorted: bool = True
 ) -> dict[Resource, list[ConfigEntry] | EngineError]:
-    """Return the settings that a response tells of, or why it does not."""
+    """Return the settings of a response, or its error."""
     return {
         Resource(ConfigResourceType(row.resource_type), row.resource_name): _entries(row, is_sorted)
         for row in response.results
@@ -201,7 +201,7 @@ def _description(
 
 
 def _by_destination(resources: Iterable[Resource]) -> dict[Destination, list[Resource]]:
-    """Return what to ask whom; settings of one broker are known to that broker alone."""
+    """Group resources by destination: only a broker itself knows its own settings."""
     by_destination: dict[Destination, list[Resource]] = {}
     for resource in resources:
         broker_id = resource.broker_id
@@ -246,7 +246,7 @@ def alter_configs(
     for to, requested in _by_destination(changes).items():
         message = _alteration({r: changes[r] for r in requested}, validate_only)
         response: messages.IncrementalAlterConfigsResponse
-        response = client.ask("IncrementalAlterConfigs", message, to=to).message
+        response = client.send("IncrementalAlterConfigs", message, to=to).message
         for row in response.responses:
             resource = Resource(ConfigResourceType(row.resource_type), row.resource_name)
             failed = row.error_code != NONE
@@ -283,7 +283,7 @@ def list_config_resources(
     """
     is_of_metrics = set(kinds) == {ConfigResourceType.CLIENT_METRICS}
     request = message_class("ListConfigResourcesRequest", _LATER_RELEASE)
-    response = client.ask(
+    response = client.send(
         "ListConfigResources",
         lambda version: request(resource_types=list(kinds)) if version else request(),
         lowest=0 if is_of_metrics else 1,

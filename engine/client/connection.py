@@ -7,8 +7,8 @@ READY ──the session ends soon──▶ AUTHENTICATING         (KIP-368; what
 any ──error──▶ CLOSED: the driver closes the stream
 ```
 
-Two drivers: `blocking` (with `links`) reads and writes bytes of a stream, `loop_connection` whole
-frames of a network.
+Two drivers: `blocking` (with `broker_connections`) reads and writes bytes of a stream,
+`loop_connection` whole frames of a network.
 
 Requests are sent in order without waiting (pipelining); a broker answers them in that order, so
 the oldest request sent is the one that the next frame answers.

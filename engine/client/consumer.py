@@ -34,6 +34,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from engine.client.auto_commit import commit_automatically, log_trouble
 from engine.client.blocking import KafkaClient
+from engine.client.buffered_records import BufferedRecords, ConsumerRecord
 from engine.client.consumer_heartbeat import SubscriptionPattern
 from engine.client.consumer_settings import CLOSE_TIMEOUT_MS, ConsumerSettings
 from engine.client.errors import may_pass
@@ -46,7 +47,6 @@ from engine.client.offsets import EARLIEST, LATEST
 from engine.client.rebalance_listener import ListenerCalls, RebalanceListener
 from engine.client.start_offsets import StartOffsets
 from engine.client.truncation import LogTruncated
-from engine.client.waiting_records import ConsumerRecord, WaitingRecords
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import (
     CORRUPT_MESSAGE,
@@ -59,7 +59,7 @@ from engine.records.record_run import NO_EPOCH
 
 
 class NoGroup(EngineError):
-    """What was asked for needs a group."""
+    """The call needs a consumer of a group."""
 
     hint = "set group.id"
 
@@ -108,7 +108,7 @@ class Consumer:
         self._group: GroupConsumer | None = None
         self._fetcher: Fetcher | None = None
         self._listener = ListenerCalls(client)
-        self._records = WaitingRecords()
+        self._records = BufferedRecords()
         #: The partitions of which something was fetched or sought, each with the leader epoch of
         #: the last record that was returned.
         self._epochs: dict[TopicPartition, int] = {}
@@ -296,9 +296,9 @@ class Consumer:
                     log_trouble("poll", error)
             pause_ms = min(self._client.backoff_ms(attempt), until_ms - self._now_ms())
             attempt += 1
-            if pause_ms <= 0 or self._client.links.is_interrupted:
+            if pause_ms <= 0 or self._client.connections.is_interrupted:
                 return
-            self._client.links.pause(pause_ms, may_be_interrupted=True)
+            self._client.connections.pause(pause_ms, may_be_interrupted=True)
 
     def _receive(self, timeout_ms: int) -> None:
         """Stay in the group, and append the records that have come. Errors: as `poll`."""
@@ -315,7 +315,7 @@ class Consumer:
             if not self._records.has_other_than(self.paused):
                 self._append_records(self._fetcher.poll(timeout_ms))
         else:
-            self._client.links.pause(timeout_ms, may_be_interrupted=True)
+            self._client.connections.pause(timeout_ms, may_be_interrupted=True)
 
     def _append_records(self, consumed: Sequence[ConsumedRecords]) -> None:
         """Keep the records that have come; raises the first error after all of them.

@@ -68,7 +68,7 @@ from engine.wire import messages
 
 _ID_BYTES: Final = 16
 _NO_EPOCH: Final = -1
-#: How often names are asked for that the cluster did not know.
+#: How often topic names are requested that the cluster did not know.
 _LOOKUP_MS: Final = 1_000
 _FENCING: Final = (FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID)
 #: Refusals of offsets after which the member learns from a heartbeat where it is.
@@ -361,7 +361,7 @@ class ConsumerGroupSession:
             group_instance_id=self._settings.group_instance_id,
         )
         request = commit_request(membership, offsets, leader_epochs)
-        response = self._client.ask_coordinator(
+        response = self._client.send_to_coordinator(
             self._settings.group_id, "OffsetCommit", request, retriable_code=code_to_repeat
         )
         return commit_code(response.message)

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: what a member says about itself, and what it is told to own.
+"""ConsumerGroupHeartbeat: the state of a member, and the assignment in the response.
 
 A heartbeat has every field as the member joins, and after an error; otherwise those alone that have
 changed since the last one that was answered. Owned partitions go with a heartbeat that joins or
@@ -49,7 +49,7 @@ class SubscriptionPattern(NamedTuple):
 
 
 class NoConsumerProtocol(EngineError):
-    """The cluster does not have the consumer protocol, or not what is asked of it."""
+    """The cluster does not have the consumer protocol, or not the version of it that is needed."""
 
     hint = "set group.protocol to classic until the cluster is upgraded to Kafka 4"
 
@@ -142,7 +142,7 @@ class Heartbeats:
             )
 
         try:
-            response = self._client.ask_coordinator(
+            response = self._client.send_to_coordinator(
                 self._group_id,
                 _API,
                 request,

@@ -1,4 +1,4 @@
-"""Which broker coordinates a group or a transactional id: asked for once, until it is forgotten."""
+"""Cache of the coordinators of groups and transactional ids, looked up by FindCoordinator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GROUP_KEY_TYPE: Final = 0
 
 
 class AnyBrokerRequest(Protocol):
-    """Asks any broker, and again while the code of the response is retriable: `KafkaClient.ask`."""
+    """Sends to any broker, again while the code is retriable: `KafkaClient.send`."""
 
     def __call__(
         self, api_name: str, message: RequestMessage, *, retriable_code: Callable[[Message], int]
@@ -28,8 +28,8 @@ class AnyBrokerRequest(Protocol):
 class Coordinators:
     """The coordinators that one client has found, by key type and key."""
 
-    def __init__(self, ask: AnyBrokerRequest) -> None:
-        self._ask = ask
+    def __init__(self, send: AnyBrokerRequest) -> None:
+        self._send = send
         self._addresses: dict[tuple[int, str], Address] = {}
 
     def address(self, key: str, key_type: int) -> Address:
@@ -43,12 +43,12 @@ class Coordinators:
         return address
 
     def forget(self, key: str, key_type: int) -> None:
-        """Have the next call ask again: the coordinator moved, or does not answer."""
+        """Have the next call look it up again: the coordinator moved, or does not answer."""
         self._addresses.pop((key_type, key), None)
 
     def _find(self, key: str, key_type: int) -> Address:
-        """Ask any broker; retriable codes such as COORDINATOR_NOT_AVAILABLE are asked again."""
-        response = self._ask(
+        """Send FindCoordinator to any broker, repeated after COORDINATOR_NOT_AVAILABLE etc."""
+        response = self._send(
             "FindCoordinator",
             lambda version: _request(version, key, key_type),
             retriable_code=lambda message: _coordinator_in(message).error_code,

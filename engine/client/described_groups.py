@@ -14,7 +14,7 @@ def described_group(client: KafkaClient, api_name: str, group_id: str, release: 
 
     Errors: ApiError: GROUP_ID_NOT_FOUND, also for a group of another kind; NoCommonVersion.
     """
-    response = client.ask_coordinator(
+    response = client.send_to_coordinator(
         group_id,
         api_name,
         message_class(f"{api_name}Request", release)(group_ids=[group_id]),

@@ -48,7 +48,7 @@ def eligible_replicas(
         )
         try:
             response: messages.DescribeTopicPartitionsResponse
-            response = client.ask("DescribeTopicPartitions", message).message
+            response = client.send("DescribeTopicPartitions", message).message
         except NoCommonVersion:
             return {}
         for topic in response.topics:

@@ -9,7 +9,7 @@ from engine.kafka_errors import NONE
 from engine.wire.structs import Message
 
 
-def ask_every_broker(
+def send_to_every_broker(
     client: KafkaClient, call: Call
 ) -> tuple[dict[int, Message], dict[int, EngineError]]:
     """Return the responses by broker, and the errors of brokers without one.

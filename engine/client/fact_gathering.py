@@ -1,15 +1,15 @@
-"""Asks a cluster for the facts of all findings, by a deadline even if brokers hang.
+"""Requests the facts of all findings from a cluster, by a deadline even if brokers hang.
 
 1. Metadata, of whichever broker answers first: half of the cluster may be silent.
-2. All questions to all brokers at the same time: directories, throttles, the ends of replicas that
+2. All requests to all brokers at the same time: directories, throttles, the ends of replicas that
    are not in sync, the reassignments under way (the controller), the settings of topics (the broker
    of step 1). A broker that answers none of them in half of the time is silent.
-3. The controller is asked again if another one took over meanwhile, and another broker for the
+3. The controller is requested again if another one took over meanwhile, and another broker for the
    settings of topics.
 4. A second look at the directories of brokers that copy tells how fast they do.
 
 A request without a response becomes a finding of its own, and all others count. The settings of
-topics are asked for last on their connection: a broker whose metadata store hangs answers nothing
+topics are requested last on their connection: a broker whose metadata store hangs answers nothing
 behind them.
 """
 
@@ -59,7 +59,7 @@ _FIRST: Final = -1
 
 
 class _Request(NamedTuple):
-    """What a broker is asked for."""
+    """One kind of request to one broker."""
 
     what: str
     broker_id: int
@@ -68,9 +68,9 @@ class _Request(NamedTuple):
 def gather_facts(
     client: KafkaClient, topics: Sequence[str] | None, timeout_ms: int
 ) -> ClusterFacts:
-    """Ask a cluster for all of it, or for some topics, within a time.
+    """Request the facts of a cluster, or of some of its topics, within a time.
 
-    Errors: those of asking for metadata, if no broker answers.
+    Errors: those of a Metadata request, if no broker answers.
     """
     deadline_ms = client.clock.monotonic_ms() + timeout_ms
     view = client.view(topics, deadline_ms=deadline_ms)
@@ -78,7 +78,7 @@ def gather_facts(
 
 
 class _Gathering:
-    """The answers to all questions about one view of a cluster."""
+    """The responses to all requests about one view of a cluster."""
 
     def __init__(
         self, client: KafkaClient, view: ClusterView, deadline_ms: int, timeout_ms: int
@@ -88,12 +88,12 @@ class _Gathering:
         self._view = view
         self._deadline_ms = deadline_ms
         self._answers: dict[_Request, CallResult] = {}
-        #: Metadata came when the time was up: no broker was asked for anything else.
+        #: Metadata came when the time was up: no broker got any other request.
         self._is_late = self._left_ms() <= 0
-        self._first = client.links.ready_address() or _any_address(client, view)
+        self._first = client.connections.ready_address() or _any_address(client, view)
 
     def facts(self) -> ClusterFacts:
-        """Ask, and return what the answers say."""
+        """Send the requests, and return the facts of the responses."""
         self._exchange(dict(self._calls()))
         self._retry()
         moves = self._moves()
@@ -109,16 +109,16 @@ class _Gathering:
             throttles_in(described),
             {key: move for key, move in ongoing.items() if view.partition(key) is not None},
             self._silent(),
-            list(self._unasked()),
+            list(self._unanswered()),
             self._rates(ongoing, log_dirs),
         )
 
-    # -- asking
+    # -- requests
 
     def _calls(self) -> Iterator[tuple[_Request, tuple[Address, Call]]]:
         """Yield the calls to all brokers at once: directories, throttles, log ends, moves, topics.
 
-        Moves are asked of the controller alone, topic configs of the first broker that answered.
+        Moves come from the controller alone, topic configs from the first broker that answered.
         """
         view = self._view
         ends = _requested_replicas(view)
@@ -145,14 +145,14 @@ class _Gathering:
         return self._deadline_ms - self._client.clock.monotonic_ms()
 
     def _exchange(self, calls: Mapping[_Request, tuple[Address, Call]]) -> None:
-        """Ask all at once, for half of the time that is left."""
+        """Send all requests at once, and wait for half of the time that is left."""
         if not calls or self._left_ms() <= 0:
             return
         deadline_ms = self._deadline_ms - self._left_ms() // 2
         self._answers |= self._client.exchange(calls, deadline_ms)
 
     def _retry(self) -> None:
-        """Ask the controller of now, and another broker for settings, where that may help."""
+        """Retry at the present controller, and at another broker for topic configs, if of use."""
         calls: dict[_Request, tuple[Address, Call]] = {}
         if self._is_controller_in_doubt() and self._left_ms() > 0:
             controller_id = self._controller_now()
@@ -238,8 +238,8 @@ class _Gathering:
                     described |= configs_of(answer.message)
         return described
 
-    def _unasked(self) -> Iterator[Unanswered]:
-        """Return what brokers did not tell that are not silent altogether."""
+    def _unanswered(self) -> Iterator[Unanswered]:
+        """Yield the facts without a response of brokers that are not silent altogether."""
         if self._is_late:
             yield Unanswered("cluster", _ALL, TimedOut("asking brokers", self._timeout_ms))
         silent = self._silent()
@@ -269,7 +269,7 @@ class _Gathering:
             return {}
         clock = self._client.clock
         began_ms = clock.monotonic_ms()
-        self._client.links.pause(MOVE_RATE_MS)
+        self._client.connections.pause(MOVE_RATE_MS)
         calls = {
             id_: (view.brokers[id_].address, log_dirs_call()) for id_ in copying & {*view.brokers}
         }

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from engine.client.blocking import CONTROLLER, KafkaClient
 from engine.client.connection import Call, VersionRange
-from engine.client.every_broker import ask_every_broker
+from engine.client.every_broker import send_to_every_broker
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE
 from engine.wire import messages
@@ -50,7 +50,7 @@ class FeaturesView(NamedTuple):
 
 def describe_features(client: KafkaClient) -> FeaturesView:
     """Return the features of a cluster as one broker knows them; raises ApiError."""
-    response: messages.ApiVersionsResponse = client.ask(
+    response: messages.ApiVersionsResponse = client.send(
         _API_VERSIONS, _REQUEST, lowest=_LOWEST_WITH_FEATURES
     ).message
     if response.error_code != NONE:
@@ -63,7 +63,7 @@ def features_by_broker(
 ) -> tuple[dict[int, FeaturesView], dict[int, EngineError]]:
     """Return the features as each broker knows them, and the errors of brokers without response."""
     call = Call(_API_VERSIONS, _REQUEST, _LOWEST_WITH_FEATURES)
-    responses, failures = ask_every_broker(client, call)
+    responses, failures = send_to_every_broker(client, call)
     return {broker_id: _view(response) for broker_id, response in responses.items()}, failures
 
 
@@ -101,7 +101,7 @@ def update_features(
             made.validate_only = validate_only
         return made
 
-    response: messages.UpdateFeaturesResponse = client.ask(
+    response: messages.UpdateFeaturesResponse = client.send(
         "UpdateFeatures",
         # Guards look into a message that changes nothing.
         message(_VALIDATE_LOWEST) if validate_only else message,

@@ -82,7 +82,7 @@ class ConsumedRecords(NamedTuple):
 
 
 class _Fetch(NamedTuple):
-    """A request under way: whom it asks for, from which offsets, by which metadata."""
+    """A Fetch in flight: its partitions and offsets, and the metadata that it was made by."""
 
     positions: dict[TopicPartition, int]
     view: ClusterView
@@ -96,7 +96,7 @@ class _Token(NamedTuple):
     broker_id: int
 
 
-class _Trouble(NamedTuple):
+class _FailedPartition(NamedTuple):
     """A partition that could not be fetched and is tried again."""
 
     since_ms: int
@@ -119,8 +119,8 @@ class Fetcher:
         self._positions = dict(starts)
         #: Of the partitions those that are not fetched at present; they keep their positions.
         self._paused: set[TopicPartition] = set()
-        self._troubles: dict[TopicPartition, _Trouble] = {}
-        self._under_way: dict[int, _Fetch] = {}
+        self._troubles: dict[TopicPartition, _FailedPartition] = {}
+        self._in_flight: dict[int, _Fetch] = {}
         self._read_replicas = ReadReplicas(client.clock, self._options.metadata_max_age_ms)
         self._truncations = TruncationChecks(client)
         self._view: ClusterView | None = None
@@ -141,10 +141,10 @@ class Fetcher:
     @property
     def is_waiting(self) -> bool:
         """Return whether a response is still to come, also of partitions that were stopped."""
-        return bool(self._under_way)
+        return bool(self._in_flight)
 
     def prepare(self) -> None:
-        """Ask for metadata, so that the next `poll` begins with fetches; raises its errors."""
+        """Refresh metadata, so that the next `poll` begins with fetches; raises its errors."""
         self._fresh_view()
 
     def position(self, partition: TopicPartition) -> int:
@@ -195,14 +195,14 @@ class Fetcher:
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
         """Return what has come, after about `timeout_ms` at the latest."""
         fetched = self._send_fetches()
-        if not self._under_way:
+        if not self._in_flight:
             if not fetched and self._paused.issuperset(self._positions):
-                self._client.links.pause(timeout_ms, may_be_interrupted=True)
+                self._client.connections.pause(timeout_ms, may_be_interrupted=True)
             return fetched
         for token, result in self._client.wait_any(0 if fetched else timeout_ms):
             # A response to another fetcher of the client, which is gone, is dropped.
             if isinstance(token, _Token) and token.fetcher is self:
-                fetched += self._read_response(self._under_way.pop(token.broker_id), result)
+                fetched += self._read_response(self._in_flight.pop(token.broker_id), result)
         if self._view is not None:
             fetched += self._send_fetches()
         return fetched
@@ -210,10 +210,10 @@ class Fetcher:
     # -- asking
 
     def _send_fetches(self) -> list[ConsumedRecords]:
-        """Ask every broker that is not asked already; returns partitions that are given up."""
+        """Send a Fetch to each broker without one in flight; return partitions given up."""
         if not self._positions:
             return []
-        busy = {p for fetch in self._under_way.values() for p in fetch.positions} | self._paused
+        busy = {p for fetch in self._in_flight.values() for p in fetch.positions} | self._paused
         try:
             view = self._fresh_view()
             idle = {p: offset for p, offset in self._positions.items() if p not in busy}
@@ -230,7 +230,7 @@ class Fetcher:
             else:
                 given_up += self._fail(partition, leader)
         for broker_id, partitions in by_broker.items():
-            if broker_id not in self._under_way:
+            if broker_id not in self._in_flight:
                 self._send_fetch(broker_id, partitions, view)
         return given_up
 
@@ -271,8 +271,8 @@ class Fetcher:
         call = Call("Fetch", message, _LOWEST_VERSION, highest)
         timeout_ms = self._options.max_wait_ms + self._client.settings.request_timeout_ms
         address = view.brokers[broker_id].address
-        self._client.links.submit(address, call, _Token(self, broker_id), timeout_ms)
-        self._under_way[broker_id] = fetch
+        self._client.connections.submit(address, call, _Token(self, broker_id), timeout_ms)
+        self._in_flight[broker_id] = fetch
 
     def _fetch_request(self, fetch: _Fetch, *, by_name: bool) -> messages.FetchRequest:
         """Build a full fetch without a session, partitions in the order of their positions."""
@@ -378,9 +378,9 @@ class Fetcher:
         """Note a failure; returns the partition with its error once it is given up."""
         self._read_replicas.forget(partition)
         now_ms = self._client.clock.monotonic_ms()
-        since_ms, attempts, _ = self._troubles.get(partition, _Trouble(now_ms, 0, error))
+        since_ms, attempts, _ = self._troubles.get(partition, _FailedPartition(now_ms, 0, error))
         if self._may_recover(error, now_ms - since_ms, attempts + 1):
-            self._troubles[partition] = _Trouble(since_ms, attempts + 1, error)
+            self._troubles[partition] = _FailedPartition(since_ms, attempts + 1, error)
             self._view = None
             self._attempt = max(self._attempt, attempts + 1)
             return []

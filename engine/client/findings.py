@@ -85,7 +85,7 @@ class HealthFinding(NamedTuple):
 
 
 class Unanswered(NamedTuple):
-    """Something that a broker, or the cluster, did not tell, in words, and why."""
+    """A fact that a broker, or the cluster, did not report, as text, and the error."""
 
     subject: str
     what: str
@@ -107,7 +107,7 @@ class ClusterFacts(NamedTuple):
     throttles: Sequence[Throttle]
     moves: Mapping[TopicPartition, OngoingReassignment] = MappingProxyType({})
     silent: Mapping[int, EngineError] = MappingProxyType({})
-    unasked: Sequence[Unanswered] = ()
+    unanswered: Sequence[Unanswered] = ()
     rates: Mapping[TopicPartition, float] = MappingProxyType({})
 
 
@@ -146,12 +146,12 @@ def _of_cluster(facts: ClusterFacts) -> Iterable[HealthFinding]:
 
 
 def _of_silence(facts: ClusterFacts) -> Iterable[HealthFinding]:
-    for unasked in facts.unasked:
-        error = unasked.error
+    for unanswered in facts.unanswered:
+        error = unanswered.error
         is_refused = isinstance(error, ApiError) and error.code in _REFUSALS
-        cause = f"{unasked.what} are not known: {error}"
+        cause = f"{unanswered.what} are not known: {error}"
         severity = NOTICE if is_refused else WARNING
-        yield HealthFinding(severity, "unasked", unasked.subject, cause)
+        yield HealthFinding(severity, "unasked", unanswered.subject, cause)
 
 
 def _of_brokers(facts: ClusterFacts) -> Iterable[HealthFinding]:
@@ -231,52 +231,52 @@ def _how_far(key: TopicPartition, partition: PartitionView, facts: ClusterFacts)
         of = "" if whole is None else f" of {whole}"
         copies.append(f"broker {broker_id} has {there or 0}{of} bytes")
     # One that only takes replicas away copies nothing.
-    told = f"; {', '.join(copies)}" if copies else ""
-    return f"{_ids(move.original)} become {_ids(move.target)}{told}"
+    copied = f"; {', '.join(copies)}" if copies else ""
+    return f"{_ids(move.original)} become {_ids(move.target)}{copied}"
 
 
-class _Why(NamedTuple):
+class _Cause(NamedTuple):
     """A reason, and the part of it that other partitions have too."""
 
     text: str
     shared: str
 
 
-def _why_offline(partition: PartitionView, facts: ClusterFacts) -> _Why:
+def _why_offline(partition: PartitionView, facts: ClusterFacts) -> _Cause:
     alive = [id_ for id_ in partition.replicas if id_ in facts.view.brokers]
     if not alive:
         text = "all replicas are on brokers that are gone: {}"
         replicas = partition.replicas
-        return _Why(text.format(_ids(replicas)), text.format(_ids(sorted(replicas))))
+        return _Cause(text.format(_ids(replicas)), text.format(_ids(sorted(replicas))))
     text = "in sync were {}, which are gone"
     others = f"; {_ids(alive)} may lack records (unclean.leader.election.enable)"
     isr = partition.isr
-    return _Why(text.format(_ids(isr)) + others, text.format(_ids(sorted(isr))))
+    return _Cause(text.format(_ids(isr)) + others, text.format(_ids(sorted(isr))))
 
 
 def _why_out(
     key: TopicPartition, partition: PartitionView, broker_id: int, facts: ClusterFacts
-) -> _Why:
+) -> _Cause:
     """Explain why a replica is out of sync: broker gone, directory failed, behind, catching up."""
     if broker_id not in facts.view.brokers:
         text = f"broker {broker_id} is gone"
-        return _Why(text, text)
+        return _Cause(text, text)
     if broker_id in partition.offline_replicas:
         text = f"the replica on broker {broker_id} is offline, its log directory has failed"
-        return _Why(text, text)
+        return _Cause(text, text)
     end, leader_end = facts.ends.get((key, broker_id)), facts.ends.get((key, partition.leader))
     if isinstance(end, EngineError):
         text = f"broker {broker_id} does not return the end of its replica: {end}"
-        return _Why(text, text)
+        return _Cause(text, text)
     if end is None or not isinstance(leader_end, int):
         text = f"broker {broker_id} is up, how far it is behind is not known"
-        return _Why(text, text)
+        return _Cause(text, text)
     behind = leader_end - end
     if behind > 0:
         text = f"broker {broker_id} is up and {behind} records behind, at {end} of {leader_end}"
-        return _Why(text, f"broker {broker_id} is up and behind")
+        return _Cause(text, f"broker {broker_id} is up and behind")
     text = f"broker {broker_id} has all {leader_end} records and is about to join"
-    return _Why(text, f"broker {broker_id} has all records and is about to join")
+    return _Cause(text, f"broker {broker_id} has all records and is about to join")
 
 
 def _of_topics(facts: ClusterFacts) -> Iterable[HealthFinding]:

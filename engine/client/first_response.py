@@ -1,4 +1,4 @@
-"""One question to several brokers, of which any can answer: the first response counts.
+"""One request to several brokers, of which any can respond: the first response counts.
 
 A broker that accepts connections and says nothing, as one that was stopped by SIGSTOP does, would
 else take all the time of a command while the next address answers at once.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from engine.client.broker_connections import CallResult, Links
+from engine.client.broker_connections import BrokerConnections, CallResult
 from engine.client.connection import Call, Response
 from engine.client.errors import TimedOut, Unreachable
 from engine.client.settings import Address
@@ -19,13 +19,18 @@ from engine.limits import NEXT_BROKER_MS
 
 
 class FirstResponse:
-    """The question under way: to one address more whenever the last one keeps silent, or fails."""
+    """A request in progress: to one address more whenever the last one keeps silent, or fails."""
 
     def __init__(
-        self, links: Links, clock: Clock, call: Call, deadline_ms: int, timeout_ms: int
+        self,
+        connections: BrokerConnections,
+        clock: Clock,
+        call: Call,
+        deadline_ms: int,
+        timeout_ms: int,
     ) -> None:
-        """Ask by a deadline; one address gets `timeout_ms` at most."""
-        self._links = links
+        """Await a response until a deadline; one address gets `timeout_ms` at most."""
+        self._connections = connections
         self._clock = clock
         self._call = call
         self._deadline_ms = deadline_ms
@@ -52,21 +57,21 @@ class FirstResponse:
                 if response is not None:
                     return response
         finally:
-            self._links.abandon(self._requested)
+            self._connections.abandon(self._requested)
         raise _together(self._failures)
 
     def _submit(self, address: Address) -> None:
         left_ms = max(self._deadline_ms - self._clock.monotonic_ms(), 1)
         token = object()
         self._requested.add(token)
-        self._links.submit(address, self._call, token, min(left_ms, self._timeout_ms))
+        self._connections.submit(address, self._call, token, min(left_ms, self._timeout_ms))
 
     def _wait(self, until_ms: int, *, is_last: bool) -> Response | None:
         """Wait for a response; None once it is the next address's turn, or all have failed."""
         while self._requested:
             pause_ms = max(until_ms - self._clock.monotonic_ms(), 0)
             response, final = None, None
-            for token, result in self._links.wait(pause_ms):
+            for token, result in self._connections.wait(pause_ms):
                 if token not in self._requested:
                     self.of_others.append((token, result))
                     continue

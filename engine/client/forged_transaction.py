@@ -43,8 +43,8 @@ _TIMEOUT_MS: Final = 60_000
 _ALL_BROKERS: Final = Resource(ConfigResourceType.BROKER, "")
 
 
-class VerificationStaysOn(EngineError):
-    """The leader of a partition goes on asking coordinators about transactions."""
+class VerificationNotDisabled(EngineError):
+    """The leader of a partition still verifies transactions with their coordinators."""
 
     hint = f"a static {_VERIFICATION} of this broker may be why: `kctl configs describe --broker`"
 
@@ -79,7 +79,7 @@ class _OneCommit:
         return self._calls.transactional_id
 
     def enlist(self, partition: TopicPartition) -> None:
-        """Have the partition take part, once: of the late batch no coordinator is told."""
+        """Add the partition to the transaction, once; the late batch is not added to any."""
         if not self._is_begun:
             self._is_begun = True
             self._calls.add_partitions(self.transactional_identity, [partition])
@@ -134,7 +134,7 @@ def forge_hanging(
 
 @contextmanager
 def _without_verification(client: KafkaClient, partition: TopicPartition) -> Iterator[None]:
-    """Have leaders take records of transactions without asking, for the block."""
+    """Turn off the verification of transactions at leaders for the block."""
     before = _cluster_wide(client)
     _alter(client, ConfigChange(ConfigOp.SET, _VERIFICATION, "false"))
     try:
@@ -167,7 +167,7 @@ def _await_off(client: KafkaClient, partition: TopicPartition) -> None:
         if any(entry.value == "false" for entry in _entries_of(client, resource)):
             return
         if client.clock.monotonic_ms() >= deadline_ms:
-            raise VerificationStaysOn(partition, leader)
+            raise VerificationNotDisabled(partition, leader)
         client.back_off(attempt)
         attempt += 1
 

@@ -68,7 +68,7 @@ def set_offsets(
             for topic, partitions in by_topic(offsets).items()
         ],
     )
-    response = client.ask_coordinator(
+    response = client.send_to_coordinator(
         group_id, "OffsetCommit", message, retriable_code=_first_partition_code
     )
     return _partition_results(offsets, response.message)
@@ -95,7 +95,7 @@ def delete_offsets(
             for topic, of_topic in by_topic(partitions).items()
         ],
     )
-    response = client.ask_coordinator(
+    response = client.send_to_coordinator(
         group_id, "OffsetDelete", message, retriable_code=lambda answer: answer.error_code
     )
     if response.message.error_code != NONE:
@@ -108,7 +108,7 @@ def delete_groups(client: KafkaClient, group_ids: Iterable[str]) -> dict[str, En
     results: dict[str, EngineError | None] = {}
     for group_id in dict.fromkeys(group_ids):
         try:
-            response = client.ask_coordinator(
+            response = client.send_to_coordinator(
                 group_id,
                 "DeleteGroups",
                 messages.DeleteGroupsRequest(groups_names=[group_id]),
@@ -139,7 +139,7 @@ def remove_members(
             for member in members
         ],
     )
-    response = client.ask_coordinator(
+    response = client.send_to_coordinator(
         group_id,
         "LeaveGroup",
         message,

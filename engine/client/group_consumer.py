@@ -109,7 +109,7 @@ class GroupConsumer:
             wait_ms = min(wait_ms, max(self._next_start_ms - now_ms, 0))
         if not self._fetcher.partitions:
             # There is nothing to fetch for this member now; it stays for when there is.
-            self._client.links.pause(wait_ms, may_be_interrupted=True)
+            self._client.connections.pause(wait_ms, may_be_interrupted=True)
             return []
         consumed = self._fetcher.poll(wait_ms)
         for records in consumed:

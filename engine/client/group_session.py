@@ -102,9 +102,9 @@ class GroupSession:
         #: Whether it is to join again: it gave partitions up for others, or there are more.
         self._owes_rebalance = False
         self._next_heartbeat_ms = 0
-        #: As a leader: how many partitions topics had as they were assigned, and when to look.
+        #: As a leader: the partition counts of topics as assigned, and when to compare them again.
         self._sizes: dict[str, int] | None = None
-        self._next_look_ms = 0
+        self._next_refresh_ms = 0
 
     @property
     def is_cooperative(self) -> bool:
@@ -146,7 +146,7 @@ class GroupSession:
                 now_ms = self._client.clock.monotonic_ms()
                 self._is_joined, self.is_joining = True, False
                 self._next_heartbeat_ms = now_ms + self._settings.heartbeat_interval_ms
-                self._next_look_ms = now_ms + self._settings.metadata_max_age_ms
+                self._next_refresh_ms = now_ms + self._settings.metadata_max_age_ms
                 return self.partitions
         raise api_error(REBALANCE_IN_PROGRESS, f"group {self._settings.group_id} does not settle")
 
@@ -170,7 +170,7 @@ class GroupSession:
                 protocol(name=name, metadata=self._metadata(name)) for name in settings.assignors
             ],
         )
-        response = self._client.ask_coordinator(
+        response = self._client.send_to_coordinator(
             settings.group_id,
             "JoinGroup",
             request,
@@ -215,7 +215,7 @@ class GroupSession:
             protocol_name=joined.protocol_name,
             assignments=assignments,
         )
-        response = self._client.ask_coordinator(
+        response = self._client.send_to_coordinator(
             self._settings.group_id,
             "SyncGroup",
             request,
@@ -234,7 +234,7 @@ class GroupSession:
         return True
 
     def _assign(self, joined: messages.JoinGroupResponse) -> Mapping[str, Sequence[TopicPartition]]:
-        """Return the partitions of each member (2). Errors: those of asking for metadata."""
+        """Return the partitions of each member (2). Errors: those of a Metadata request."""
         subscriptions = {
             member.member_id: decode_subscription(bytes(member.metadata), member.group_instance_id)
             for member in joined.members
@@ -267,8 +267,8 @@ class GroupSession:
             return False
         if now_ms >= self._next_heartbeat_ms and not self._heartbeat():
             return False
-        if self._sizes is not None and now_ms >= self._next_look_ms:
-            self._next_look_ms = now_ms + self._settings.metadata_max_age_ms
+        if self._sizes is not None and now_ms >= self._next_refresh_ms:
+            self._next_refresh_ms = now_ms + self._settings.metadata_max_age_ms
             # Also found between polls: the next poll joins again then.
             self._owes_rebalance = self._has_grown()
         return not self._owes_rebalance
@@ -283,7 +283,7 @@ class GroupSession:
 
         Source: ConsumerCoordinator.poll, rejoinNeededOrPending of 3.9.1 after new metadata.
         """
-        self._next_look_ms = 0
+        self._next_refresh_ms = 0
 
     def keep_alive(self) -> int:
         """Send a heartbeat between polls if it is due; return when the next one is, in ms.
@@ -313,7 +313,7 @@ class GroupSession:
             member_id=self.member_id,
             group_instance_id=self._settings.group_instance_id,
         )
-        response = self._client.ask_coordinator(
+        response = self._client.send_to_coordinator(
             self._settings.group_id, "Heartbeat", request, retriable_code=_code_of
         )
         return self._is_accepted(response.message.error_code)
@@ -347,7 +347,7 @@ class GroupSession:
             group_instance_id=self._settings.group_instance_id,
         )
         request = commit_request(membership, offsets, leader_epochs)
-        response = self._client.ask_coordinator(
+        response = self._client.send_to_coordinator(
             self._settings.group_id, "OffsetCommit", request, retriable_code=code_to_repeat
         )
         code = commit_code(response.message)
@@ -388,7 +388,7 @@ class GroupSession:
             members = [identity(member_id=member_id, reason="the consumer is done")]
             return messages.LeaveGroupRequest(group_id=group_id, members=members)
 
-        self._client.ask_coordinator(
+        self._client.send_to_coordinator(
             self._settings.group_id, "LeaveGroup", request, retriable_code=_code_of
         )
         self.member_id = ""

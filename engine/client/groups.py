@@ -12,7 +12,7 @@ from engine.client.blocking import KafkaClient
 from engine.client.connection import Call, Response
 from engine.client.consumer_protocol import decode_assignment
 from engine.client.errors import NoCommonVersion
-from engine.client.every_broker import ask_every_broker
+from engine.client.every_broker import send_to_every_broker
 from engine.client.topic_admin import by_topic
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import GROUP_ID_NOT_FOUND, NONE, UNSUPPORTED_VERSION
@@ -86,11 +86,11 @@ def list_groups(
 
     Groups come by broker, and of one broker in the order of its response. Only those of some types
     and in some states are asked for where these are named; brokers before 3.8 and 2.6 have no such
-    questions, which is their error.
+    requests, which is their error.
     """
     lowest = _FIRST_VERSION_OF_TYPES if types else _FIRST_VERSION_OF_STATES if states else 0
     request = messages.ListGroupsRequest(types_filter=list(types), states_filter=list(states))
-    responses, failures = ask_every_broker(client, Call("ListGroups", request, lowest))
+    responses, failures = send_to_every_broker(client, Call("ListGroups", request, lowest))
     groups = [
         listing
         for broker_id, message in responses.items()
@@ -122,7 +122,7 @@ def describe_group(
     Brokers from 4.0 on answer GROUP_ID_NOT_FOUND for an unknown group where the newer `release`
     is asked for; by older versions it is Dead.
     """
-    response = client.ask_coordinator(
+    response = client.send_to_coordinator(
         group_id,
         "DescribeGroups",
         message_class("DescribeGroupsRequest", release)(groups=[group_id]),
@@ -163,7 +163,7 @@ def classic_description(row: messages.DescribeGroupsResponse.DescribedGroup) -> 
 def _describe_consumer_group(client: KafkaClient, group_id: str) -> GroupDescription | None:
     """Return a group of the consumer protocol, None where there is none or nobody knows it."""
     try:
-        response = client.ask_coordinator(
+        response = client.send_to_coordinator(
             group_id,
             "ConsumerGroupDescribe",
             messages.ConsumerGroupDescribeRequest(group_ids=[group_id]),
@@ -240,7 +240,7 @@ def commits(
     commit is not read again. Brokers before 2.5 do not know of that. A `member` of the consumer
     protocol, its id and epoch, is refused once its group has gone on without it. Errors: ApiError.
     """
-    response: Response = client.ask_coordinator(
+    response: Response = client.send_to_coordinator(
         group_id,
         "OffsetFetch",
         commits_call(group_id, partitions, member=member).message,

@@ -53,9 +53,9 @@ class ClusterHealth(NamedTuple):
 
 
 def cluster_health(client: KafkaClient, broker_ids: Sequence[int]) -> ClusterHealth:
-    """Ask a cluster how it is; of these brokers it is asked how they are throttled.
+    """Request the health of a cluster, with the throttles of these brokers.
 
-    The errors are those of asking for metadata; what has no answer on throttles has none.
+    The errors are those of a Metadata request; what has no answer on throttles has none.
     """
     view, _ = with_moves(client, client.view(None))
     partitions = [p for topic in view.topics.values() for p in topic.partitions]

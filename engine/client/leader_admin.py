@@ -60,7 +60,7 @@ def elect_leaders(
         return NOT_CONTROLLER if NOT_CONTROLLER in codes else NONE
 
     lowest = 0 if election is Election.PREFERRED else _FIRST_WITH_KINDS
-    response: messages.ElectLeadersResponse = client.ask(
+    response: messages.ElectLeadersResponse = client.send(
         "ElectLeaders", message, to=CONTROLLER, retriable_code=moved, lowest=lowest
     ).message
     if response.error_code != NONE:

@@ -1,16 +1,16 @@
 """The driver that brokers use: calls to one address on the engine's loop, each a promise.
 
 ```
-ask ── no connection? connect, handshake ──> sent in order ── response ────────> kept
+send ─ no connection? connect, handshake ──> sent in order ── response ────────> kept
                                                └─ lost, silent, no Kafka ──> all of them fail
 ```
 
-A connection that ended is replaced with the next call; nothing is asked again here. While
+A connection that ended is replaced with the next call; no request is repeated here. While
 something is owed one timer runs, at the first deadline. Where a session ends, the client
-authenticates again before what it asks next.
+authenticates again before its next request.
 
-Differs from `links`, the driver of commands: frames cross the network's port whole, and nothing
-waits.
+Differs from `broker_connections`, the driver of commands: frames cross the network's port whole,
+and nothing waits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from engine.host.stream_layer import LayerOf
 from engine.model import new_tuple
 
 
-class _Owed(NamedTuple):
+class _PendingCall(NamedTuple):
     """A call without a response."""
 
     call: Call
@@ -75,8 +75,8 @@ class LoopConnection:
         self._has_responded = False
         # When to authenticate again, None where sessions do not end.
         self._again_ms: int | None = None
-        #: In the order they were asked; those not yet sent wait for the handshake.
-        self._owed: dict[object, _Owed] = {}
+        #: In the order of `send`; those not yet sent wait for the handshake.
+        self._owed: dict[object, _PendingCall] = {}
         self._unsent: list[object] = []
         self._cancel: Callable[[], None] | None = None
 
@@ -85,7 +85,7 @@ class LoopConnection:
         """Return how many calls have no response."""
         return len(self._owed)
 
-    def ask(self, call: Call) -> Promise[Response]:
+    def send(self, call: Call) -> Promise[Response]:
         """Send a call, connecting first if need be.
 
         It fails with Unreachable, ConnectionLost, TimedOut, NoCommonVersion, or what the
@@ -94,7 +94,7 @@ class LoopConnection:
         promise: Promise[Response] = Promise()
         token = object()
         deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
-        self._owed[token] = _Owed(call, deadline_ms, promise)
+        self._owed[token] = _PendingCall(call, deadline_ms, promise)
         self._unsent.append(token)
         if self._cancel is None:
             self._cancel = self._timers.call_at(deadline_ms, self._expire)
@@ -209,7 +209,7 @@ class LoopConnection:
             return True
         if goes_on:
             deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
-            self._owed[sent.token] = new_tuple(_Owed, (owed.call, deadline_ms, owed.promise))
+            self._owed[sent.token] = new_tuple(_PendingCall, (owed.call, deadline_ms, owed.promise))
             wire.send((connection.send_again(sent, fast.request),))
         else:
             del self._owed[sent.token]
@@ -237,7 +237,7 @@ class LoopConnection:
     def _forget_connection(self) -> None:
         self._wire = self._connection = None
 
-    def _fail_all(self, error_of: Callable[[_Owed], EngineError]) -> None:
+    def _fail_all(self, error_of: Callable[[_PendingCall], EngineError]) -> None:
         """Fail all calls without a response, those not sent included."""
         owed, self._owed = self._owed, {}
         self._unsent = []
@@ -252,7 +252,7 @@ class LoopConnection:
             self._cancel = None
 
     def _expire(self) -> None:
-        """End the connection if a call is past its deadline: no response behind it can be told."""
+        """End the connection if a call is past its deadline: later responses cannot be matched."""
         self._cancel = None
         deadlines = [owed.deadline_ms for owed in self._owed.values()]
         if not deadlines:
@@ -267,7 +267,7 @@ class LoopConnection:
             wire.close("no answer in time")
         self._fail_all(self._expired_error)
 
-    def _expired_error(self, owed: _Owed) -> EngineError:
+    def _expired_error(self, owed: _PendingCall) -> EngineError:
         what = f"{owed.call.api_name} to {self._address}"
         return TimedOut(what, self._timeout_ms)
 

@@ -78,7 +78,7 @@ class TopicView(NamedTuple):
 
 
 class ClusterView(NamedTuple):
-    """The cluster at one moment; only the topics that were asked for."""
+    """The cluster at one moment; only the topics that were requested."""
 
     cluster_id: str | None
     #: Where requests to the controller go; see `is_controller_known`.
@@ -144,7 +144,7 @@ def _partition(row: messages.MetadataResponse.MetadataResponsePartition) -> Part
 
 
 def metadata_request(topics: list[str] | None) -> messages.MetadataRequest:
-    """Return the request for these topics; None asks for all, an empty list for brokers alone."""
+    """Return the request for these topics; None for all topics, an empty list for brokers alone."""
     request = messages.MetadataRequest
     rows = None
     if topics is not None:

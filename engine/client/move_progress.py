@@ -1,4 +1,4 @@
-"""How far a reassignment is, by the sizes that brokers tell of. Pure."""
+"""How far a reassignment is, by the sizes that brokers report. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def move_figures(
     log_dirs: LogDirsByBroker,
     bytes_per_s: float | None,
 ) -> MoveFigures:
-    """Return the figures of a reassignment from one look at all log directories, and its rate.
+    """Return the figures of a reassignment from one sample of all log directories, and its rate.
 
     A copy that is in sync is whole; one of a broker that does not tell counts as nothing.
     """
@@ -62,7 +62,7 @@ def copied_by_broker(
 
 
 def size_bytes(key: TopicPartition, broker_id: int, log_dirs: LogDirsByBroker) -> int | None:
-    """Return the bytes of a replica, None where its broker does not tell."""
+    """Return the bytes of a replica, None where its broker does not report it."""
     dirs = log_dirs.get(broker_id)
     if dirs is None or isinstance(dirs, EngineError):
         return None

@@ -37,7 +37,7 @@ READ_COMMITTED: Final = 1
 
 
 class FoundOffset(NamedTuple):
-    """An offset, −1 if there is none; the time is −1 unless a time was asked for."""
+    """An offset, −1 if there is none; the time is −1 unless a time was requested."""
 
     offset: int
     timestamp_ms: int
@@ -56,7 +56,9 @@ def list_offsets(
         wanted = {partition: timestamps[partition] for partition in partitions}
         return offsets_call(wanted, read_committed=read_committed)
 
-    return client.ask_leaders(timestamps, make_call, lambda message, _version: offsets_of(message))
+    return client.send_to_leaders(
+        timestamps, make_call, lambda message, _version: offsets_of(message)
+    )
 
 
 def offsets_call(timestamps: Mapping[TopicPartition, int], *, read_committed: bool = False) -> Call:

@@ -35,7 +35,7 @@ def new_producer_id(client: KafkaClient) -> tuple[int, int]:
         transactional_id=None, transaction_timeout_ms=_NO_TIMEOUT
     )
     response: messages.InitProducerIdResponse
-    response = client.ask(
+    response = client.send(
         "InitProducerId", request, retriable_code=lambda message: int(message.error_code)
     ).message
     if response.error_code != NONE:

@@ -38,7 +38,7 @@ def describe_quorum(client: KafkaClient) -> QuorumView:
     """Return the quorum; raises ApiError, NoCommonVersion where there is none."""
     request = messages.DescribeQuorumRequest
     partition = request.PartitionData(partition_index=0)
-    response: messages.DescribeQuorumResponse = client.ask(
+    response: messages.DescribeQuorumResponse = client.send(
         "DescribeQuorum",
         request(topics=[request.TopicData(topic_name=_TOPIC, partitions=[partition])]),
         retriable_code=lambda answer: int(answer.error_code),
@@ -76,6 +76,6 @@ def remove_voter(client: KafkaClient, voter_id: int, directory_id: bytes) -> Non
     request = messages.RemoveRaftVoterRequest(
         cluster_id=None, voter_id=voter_id, voter_directory_id=directory_id
     )
-    response: messages.RemoveRaftVoterResponse = client.ask("RemoveRaftVoter", request).message
+    response: messages.RemoveRaftVoterResponse = client.send("RemoveRaftVoter", request).message
     if response.error_code != NONE:
         raise api_error(response.error_code, response.error_message)

@@ -45,7 +45,7 @@ def describe_quotas(
         )
         for part in filters
     ]
-    response: messages.DescribeClientQuotasResponse = client.ask(
+    response: messages.DescribeClientQuotasResponse = client.send(
         "DescribeClientQuotas", request(components=components, strict=is_strict)
     ).message
     if response.error_code != NONE:
@@ -74,7 +74,7 @@ def alter_quotas(
             for key, value in changes.items()
         ],
     )
-    response: messages.AlterClientQuotasResponse = client.ask(
+    response: messages.AlterClientQuotasResponse = client.send(
         "AlterClientQuotas", request(entries=[entry], validate_only=validate_only)
     ).message
     for row in response.entries:

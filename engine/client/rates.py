@@ -52,7 +52,7 @@ def sample_rates(client: KafkaClient, topics: Iterable[str] | None, window_ms: i
     view = client.view(topics)
     errors: dict[str, EngineError] = {}
     first = _sample(client, view, errors)
-    client.links.pause(window_ms)
+    client.connections.pause(window_ms)
     second = _sample(client, view, errors)
     rates = {
         partition: rate_between(sample, second[partition])
@@ -63,7 +63,7 @@ def sample_rates(client: KafkaClient, topics: Iterable[str] | None, window_ms: i
 
 
 def rate_between(first: LogSample, second: LogSample) -> PartitionRate:
-    """Return the rate of writes between two looks at one leader."""
+    """Return the rate of writes between two samples of one leader."""
     elapsed_s = max(second.at_ms - first.at_ms, 1) / 1000
     records = max(second.end_offset - first.end_offset, 0)
     grown = second.size_bytes - first.size_bytes

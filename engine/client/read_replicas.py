@@ -32,7 +32,7 @@ class ReadReplicas:
     """The replicas that leaders have named, by partition."""
 
     def __init__(self, clock: Clock, lasting_ms: int) -> None:
-        """`lasting_ms` is how long a replica is fetched from until its leader is asked again."""
+        """`lasting_ms` is how long a replica is fetched from until the leader is used again."""
         self._clock = clock
         self._lasting_ms = lasting_ms
         self._replicas: dict[TopicPartition, _ReadReplica] = {}

@@ -1,4 +1,4 @@
-"""Asks a cluster for what may hold up readers, by a deadline even if brokers hang.
+"""Requests the facts that may hold up readers, by a deadline even if brokers hang.
 
 1. The leaders, which producers they know (DescribeProducers, from 2.8 on), and all brokers, which
    groups they coordinate; all at the same time, but for brokers that are silent.
@@ -44,7 +44,7 @@ def gather_reader_facts(
     thresholds: ReaderThresholds,
     deadline_ms: int,
 ) -> ReaderFacts:
-    """Ask about the topics of a view, by the monotonic clock until `deadline_ms`."""
+    """Request the facts of a view's topics, by the monotonic clock until `deadline_ms`."""
     gathering = _Gathering(client, view, frozenset(silent), deadline_ms)
     producers = gathering.producers()
     now_ms = client.clock.wall_ms()
@@ -114,10 +114,10 @@ class _Gathering:
 
     def _ends(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the log end offsets of those partitions that are in this view and can be read."""
-        asked = set(self._partitions()) & set(partitions)
+        requested = set(self._partitions()) & set(partitions)
         calls = {
             leader: (self._addresses[leader], offsets_call(dict.fromkeys(led, LATEST)))
-            for leader, led in self._by_leader(sorted(asked)).items()
+            for leader, led in self._by_leader(sorted(requested)).items()
         }
         ends: dict[TopicPartition, int] = {}
         for response in self._exchange(calls).values():

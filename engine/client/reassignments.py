@@ -1,4 +1,4 @@
-"""Moving replicas: asking for it, taking it back, seeing what is under way.
+"""Reassignments: to request, to cancel and to list them.
 
 Source: AlterPartitionReassignments, ListPartitionReassignments, KIP-455; AlterReplicaLogDirs,
 KIP-113.
@@ -45,7 +45,7 @@ def list_reassignments(
     """Return the reassignments under way, all or of some partitions; raises ApiError."""
     call = listing_call(partitions, client.timeout_ms)
     found = listing_of(
-        client.ask(
+        client.send(
             call.api_name,
             call.message,
             to=CONTROLLER,
@@ -74,7 +74,7 @@ def listing_call(partitions: Iterable[TopicPartition] | None, timeout_ms: int) -
 def listing_of(
     response: messages.ListPartitionReassignmentsResponse,
 ) -> dict[TopicPartition, OngoingReassignment] | ApiError:
-    """Return the reassignments that a response tells of, or why it does not."""
+    """Return the reassignments of a response, or its error."""
     if response.error_code != NONE:
         return api_error(response.error_code, response.error_message)
     return {
@@ -114,7 +114,7 @@ def alter_reassignments(
     message = request(timeout_ms=client.timeout_ms, topics=topics)
     if not may_change_replication_factor:
         message.allow_replication_factor_change = False
-    response: messages.AlterPartitionReassignmentsResponse = client.ask(
+    response: messages.AlterPartitionReassignmentsResponse = client.send(
         "AlterPartitionReassignments",
         message,
         to=CONTROLLER,

@@ -1,4 +1,4 @@
-"""Where each replica's log ends: asked of its own broker, as Kafka's tools for debugging do.
+"""Where each replica's log ends: requested from its own broker, as Kafka's tools for debugging do.
 
 Source: ListOffsetsRequest.DEBUGGING_REPLICA_ID.
 """
@@ -48,7 +48,7 @@ def replica_offsets(
 def ends_of(
     response: messages.ListOffsetsResponse,
 ) -> dict[TopicPartition, int | EngineError]:
-    """Return the offsets that a response of one broker tells of, or why it does not."""
+    """Return the offsets of the response of one broker, or its error."""
     return {
         TopicPartition(topic.name, row.partition_index): row.offset
         if row.error_code == NONE

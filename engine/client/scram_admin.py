@@ -33,7 +33,7 @@ def describe_credentials(
     """
     request = messages.DescribeUserScramCredentialsRequest
     rows = [request.UserName(name=name) for name in users]
-    response: messages.DescribeUserScramCredentialsResponse = client.ask(
+    response: messages.DescribeUserScramCredentialsResponse = client.send(
         "DescribeUserScramCredentials", request(users=rows or None)
     ).message
     if response.error_code != NONE:
@@ -80,7 +80,7 @@ def alter_credentials(
         ],
         upsertions=upsertions,
     )
-    response: messages.AlterUserScramCredentialsResponse = client.ask(
+    response: messages.AlterUserScramCredentialsResponse = client.send(
         "AlterUserScramCredentials", message, to=CONTROLLER
     ).message
     for row in response.results:

@@ -166,7 +166,7 @@ class Address(NamedTuple):
 
 
 class ClientSettings(NamedTuple):
-    """Everything a client is told besides where the cluster is."""
+    """All settings of a client besides the addresses of the cluster."""
 
     client_id: str = "kctl"
     tls: TlsSettings | None = None
@@ -203,9 +203,9 @@ def _address(text: str) -> Address:
 
 
 def client_settings(properties: Mapping[str, str]) -> ClientSettings:
-    """Return the settings that client properties ask for; raises ClientSettingRefused."""
+    """Return the settings of client properties; raises ClientSettingRefused."""
     reader = _Reader(properties)
-    protocol = reader.word("security.protocol", "PLAINTEXT", _PROTOCOLS)
+    protocol = reader.choice("security.protocol", "PLAINTEXT", _PROTOCOLS)
     defaults = ClientSettings()
     settings = ClientSettings(
         client_id=reader.text("client.id") or defaults.client_id,
@@ -218,7 +218,7 @@ def client_settings(properties: Mapping[str, str]) -> ClientSettings:
         retry_backoff_ms=reader.count("retry.backoff.ms", defaults.retry_backoff_ms),
         retry_backoff_ms_max=reader.count("retry.backoff.max.ms", defaults.retry_backoff_ms_max),
     )
-    reader.refuse_the_rest(protocol)
+    reader.refuse_unread_settings(protocol)
     return settings
 
 
@@ -232,11 +232,11 @@ class _Reader:
         value = self._left.pop(key, None)
         return when_empty if value == "" else value
 
-    def word(self, key: str, default: str, allowed: tuple[str, ...]) -> str:
-        word = (self.text(key) or default).upper()
-        if word not in allowed:
-            raise ClientSettingRefused(key, word, f"must be one of {', '.join(allowed)}")
-        return word
+    def choice(self, key: str, default: str, allowed: tuple[str, ...]) -> str:
+        choice = (self.text(key) or default).upper()
+        if choice not in allowed:
+            raise ClientSettingRefused(key, choice, f"must be one of {', '.join(allowed)}")
+        return choice
 
     def count(self, key: str, default: int) -> int:
         text = self.text(key)
@@ -246,7 +246,7 @@ class _Reader:
             raise ClientSettingRefused(key, text, "must be a number of milliseconds")
         return int(text)
 
-    def refuse_the_rest(self, protocol: str) -> None:
+    def refuse_unread_settings(self, protocol: str) -> None:
         """Refuse what concerns security and was not understood, or is not followed."""
         used = [p for p in _SECURITY_PREFIXES if p != "ssl." or protocol.endswith("SSL")]
         if not protocol.startswith("SASL"):

@@ -82,7 +82,7 @@ def share_starts(client: KafkaClient, group_id: str) -> dict[TopicPartition, Sha
     """
     kind = message_class("DescribeShareGroupOffsetsRequest", _RELEASE)
     group = kind.DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
-    response = client.ask_coordinator(
+    response = client.send_to_coordinator(
         group_id,
         "DescribeShareGroupOffsets",
         kind(groups=[group]),
@@ -127,7 +127,7 @@ def set_share_starts(
         )
         for topic, partitions in by_topic(offsets).items()
     ]
-    response = client.ask_coordinator(
+    response = client.send_to_coordinator(
         group_id,
         "AlterShareGroupOffsets",
         kind(group_id=group_id, topics=topics),
@@ -153,7 +153,7 @@ def delete_share_starts(
     """
     kind = message_class("DeleteShareGroupOffsetsRequest", _RELEASE)
     rows = [kind.DeleteShareGroupOffsetsRequestTopic(topic_name=topic) for topic in topics]
-    response = client.ask_coordinator(
+    response = client.send_to_coordinator(
         group_id,
         "DeleteShareGroupOffsets",
         kind(group_id=group_id, topics=rows),

@@ -46,7 +46,7 @@ def create_token(
             made.owner_principal_type, made.owner_principal_name = owner
         return made
 
-    response: messages.CreateDelegationTokenResponse = client.ask(
+    response: messages.CreateDelegationTokenResponse = client.send(
         "CreateDelegationToken", message, lowest=0 if owner is None else 3
     ).message
     if response.error_code != NONE:
@@ -72,7 +72,7 @@ def renew_token(client: KafkaClient, hmac: bytes, period_ms: int) -> int:
     """Renew a token; returns when it expires. Raises ApiError, NoCommonVersion."""
     request = messages.RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=period_ms)
     response: messages.RenewDelegationTokenResponse
-    response = client.ask("RenewDelegationToken", request).message
+    response = client.send("RenewDelegationToken", request).message
     if response.error_code != NONE:
         raise api_error(response.error_code)
     return response.expiry_timestamp_ms
@@ -82,7 +82,7 @@ def expire_token(client: KafkaClient, hmac: bytes, period_ms: int) -> int:
     """Have a token expire; returns when. Raises ApiError, NoCommonVersion."""
     request = messages.ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=period_ms)
     response: messages.ExpireDelegationTokenResponse
-    response = client.ask("ExpireDelegationToken", request).message
+    response = client.send("ExpireDelegationToken", request).message
     if response.error_code != NONE:
         raise api_error(response.error_code)
     return response.expiry_timestamp_ms
@@ -97,7 +97,7 @@ def describe_tokens(client: KafkaClient, owners: Sequence[Principal] | None) -> 
             request.DescribeDelegationTokenOwner(principal_type=kind, principal_name=name)
             for kind, name in owners
         ]
-    response: messages.DescribeDelegationTokenResponse = client.ask(
+    response: messages.DescribeDelegationTokenResponse = client.send(
         "DescribeDelegationToken", request(owners=rows)
     ).message
     if response.error_code != NONE:

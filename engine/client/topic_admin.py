@@ -56,7 +56,7 @@ def create_topics(
         timeout_ms=client.timeout_ms,
         validate_only=validate_only,
     )
-    response: messages.CreateTopicsResponse = _ask_controller(
+    response: messages.CreateTopicsResponse = _send_to_controller(
         client, "CreateTopics", message, lambda response: response.topics
     )
     return {row.name: _created(row) for row in response.topics}
@@ -97,7 +97,7 @@ def delete_topics(client: KafkaClient, names: Sequence[str]) -> dict[str, ApiErr
         rows = [request.DeleteTopicState(name=name) for name in names]
         return request(topics=rows, timeout_ms=client.timeout_ms)
 
-    response: messages.DeleteTopicsResponse = _ask_controller(
+    response: messages.DeleteTopicsResponse = _send_to_controller(
         client, "DeleteTopics", message, lambda response: response.responses
     )
     return {
@@ -124,7 +124,7 @@ def create_partitions(
             request.CreatePartitionsTopic(name=name, count=wanted.total_count, assignments=added)
         )
     message = request(topics=rows, timeout_ms=client.timeout_ms, validate_only=validate_only)
-    response: messages.CreatePartitionsResponse = _ask_controller(
+    response: messages.CreatePartitionsResponse = _send_to_controller(
         client, "CreatePartitions", message, lambda response: response.results
     )
     return {row.name: _failure(row.error_code, row.error_message) for row in response.results}
@@ -134,17 +134,17 @@ class _Row(Protocol):
     error_code: int
 
 
-def _ask_controller(
+def _send_to_controller(
     client: KafkaClient, api_name: str, message: RequestMessage, rows: Callable[[R], Iterable[_Row]]
 ) -> R:
-    """Ask the controller, and the next one if it has moved on."""
+    """Send a request to the controller, and to the next one if it has moved."""
 
     def moved(response: R) -> int:
         return next(
             (NOT_CONTROLLER for r in rows(response) if r.error_code == NOT_CONTROLLER), NONE
         )
 
-    response: R = client.ask(
+    response: R = client.send(
         api_name, message, to=CONTROLLER, retriable_code=moved, lowest=1, is_repeatable=False
     ).message
     return response
@@ -184,7 +184,7 @@ def delete_records(
             for row in topic.partitions
         }
 
-    return client.ask_leaders(before, make_call, read)
+    return client.send_to_leaders(before, make_call, read)
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:

@@ -20,7 +20,7 @@ def topic_names(client: KafkaClient, topic_ids: Iterable[bytes]) -> dict[bytes, 
     """
     of = messages.MetadataRequest
     rows = [of.MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in topic_ids]
-    response = client.ask(
+    response = client.send(
         "Metadata",
         of(topics=rows, allow_auto_topic_creation=False),
         lowest=_FIRST_VERSION_OF_IDS,

@@ -49,7 +49,7 @@ class GroupMembership(NamedTuple):
 
 
 class TransactionCalls:
-    """Asks the coordinators of one transactional id and of groups.
+    """Sends requests to the coordinators of one transactional id and of groups.
 
     Every method raises ApiError with the code of a final refusal, or what kept it from an answer
     until the client's timeout had passed.
@@ -134,7 +134,7 @@ class TransactionCalls:
                 for topic, rows in by_topic(offsets).items()
             ],
         )
-        response = self._client.ask_coordinator(
+        response = self._client.send_to_coordinator(
             group.group_id,
             "TxnOffsetCommit",
             request,
@@ -158,12 +158,12 @@ class TransactionCalls:
     def _call_coordinator(
         self, api_name: str, request: Message, highest: int, *, lowest: int = 0
     ) -> Message:
-        """Ask the coordinator, again while it completes the transaction before."""
+        """Send a request to the coordinator, again while it completes the transaction before."""
         code_of = _added_code if api_name == "AddPartitionsToTxn" else _code
         deadline_ms = self._client.clock.monotonic_ms() + self._client.timeout_ms
         attempt = 0
         while True:
-            response = self._client.ask_coordinator(
+            response = self._client.send_to_coordinator(
                 self.transactional_id,
                 api_name,
                 request,

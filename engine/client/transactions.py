@@ -1,6 +1,6 @@
 """Transactions of a cluster: which there are, who holds up a partition, and how one is ended.
 
-| question | asked of |
+| request | sent to |
 |---|---|
 | which transactional ids are there | all brokers: each lists those that it coordinates |
 | what of one id | its coordinator |
@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.connection import Call
-from engine.client.every_broker import ask_every_broker
+from engine.client.every_broker import send_to_every_broker
 from engine.client.metadata import ClusterView
 from engine.client.topic_admin import by_topic
 from engine.errors import ApiError, EngineError, api_error
@@ -109,7 +109,7 @@ def list_transactions(
         duration_filter=longer_than_ms,
     )
     lowest = 1 if longer_than_ms >= 0 else 0
-    responses, failures = ask_every_broker(client, Call("ListTransactions", request, lowest))
+    responses, failures = send_to_every_broker(client, Call("ListTransactions", request, lowest))
     found = [
         TransactionListing(row.transactional_id, row.producer_id, row.transaction_state, broker_id)
         for broker_id, message in responses.items()
@@ -120,7 +120,7 @@ def list_transactions(
 
 def describe_transaction(client: KafkaClient, transactional_id: str) -> TransactionDescription:
     """Return a transactional id; raises ApiError, TRANSACTIONAL_ID_NOT_FOUND among them."""
-    response = client.ask_coordinator(
+    response = client.send_to_coordinator(
         transactional_id,
         "DescribeTransactions",
         messages.DescribeTransactionsRequest(transactional_ids=[transactional_id]),
@@ -152,7 +152,7 @@ def active_producers(
     def make_call(wanted: list[TopicPartition], _view: ClusterView) -> Call:
         return producers_call(wanted)
 
-    return client.ask_leaders(
+    return client.send_to_leaders(
         partitions, make_call, lambda message, _version: producers_of(message)
     )
 
@@ -162,12 +162,12 @@ def active_producers_on(
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
     """Return who writes to each partition, as a replica knows. Errors: those of the request."""
     request = producers_call(partitions).message
-    response = client.ask("DescribeProducers", request, to=broker_id)
+    response = client.send("DescribeProducers", request, to=broker_id)
     return producers_of(response.message)
 
 
 def producers_call(wanted: Iterable[TopicPartition]) -> Call:
-    """Return the question who writes to partitions that one broker has."""
+    """Return a DescribeProducers request for partitions of one broker."""
     topic = messages.DescribeProducersRequest.TopicRequest
     request = messages.DescribeProducersRequest(
         topics=[
@@ -294,7 +294,7 @@ def abort_in_partition(client: KafkaClient, producer: ActiveProducer) -> None:
     def make_call(_wanted: list[TopicPartition], _view: ClusterView) -> Call:
         return Call("WriteTxnMarkers", request(markers=[marker]))
 
-    written = client.ask_leaders([key], make_call, _read_markers)[key]
+    written = client.send_to_leaders([key], make_call, _read_markers)[key]
     if isinstance(written, EngineError):
         raise written
 
@@ -307,7 +307,7 @@ def fence_producer(client: KafkaClient, transactional_id: str) -> None:
     request = messages.InitProducerIdRequest(
         transactional_id=transactional_id, transaction_timeout_ms=_FENCING_TIMEOUT_MS
     )
-    response = client.ask_coordinator(
+    response = client.send_to_coordinator(
         transactional_id,
         "InitProducerId",
         request,

@@ -141,7 +141,9 @@ class TruncationChecks:
             message = request(replica_id=_CONSUMER, topics=topics)
             return Call("OffsetForLeaderEpoch", message, _LOWEST_VERSION)
 
-        return self._client.ask_leaders(partitions, make_call, lambda message, _: _ends_of(message))
+        return self._client.send_to_leaders(
+            partitions, make_call, lambda message, _: _ends_of(message)
+        )
 
 
 def _leadership(view: ClusterView, partition: TopicPartition) -> _Leadership:

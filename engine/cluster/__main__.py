@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from engine.cluster.warm_process import FORKS
 
 
-def main(path: str, *words: str) -> int:
+def main(path: str, *arguments: str) -> int:
     """Run the cluster of a data directory, or a broker of it, until a signal.
 
     Returns the exit code.
@@ -33,10 +33,10 @@ def main(path: str, *words: str) -> int:
         from engine.host.fork_server import serve_forks
 
         _load_for_members()
-        serve_forks(lambda words: _reporting(lambda: _run_cluster(*words)))
-    if len(words) > 1:
-        return _run_member((path, *words))
-    return _reporting(lambda: _run_cluster(path, *words))
+        serve_forks(lambda arguments: _reporting(lambda: _run_cluster(*arguments)))
+    if len(arguments) > 1:
+        return _run_member((path, *arguments))
+    return _reporting(lambda: _run_cluster(path, *arguments))
 
 
 def _run_cluster(path: str, owner_pid: str | None = None) -> int:
@@ -67,13 +67,13 @@ def _load_for_members() -> None:
     from engine.znode import kazoo_client  # noqa: F401
 
 
-def _run_member(words: Sequence[str]) -> int:
-    """Run one broker of a cluster; `words` are the process's arguments, path first."""
+def _run_member(arguments: Sequence[str]) -> int:
+    """Run one broker of a cluster; `arguments` are the process's arguments, path first."""
     from engine.cluster.data_directory import DataDirectory
     from engine.cluster.run import Member, run_member
     from engine.host.real import RealFiles
 
-    path, broker_id, znode_address, port, starter_pid = words
+    path, broker_id, znode_address, port, starter_pid = arguments
     member = Member(int(broker_id), znode_address, int(port), int(starter_pid))
 
     def run() -> int:

@@ -224,7 +224,7 @@ def stop_left_processes(
     """Stop brokers whose cluster's process is gone; returns those still alive at the deadline."""
     left = running_processes(data, plan)
     for running in left.values():
-        processes.ask_to_stop_with_all(running.pid)
+        processes.stop_with_all(running.pid)
     while left and clock.monotonic_ms() <= deadline_ms:
         pause(_POLL_MS)
         left = running_processes(data, plan)

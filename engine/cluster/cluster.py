@@ -34,7 +34,7 @@ from engine.znode.store import ZnodeStore
 from engine.znode.zookeeper_server import ZookeeperServer
 
 _log = logging.getLogger("zookeeper.server")
-_LOOK_SESSION_MS = 60_000
+_SESSION_TIMEOUT_MS = 60_000
 _OPEN = StoreSecurity({}, None)
 
 
@@ -80,7 +80,7 @@ class MetadataStore:
         Call it when the client is known to be gone: clients that wait for the node would otherwise
         wait for the session's timeout.
         """
-        client = self.client(_LOOK_SESSION_MS)
+        client = self.client(_SESSION_TIMEOUT_MS)
         await client.connect()
         try:
             stat = await client.exists(path)

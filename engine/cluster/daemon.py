@@ -31,7 +31,7 @@ from engine.cluster.ownership import (
     set_aside,
 )
 from engine.cluster.plan import ClusterPlan
-from engine.cluster.process_log import last_words, log_size
+from engine.cluster.process_log import last_error_of, log_size
 from engine.config.settings import is_secret
 from engine.config.value import HIDDEN
 from engine.errors import EngineError, StorageError
@@ -91,7 +91,7 @@ class ClusterDidNotStart(EngineError):
 
 
 class ClusterNotReadyInTime(ClusterDidNotStart):
-    """The process of a cluster was not ready in time, and was asked to stop."""
+    """The process of a cluster was not ready in time, and got a signal to stop."""
 
     exit_code = _TIMED_OUT_EXIT
 
@@ -122,7 +122,7 @@ class ClusterBusy(EngineError):
         self.path = path
 
 
-class RunsOtherwise(EngineError):
+class RunningWithOtherConfig(EngineError):
     """A cluster runs already, with a configuration other than the requested one."""
 
     def __init__(self, path: str, differences: Collection[str]) -> None:
@@ -134,7 +134,7 @@ class RunsOtherwise(EngineError):
         self.differences = differences
 
 
-class NoClusterThere(EngineError):
+class NoClusterInDirectory(EngineError):
     """A data directory has no cluster."""
 
     hint = "`kctl cluster start` makes one; --data names another directory"
@@ -256,11 +256,11 @@ def check_running(data: DataDirectory, plan: ClusterPlan) -> None:
             verb = "sets" if name in kept.settings else "does not set"
             differences.append(f"it {verb} {name}" + ("" if name in plan.settings else " still"))
     if differences:
-        raise RunsOtherwise(data.path, differences)
+        raise RunningWithOtherConfig(data.path, differences)
 
 
-def _listed(words: Collection[str]) -> str:
-    return ",".join(words) or "none"
+def _listed(names: Collection[str]) -> str:
+    return ",".join(names) or "none"
 
 
 def start(
@@ -299,7 +299,7 @@ def start(
                     process.wait_until_ended(_GIVEN_UP_S)
             raise
     if not output:
-        raise ClusterDidNotStart(data.path, *last_words(files, data.log_path, log_end))
+        raise ClusterDidNotStart(data.path, *last_error_of(files, data.log_path, log_end))
 
 
 def start_program(data: DataDirectory, *owner: str) -> processes.Started:
@@ -310,10 +310,10 @@ def start_program(data: DataDirectory, *owner: str) -> processes.Started:
 
 def _give_up(data: DataDirectory, plan: ClusterPlan, pid: int) -> None:
     """Stop a process that is starting a cluster, and its brokers that have started."""
-    processes.ask_to_stop(pid)
+    processes.terminate(pid)
     # Brokers that already have started in processes of their own.
     for running in running_processes(data, plan).values():
-        processes.ask_to_stop_with_all(running.pid)
+        processes.stop_with_all(running.pid)
 
 
 def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[int], None]) -> bool:
@@ -334,7 +334,7 @@ def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[i
         running = data.running()
     if running is None or not is_held(data.lock_path):
         return _stop_left(data, clock, deadline_ms, pause)
-    processes.ask_to_stop(running.pid)
+    processes.terminate(running.pid)
     while is_held(data.lock_path):
         if clock.monotonic_ms() > deadline_ms:
             raise ClusterDidNotStop(data.path, running.pid)
@@ -401,7 +401,7 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
     """
     state = data.state()
     if state is ClusterState.ABSENT:
-        raise NoClusterThere(data.path)
+        raise NoClusterInDirectory(data.path)
     if state in (ClusterState.RUNNING, ClusterState.STARTING):
         raise ClusterInUse(data.path)
     alive = data.held_broker_ids()

@@ -34,7 +34,7 @@ from engine.cluster.cluster import MetadataStore
 from engine.cluster.data_directory import DataDirectory, RunningBroker
 from engine.cluster.plan import ClusterPlan
 from engine.cluster.process import Process
-from engine.cluster.process_log import last_words, log_size
+from engine.cluster.process_log import last_error_of, log_size
 from engine.cluster.requests import ClusterRequest
 from engine.errors import EngineError
 from engine.host import processes
@@ -49,8 +49,8 @@ from engine.znode.paths import broker_path
 _log = logging.getLogger("kafka.cluster")
 _PROGRAM = "engine.cluster"
 _POLL_MS = 10
-#: How often it is looked whether processes have ended by themselves.
-_LOOK_MS = 500
+#: How often processes are checked for an end of their own.
+_CHECK_INTERVAL_MS = 500
 
 
 class BrokerDidNotStart(EngineError):
@@ -135,7 +135,7 @@ class MemberProcesses:
             processes.request_poll(running.pid)
             _log.info("broker %d goes on, process %d", broker_id, running.pid)
             return
-        processes.ask_to_stop_with_all(running.pid)
+        processes.stop_with_all(running.pid)
         await self._until_gone(broker_id)
 
     async def start_again(self, broker_id: int) -> None:
@@ -185,14 +185,14 @@ class MemberProcesses:
         if not outputs[0]:
             await self._until_gone(broker_id)
             path = self._data.broker_log_path(broker_id)
-            raise BrokerDidNotStart(broker_id, *last_words(self._process.files, path, log_bytes))
+            raise BrokerDidNotStart(broker_id, *last_error_of(self._process.files, path, log_bytes))
         self._ports[broker_id] = outputs[0].decode().strip().rpartition(":")[2]
 
     async def stop(self, broker_id: int) -> None:
         """Stop a broker, its leaders first, and return when its process has ended."""
         _, running = process_state(self._data, broker_id)
         if running is not None:
-            processes.ask_to_stop(running.pid)
+            processes.terminate(running.pid)
             processes.resume(running.pid)
         await self._until_gone(broker_id)
 
@@ -233,7 +233,7 @@ class MemberProcesses:
         # What ends as a whole waits for no network.
         self._process.links.set(LinkFaults())
         for pid in self._pids.values():
-            processes.ask_to_stop_with_all(pid)
+            processes.stop_with_all(pid)
         for broker_id in tuple(self._pids):
             await self._until_gone(broker_id)
 
@@ -255,7 +255,7 @@ class MemberProcesses:
         return not is_held(self._data.broker_lock_path(broker_id))
 
     def _poll_later(self) -> None:
-        due_ms = self._process.clock.monotonic_ms() + _LOOK_MS
+        due_ms = self._process.clock.monotonic_ms() + _CHECK_INTERVAL_MS
         self._cancel = self._process.loop.call_at(due_ms, self._poll)
 
     def _poll(self) -> None:

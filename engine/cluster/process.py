@@ -208,7 +208,7 @@ class Process:
         self.loop.stop()
 
     def _fault(self, error: BaseException) -> None:
-        """End the process at once for a broken rule; any other fault is told, and the loop goes on.
+        """End the process at once for a broken rule; any other fault is logged only.
 
         Source: D22; Kafka's Exit.halt.
         """

@@ -14,7 +14,7 @@ def log_size(files: Files, path: str) -> int:
         return 0
 
 
-def last_words(files: Files, path: str, start: int) -> tuple[str, str | None]:
+def last_error_of(files: Files, path: str, start: int) -> tuple[str, str | None]:
     """Return the last line that a process wrote behind a position of its log, and its last hint."""
     lines = _tail(files, path, start)
     hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]

@@ -207,7 +207,7 @@ class ClusterSupervisor:
             remove_file(self._files, path)
 
     def _respond(self, request: ClusterRequest, work: Promise[int]) -> None:
-        """Write the response of a request, and look for the next one."""
+        """Write the response of a request, and check for the next one."""
         self._is_busy = False
         try:
             broker_id, error = work.result(), None

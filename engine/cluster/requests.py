@@ -118,7 +118,7 @@ class RequestNotCarriedOut(EngineError):
         self.timeout_s = timeout_s
 
 
-def ask(
+def request_action(
     data: DataDirectory,
     action: Action,
     broker_id: int | None,
@@ -135,7 +135,7 @@ def ask(
     return int(_exchange(data, request, clock, timeout_s, pause)["broker"])
 
 
-def ask_compaction(
+def request_compaction(
     data: DataDirectory,
     clock: Clock,
     timeout_s: float,
@@ -146,7 +146,7 @@ def ask_compaction(
 ) -> dict[int, list[LogCompaction]]:
     """Return the compacted logs of each broker that runs; `begins` has those of topics cleaned.
 
-    Errors as `ask`, and BadClusterFile.
+    Errors as `request_action`, and BadClusterFile.
     """
     from engine.log.cleaner.compaction_state import decode_states
 
@@ -160,12 +160,12 @@ def ask_compaction(
         raise BadClusterFile(data.response_path, f"no logs: {error}") from error
 
 
-def ask_metrics(
+def request_metrics(
     data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[int], None]
 ) -> dict[int, dict[str, MetricValue]]:
     """Return the gauges and meters of each broker that runs, by their object names in Kafka's JMX.
 
-    Errors as `ask`, and BadClusterFile.
+    Errors as `request_action`, and BadClusterFile.
     """
     from engine.broker.metric_text import decode_metrics
 

@@ -53,7 +53,7 @@ from engine.znode.paths import broker_path
 
 _log = logging.getLogger("kafka.cluster")
 _LINE = "[%(asctime)s,%(msecs)03d] %(levelname)s %(message)s (%(name)s)"
-_LOOK_SESSION_MS = 60_000
+_SESSION_TIMEOUT_MS = 60_000
 
 
 class ClusterLife(NamedTuple):
@@ -166,7 +166,7 @@ def _run_cluster(
                 process.files,
                 plan,
                 members,
-                partial(store.client, _LOOK_SESSION_MS),
+                partial(store.client, _SESSION_TIMEOUT_MS),
                 pid=os.getpid(),
                 znode_address=znode_address,
             )

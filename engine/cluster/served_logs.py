@@ -99,7 +99,7 @@ class SourceGone(StorageError):
         self.path = path
 
 
-class ServesOtherwise(EngineError):
+class OtherServedCluster(EngineError):
     """A data directory has a cluster already that is not the one asked for."""
 
     def __init__(self, path: str, what: str) -> None:
@@ -133,12 +133,12 @@ def check_same(data: DataDirectory, files: Files, requested: ServedLogs) -> bool
         return False
     served = read_served(data, files)
     if served is None:
-        raise ServesOtherwise(data.path, "has logs of its own")
+        raise OtherServedCluster(data.path, "has logs of its own")
     sources = tuple(files.absolute_path(path) for path in requested.sources)
     if served.sources != sources:
-        raise ServesOtherwise(data.path, f"serves {', '.join(served.sources)}")
+        raise OtherServedCluster(data.path, f"serves {', '.join(served.sources)}")
     if served.is_writable != requested.is_writable:
-        raise ServesOtherwise(
+        raise OtherServedCluster(
             data.path, "is writable" if served.is_writable else "was made without --writable"
         )
     return True

@@ -203,11 +203,11 @@ def _fixed_of_listener(settings: BrokerSettings, listener: str) -> dict[str, str
 
 def is_encrypted(name: str) -> bool:
     """Return whether the value of a broker's key lies encrypted in a znode."""
-    return name.endswith(_password_endings())
+    return name.endswith(_password_suffixes())
 
 
 @cache
-def _password_endings() -> tuple[str, ...]:
+def _password_suffixes() -> tuple[str, ...]:
     return tuple(
         key.name
         for key in broker_keys().values()

@@ -32,8 +32,8 @@ class ListenerSettings:
 
     def name_of(self, key: str, mechanism: str | None = None) -> str:
         """Return the name that a key has for this listener alone."""
-        behind = "" if mechanism is None else f"{mechanism.lower()}."
-        return f"{self._prefix}{behind}{key}"
+        mechanism_prefix = "" if mechanism is None else f"{mechanism.lower()}."
+        return f"{self._prefix}{mechanism_prefix}{key}"
 
     def own_text(self, key: str, mechanism: str | None = None) -> str | None:
         """Return the text that is set for this listener alone, or for a mechanism of it."""

@@ -65,8 +65,8 @@ class ControlledShutdown:
         broker = context.live_brokers.get(request.broker_id)
         if broker is None:
             # Kafka checks an epoch, where one is given, before it checks the broker.
-            is_epoch_told = request.broker_epoch != _UNKNOWN_EPOCH
-            code = UNKNOWN_SERVER_ERROR if is_epoch_told else BROKER_NOT_AVAILABLE
+            has_broker_epoch = request.broker_epoch != _UNKNOWN_EPOCH
+            code = UNKNOWN_SERVER_ERROR if has_broker_epoch else BROKER_NOT_AVAILABLE
             return messages.ControlledShutdownResponse(error_code=code)
         if request.broker_epoch != _UNKNOWN_EPOCH and request.broker_epoch < broker.epoch:
             return messages.ControlledShutdownResponse(error_code=STALE_BROKER_EPOCH)

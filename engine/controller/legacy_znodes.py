@@ -51,7 +51,7 @@ class LegacyZnodes:
         for partition, target in (await self._reassignment.node.targets()).items():
             if list_refusal(target) is not None:
                 failed.add(partition)
-            elif not self._is_under_way(partition, target):
+            elif not self._is_in_progress(partition, target):
                 plan[partition] = reassigned(self._context.assignment(partition), target)
         results = await self._reassignment.begin(plan)
         failed |= {partition for partition, result in results.items() if result.code != NONE}
@@ -75,7 +75,7 @@ class LegacyZnodes:
         await RequestedElection(self._machines, partitions, is_unclean=False).handle()
         await znodes.delete_all([PREFERRED_REPLICA_ELECTION])
 
-    def _is_under_way(self, partition: TopicPartition, target: tuple[int, ...]) -> bool:
+    def _is_in_progress(self, partition: TopicPartition, target: tuple[int, ...]) -> bool:
         assignment = self._context.assignment(partition)
         return is_reassigning(assignment) and target_replicas(assignment) == target
 

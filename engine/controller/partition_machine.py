@@ -185,7 +185,7 @@ class PartitionMachine:
         context = self._context
         unclean = dict.fromkeys((p.topic for p in partitions), allow_unclean)
         if reason is ElectionReason.OFFLINE and not allow_unclean:
-            await self._ask_topics(unclean)
+            await self._read_unclean_settings(unclean)
         elected: dict[TopicPartition, Elected] = {}
 
         def decide(
@@ -213,7 +213,7 @@ class PartitionMachine:
             batch.add_leader_and_isr(recipients, partition, written, assignment, is_new=False)
         return results
 
-    async def _ask_topics(self, unclean: dict[str, bool]) -> None:
+    async def _read_unclean_settings(self, unclean: dict[str, bool]) -> None:
         """Set for each topic whether an unclean election is allowed."""
         settings = self._parts.settings()
         unclean.update(

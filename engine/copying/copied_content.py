@@ -1,4 +1,4 @@
-"""What becomes of records on their way: a sample of them, contents anonymised.
+"""Changes of records in a copy: a sample of them, with contents anonymised.
 
 A sample is chosen by the key, so that all records of a key are in it or none; without a key by
 partition and offset. So the same records are chosen when a copy goes on, or is made again.
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from engine.errors import EngineError
-from engine.records.anonymising import WAYS, anonymised_content
+from engine.records.anonymising import METHODS, anonymised_content
 from engine.records.record import Header
 
 PARTS: Final = ("key", "value", "headers")
@@ -29,10 +29,10 @@ class WrongCopyRule(EngineError):
 
 
 class ContentRules(NamedTuple):
-    """The share of records that is copied (None: all), and the ways of parts by their names."""
+    """The share of records that is copied (None: all), and the methods of parts by name."""
 
     share: float | None = None
-    ways: Mapping[str, str] = {}
+    methods: Mapping[str, str] = {}
     hash_key: bytes | None = None
 
     def picks(self, key: bytes | None, partition: int, offset: int) -> bool:
@@ -46,33 +46,33 @@ class ContentRules(NamedTuple):
         self, key: bytes | None, value: bytes | None, headers: tuple[Header, ...]
     ) -> tuple[bytes | None, bytes | None, tuple[Header, ...]]:
         """Return key, value and headers as they are copied; what is null stays so."""
-        if not self.ways:
+        if not self.methods:
             return key, value, headers
-        way = self.ways.get("headers")
-        if way is not None:
-            changed = ((name, self._part(content, way)) for name, content in headers)
-            headers = () if way == "drop" else tuple(changed)
+        method = self.methods.get("headers")
+        if method is not None:
+            changed = ((name, self._part(content, method)) for name, content in headers)
+            headers = () if method == "drop" else tuple(changed)
         return (
-            self._part(key, self.ways.get("key")),
-            self._part(value, self.ways.get("value")),
+            self._part(key, self.methods.get("key")),
+            self._part(value, self.methods.get("value")),
             headers,
         )
 
-    def _part(self, content: bytes | None, way: str | None) -> bytes | None:
-        if content is None or way is None:
+    def _part(self, content: bytes | None, method: str | None) -> bytes | None:
+        if content is None or method is None:
             return content
-        return anonymised_content(content, way, self.hash_key)
+        return anonymised_content(content, method, self.hash_key)
 
 
 def anonymised_parts(texts: tuple[str, ...]) -> dict[str, str]:
     """Return what texts such as `key=hash` say; raises WrongCopyRule."""
-    ways: dict[str, str] = {}
+    methods: dict[str, str] = {}
     for text in texts:
-        part, _, way = text.partition("=")
-        if part not in PARTS or way not in WAYS:
-            expected = f"one of {', '.join(PARTS)}, = and one of {', '.join(WAYS)}"
+        part, _, method = text.partition("=")
+        if part not in PARTS or method not in METHODS:
+            expected = f"one of {', '.join(PARTS)}, = and one of {', '.join(METHODS)}"
             raise WrongCopyRule(text, expected)
-        if part in ways:
+        if part in methods:
             raise WrongCopyRule(text, f"each part once: {part} is there twice")
-        ways[part] = way
-    return ways
+        methods[part] = method
+    return methods

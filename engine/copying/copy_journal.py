@@ -52,7 +52,7 @@ class CopyJournalHeld(EngineError):
 
 
 class CopyState(NamedTuple):
-    """What a journal tells: the plan, the next offsets that it has, and whether it is over."""
+    """The content of a journal: the plan, the next offsets that it has, and whether it is over."""
 
     plan: TopicCopy
     stored: Mapping[TopicPartition, int]

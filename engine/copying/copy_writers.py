@@ -56,7 +56,7 @@ class NotCopied(EngineError):
         self.exit_code = getattr(cause, "exit_code", 1)
 
 
-class PlaceUnknown(EngineError):
+class OffsetUnknown(EngineError):
     """The destination stored records again, and does not say where: groups cannot be translated."""
 
     hint = "run the same command again: it goes on behind what is committed"
@@ -179,7 +179,7 @@ class ExactlyOnceWriter:
         for result in sorted(results, key=lambda one: one.batch.order):
             partition = result.batch.partition
             if result.base_offset < 0:
-                raise PlaceUnknown(partition)
+                raise OffsetUnknown(partition)
             offsets = list(result.batch.places)
             self._translation.stored(self._from[partition], offsets, result.base_offset)
 

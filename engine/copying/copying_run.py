@@ -35,7 +35,7 @@ _PAUSE_MS_MAX: Final = 200
 _FETCH_BYTES_MIN: Final = 16 << 10
 
 
-class NotRead(EngineError):
+class PartitionUnreadable(EngineError):
     """A partition of the source cannot be read."""
 
     def __init__(self, partition: TopicPartition, position: int, cause: EngineError) -> None:
@@ -136,7 +136,7 @@ class CopyingRun:
         """
         pause_ms = self._pause_ms()
         if pause_ms:
-            self._source.links.pause(min(pause_ms, _PAUSE_MS_MAX))
+            self._source.connections.pause(min(pause_ms, _PAUSE_MS_MAX))
             return []
         arrived = self._fetcher.poll(wait_ms)
         self._require_same_topics()
@@ -173,7 +173,7 @@ class CopyingRun:
         for run in consumed.runs:
             self._copy_run(key, run.between(0, end))
         if consumed.error is not None:
-            raise NotRead(key, consumed.next_offset, consumed.error)
+            raise PartitionUnreadable(key, consumed.next_offset, consumed.error)
         position = min(consumed.next_offset, end)
         if position > self._positions[key]:
             self._positions[key] = self._uncommitted[key] = position

@@ -9,7 +9,7 @@
 | `topic_comparison` | the same of one topic |
 | `pruning` | what a cluster has and no file declares: pure |
 | `state_reading` | asks a cluster for its state |
-| `performing` | carries steps out, each with its own error |
+| `step_execution` | carries steps out, each with its own error |
 
 Moves of replicas are steps as all others; their performer has the planner and the journal.
 """

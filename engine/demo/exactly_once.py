@@ -241,12 +241,12 @@ def _stable_ends(
         if not open_ones:
             return ends
         if client.clock.monotonic_ms() >= deadline_ms:
-            raise StillOpen(open_ones[0])
+            raise TransactionStillOpen(open_ones[0])
         client.back_off(attempt)
         attempt += 1
 
 
-class StillOpen(EngineError):
+class TransactionStillOpen(EngineError):
     """A transaction of the output is not ended long after all instances were."""
 
     def __init__(self, partition: TopicPartition) -> None:

@@ -63,8 +63,8 @@ class InstanceProcess(Protocol):
         """Return the lines that have come, after `close` those up to its end."""
         ...
 
-    def ask_to_end(self) -> None:
-        """Ask it to end."""
+    def close_input(self) -> None:
+        """Close its standard input, upon which it ends."""
         ...
 
     def kill(self) -> None:
@@ -94,7 +94,7 @@ class Brokers(Protocol):
 
 
 class InstanceTotals(NamedTuple):
-    """What all processes of one instance have done; those that were killed as far as they told."""
+    """What all processes of one instance have done; of killed ones, as far as reported."""
 
     instance: int
     partitions: tuple[int, ...]
@@ -111,7 +111,7 @@ class ClusterAccess(NamedTuple):
     timeout_ms: int
 
 
-class Strikes(NamedTuple):
+class KillSchedule(NamedTuple):
     """How many kills there are to be, and who makes the choices."""
 
     entropy: Entropy
@@ -154,19 +154,19 @@ class _Instance:
             return
         exit_code = process.exit_code
         for line in process.lines():
-            told: dict[str, Any] = json.loads(line)
-            if "error" in told:
-                raise InstanceFailed(self.number, told["error"], told["hint"])
-            self._now = _counts(told)
+            report: dict[str, Any] = json.loads(line)
+            if "error" in report:
+                raise InstanceFailed(self.number, report["error"], report["hint"])
+            self._now = _counts(report)
         if exit_code is not None:
             raise InstanceFailed(self.number, f"ended by itself (exit code {exit_code})", None)
 
     def read_last(self) -> None:
         """Take what the process sent up to its end: its last counts, not why it ended."""
         for line in () if self.process is None else self.process.lines():
-            told = json.loads(line)
-            if "error" not in told:
-                self._now = _counts(told)
+            report = json.loads(line)
+            if "error" not in report:
+                self._now = _counts(report)
 
     def kill(self, back_ms: int) -> None:
         """Kill the process by SIGKILL; it is due again at `back_ms`, and its counts are kept."""
@@ -194,8 +194,8 @@ class _Instance:
         )
 
 
-def _counts(told: Mapping[str, Any]) -> CopyCounts:
-    return CopyCounts(**{**told, "partitions": tuple(told["partitions"])})
+def _counts(report: Mapping[str, Any]) -> CopyCounts:
+    return CopyCounts(**{**report, "partitions": tuple(report["partitions"])})
 
 
 class CopyRun:
@@ -207,7 +207,7 @@ class CopyRun:
         plan: CopyPlan,
         start: Callable[[int], InstanceProcess],
         *,
-        strikes: Strikes | None = None,
+        strikes: KillSchedule | None = None,
         stalled_ms: int,
     ) -> None:
         """`start` starts the process of an instance; it is given up after `stalled_ms`."""
@@ -226,7 +226,7 @@ class CopyRun:
     def run(self, on_progress: Callable[[int, Sequence[InstanceTotals]], None]) -> None:
         """Copy until the group has committed all.
 
-        Errors: InstanceFailed, NoProgress, those of asking for the group's offsets.
+        Errors: InstanceFailed, NoProgress, those of an OffsetFetch request.
         """
         for number in range(self._plan.instance_count):
             self._instances.append(_Instance(number, self._start(number)))
@@ -246,7 +246,7 @@ class CopyRun:
             if now_ms - moved_ms > self._stalled_ms:
                 raise NoProgress(done, total, self._stalled_ms / 1000)
             self._strike(done)
-            self._client.links.pause(_POLL_MS)
+            self._client.connections.pause(_POLL_MS)
         self._bring_back_broker()
 
     def totals(self) -> list[InstanceTotals]:
@@ -254,13 +254,13 @@ class CopyRun:
         return [instance.totals() for instance in self._instances]
 
     def close(self) -> None:
-        """End the processes; all are asked before one is waited for. Their last counts are taken.
+        """Close the input of all processes, await the end of each, and read their last counts.
 
         A process reports a transaction after its commit, which may end the run before.
         """
         processes = [one.process for one in self._instances if one.process is not None]
         for process in processes:
-            process.ask_to_end()
+            process.close_input()
         for process in processes:
             process.close(_END_S)
         for instance in self._instances:
@@ -290,14 +290,14 @@ class CopyRun:
                 self._kill_instance(self._strikes, now_ms)
             del self._left[0]
 
-    def _kill_instance(self, strikes: Strikes, now_ms: int) -> None:
+    def _kill_instance(self, strikes: KillSchedule, now_ms: int) -> None:
         alive = [instance for instance in self._instances if instance.process is not None]
         if alive:
             victim = alive[strikes.entropy.random_below(len(alive))]
             victim.kill(now_ms + _BACK_MS)
             strikes.on_strike(f"instance {victim.number} is killed")
 
-    def _kill_broker(self, strikes: Strikes, now_ms: int) -> None:
+    def _kill_broker(self, strikes: KillSchedule, now_ms: int) -> None:
         assert strikes.brokers is not None
         ids = strikes.brokers.broker_ids
         self._dead_broker = ids[strikes.entropy.random_below(len(ids))]
@@ -313,18 +313,18 @@ class CopyRun:
             self._dead_broker = None
 
 
-class StrikePoint(NamedTuple):
+class KillPoint(NamedTuple):
     """What is killed once so many records are committed."""
 
     at_count: int
     is_broker: bool
 
 
-def strike_points(plan: CopyPlan, *, has_brokers: bool) -> list[StrikePoint]:
+def strike_points(plan: CopyPlan, *, has_brokers: bool) -> list[KillPoint]:
     """Return the kills of a run in their order."""
     kinds = [False] * _INSTANCE_KILLS
     if has_brokers:
         for number in range(_BROKER_KILLS):
             kinds.insert(2 * number + 1, True)
     share = plan.record_count / (len(kinds) + 1)
-    return [StrikePoint(int(share * (n + 1)), kind) for n, kind in enumerate(kinds)]
+    return [KillPoint(int(share * (n + 1)), kind) for n, kind in enumerate(kinds)]

@@ -1,6 +1,6 @@
 """A producer and a consumer of one topic, side by side.
 
-| way | a record is sent | its result |
+| mode | a record is sent | its result |
 |---|---|---|
 | sync | when the one before is acknowledged | is waited for |
 | async | without waiting, many at a time | comes to a callback |
@@ -66,13 +66,13 @@ class ProduceConsume:
         clients: tuple[KafkaClient, KafkaClient],
         topic: str,
         group_id: str,
-        way: SendMode,
+        mode: SendMode,
         on_record: Callable[[SeenRecord], None],
     ) -> None:
         """The clients are the producer's and the consumer's."""
         self._client, consumer_client = clients
         self._topic = topic
-        self._way = way
+        self._mode = mode
         self._on_record = on_record
         self._producer = Producer(self._client)
         self._consumer = GroupConsumer(
@@ -82,7 +82,7 @@ class ProduceConsume:
             start_of=lambda partitions: _ends(consumer_client, partitions),
             fetch=FetchOptions(max_wait_ms=_FETCH_WAIT_MS),
         )
-        self._under_way: dict[int, _Sent] = {}
+        self._in_flight: dict[int, _Sent] = {}
         self._next_number = 0
         #: When the first record was sent, by the monotonic clock; None before.
         self.began_ms: int | None = None
@@ -115,11 +115,11 @@ class ProduceConsume:
 
     def _send(self, left: int | None) -> None:
         """Send one record and wait for it, or some without waiting."""
-        if self._way is SendMode.SYNC:
+        if self._mode is SendMode.SYNC:
             self._add()
             self._report_stored(self._producer.flush())
             return
-        room = min(_ASYNC_CHUNK, _ASYNC_RECORDS_MAX - len(self._under_way))
+        room = min(_ASYNC_CHUNK, _ASYNC_RECORDS_MAX - len(self._in_flight))
         for _ in range(room if left is None else min(room, left)):
             self._add()
         is_full = not room or left == 0
@@ -129,7 +129,7 @@ class ProduceConsume:
         number = self._next_number
         self._next_number += 1
         key, value = str(number).encode(), f"message {number}".encode()
-        self._under_way[number] = _Sent(key, value, self._client.clock.monotonic_ms())
+        self._in_flight[number] = _Sent(key, value, self._client.clock.monotonic_ms())
         self._producer.add(OutgoingRecord(self._topic, key, value), number)
 
     def _report_stored(self, results: Sequence[BatchResult]) -> None:
@@ -139,7 +139,7 @@ class ProduceConsume:
             if result.error is not None:
                 raise result.error
             for delta, number in enumerate(result.batch.places):
-                sent = self._under_way.pop(number)
+                sent = self._in_flight.pop(number)
                 self.sent_count += 1
                 offset = result.base_offset + delta if result.base_offset >= 0 else -1
                 self._on_record(

@@ -9,7 +9,7 @@ from engine.cluster import daemon
 from engine.cluster.broker_processes import kill_broker
 from engine.cluster.data_directory import DataDirectory
 from engine.cluster.plan import ClusterPlan
-from engine.cluster.requests import Action, ask
+from engine.cluster.requests import Action, request_action
 from engine.host.deferred_signals import signals_blocked
 from engine.host.held_file import RealHeldFiles
 from engine.host.ports import Clock
@@ -60,7 +60,9 @@ class TemporaryCluster:
     def restart(self, broker_id: int) -> None:
         """Start a broker again that was killed."""
         with self._turn():
-            ask(self._data, Action.RESTART, broker_id, self._clock, _TIMEOUT_S, self._pause)
+            request_action(
+                self._data, Action.RESTART, broker_id, self._clock, _TIMEOUT_S, self._pause
+            )
 
     def _turn(self) -> AbstractContextManager[None]:
         return daemon.turn(self._data, self._files, self._clock, _TIMEOUT_S, self._pause)

@@ -10,7 +10,7 @@ from engine.records.record import Record
 _SHORT_PAIR = struct.Struct(">hh")
 _MARKER = struct.Struct(">hi")
 
-#: type id → (Kafka's name, message of its value, words in front of the JSON)
+#: type id → (Kafka's name, message of its value, name before the JSON)
 _TYPES = {
     0: ("ABORT", "", ""),
     1: ("COMMIT", "", ""),
@@ -23,7 +23,7 @@ _TYPES = {
 
 
 def control_text(record: Record, is_four: bool) -> str:
-    """Return the words for a control record, with a blank in front.
+    """Return the text of a control record, with a blank in front.
 
     Raises CorruptRecord where the key or value is too short or of a negative version.
     """
@@ -33,12 +33,12 @@ def control_text(record: Record, is_four: bool) -> str:
     version, type_id = _SHORT_PAIR.unpack_from(record.key)
     if version < 0:
         raise CorruptRecord("a control record key version of at least 0", version)
-    name, message, words = _TYPES.get(type_id, ("UNKNOWN", "", ""))
+    name, message, payload_name = _TYPES.get(type_id, ("UNKNOWN", "", ""))
     if type_id in (0, 1):
         return f" endTxnMarker: {name} coordinatorEpoch: {_coordinator_epoch(record)}"
     if not message or (type_id == 2 and not is_four):
         return f" controlType: {name}({type_id})"
-    return f" {words} {_json(record, message)}"
+    return f" {payload_name} {_json(record, message)}"
 
 
 def control_fields(record: Record) -> tuple[str, int | None]:

@@ -51,7 +51,7 @@ class Filters(NamedTuple):
 
     @property
     def picks_records(self) -> bool:
-        """Return whether single records are looked for, by content or number."""
+        """Return whether single records are searched, by content or number."""
         by_content = self._replace(
             from_offset=None,
             to_offset=None,

@@ -164,7 +164,7 @@ class RowDump:
         return True
 
     def _records_fast(self, header: Row, batch: memoryview) -> list[DumpedRows] | None:
-        """Return the rows of a batch by columns; None where its records must be looked at."""
+        """Return the rows of a batch by columns; None where its records must be read."""
         if header["is_control"] or header["magic"] < MAGIC or self._options.filters.picks_some:
             return None
         if not isinstance(self._options.decoder, TextDecoder):

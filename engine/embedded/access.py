@@ -324,7 +324,7 @@ def _received(
 
 
 def _missing_at_any(client: KafkaClient, brokers: int) -> list[str]:
-    """Return what is not in sync by the metadata of any broker, as words."""
+    """Return text on what is not in sync by the metadata of any broker."""
     call = Call("Metadata", metadata_request(None), METADATA_LOWEST)
     calls = {row.broker_id: (row.address, call) for row in client.brokers_view().brokers.values()}
     results = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)
@@ -335,11 +335,11 @@ def _missing_at_any(client: KafkaClient, brokers: int) -> list[str]:
     ]
     if len(views) < brokers:
         return [f"answers of {len(views)} of {brokers} brokers"]
-    return sorted({words for view in views for words in _missing(view, brokers)})
+    return sorted({description for view in views for description in _missing(view, brokers)})
 
 
 def _missing(view: ClusterView, brokers: int) -> list[str]:
-    """Return what is not in sync yet, as words."""
+    """Return text on what is not in sync yet."""
     missing = [f"{len(view.brokers)} of {brokers} brokers"] if len(view.brokers) < brokers else []
     return missing + [
         f"{topic.name}-{row.partition}"

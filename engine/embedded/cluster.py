@@ -31,7 +31,7 @@ from engine.cluster.broker_processes import (
 from engine.cluster.data_directory import ClusterState, DataDirectory
 from engine.cluster.network_faults import change_faults
 from engine.cluster.plan import ClusterPlan, check_plan
-from engine.cluster.requests import Action, ask
+from engine.cluster.requests import Action, request_action
 from engine.cluster.warm_process import start_warm, warm_up
 from engine.embedded.access import KafkaAccess
 from engine.embedded.login import (
@@ -274,7 +274,7 @@ class EmbeddedCluster(KafkaAccess):
 
     def _request(self, action: Action, broker_id: int) -> None:
         with self._turn():
-            ask(self._data, action, broker_id, self._clock, self.timeout_s, pause_ms)
+            request_action(self._data, action, broker_id, self._clock, self.timeout_s, pause_ms)
 
     # -- faults of the network
 

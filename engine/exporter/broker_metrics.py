@@ -36,8 +36,8 @@ def named_metric(object_name: str) -> NamedMetric:
     """Return the family and labels of an object name in JMX that has a type and a name."""
     match = _OBJECT_NAME.fullmatch(object_name)
     assert match is not None, object_name
-    *words, properties = match.groups()
-    family = re.sub(r"\W", "_", "_".join(words)).lower()
+    *name_parts, properties = match.groups()
+    family = re.sub(r"\W", "_", "_".join(name_parts)).lower()
     labels = [
         (key, _unquoted(quoted) or plain) for key, quoted, plain in _PROPERTY.findall(properties)
     ]

@@ -61,7 +61,7 @@ _SHARE: Final = "share"
 
 
 class _Request(NamedTuple):
-    """A request: its broker, its API, what tells it from others of the same API."""
+    """A request: its broker, its API, what distinguishes it from others of the API."""
 
     broker_id: int
     api_name: str
@@ -79,7 +79,7 @@ def gather_sample(
     with_groups: bool = True,
     pace: RequestPace | None = None,
 ) -> ClusterSample:
-    """Ask a cluster for a sample. Errors: those of asking for metadata, if no broker answers.
+    """Request a sample of a cluster. Errors: those of a Metadata request, if no broker answers.
 
     With a pace `timeout_ms` is for metadata alone.
     """
@@ -89,13 +89,13 @@ def gather_sample(
     deadline_ms = began_ms + timeout_ms
     view = client.view(None, deadline_ms=deadline_ms)
     if pace is not None:
-        # Any of them may have been asked.
+        # Any of them may have got the Metadata request.
         pace.note((broker.address for broker in view.brokers.values()), began_ms)
     gathering = _Gathering(client, view, deadline_ms, pace)
-    gathering.ask(gathering.first_calls(with_policies=with_policies, with_groups=with_groups))
+    gathering.send(gathering.first_calls(with_policies=with_policies, with_groups=with_groups))
     listings = gathering.listings()
-    gathering.ask(group_calls(listings))
-    gathering.ask(gathering.single_commit_calls(listings))
+    gathering.send(group_calls(listings))
+    gathering.send(gathering.single_commit_calls(listings))
     return ClusterSample(
         view,
         gathering.log_dirs(),
@@ -122,10 +122,10 @@ class _Gathering:
         self._deadline_ms = deadline_ms
         self._results: dict[_Request, CallResult] = {}
 
-    # Asking
+    # Requests
 
-    def ask(self, requests: _Calls) -> None:
-        """Ask all of them at once, for half of the time that is left."""
+    def send(self, requests: _Calls) -> None:
+        """Send all of them at once, and wait for half of the time that is left."""
         silent = self.silent()
         now_ms = self._client.clock.monotonic_ms()
         calls: dict[_Request, tuple[Address, Call]] = {
@@ -142,7 +142,7 @@ class _Gathering:
     def _exchange_by_pace(
         self, calls: dict[_Request, tuple[Address, Call]], pace: RequestPace
     ) -> None:
-        """Ask some after the others; a broker that keeps silent gets no more of them."""
+        """Send the requests in waves; a broker that does not answer gets no more of them."""
         while calls:
             wave = pace.take(calls)
             results = self._client.exchange(wave, pace.deadline_ms())
@@ -150,9 +150,9 @@ class _Gathering:
             for request, result in results.items():
                 if isinstance(result, Unreachable | TimedOut):
                     left = [q for q in calls if q.broker_id == request.broker_id]
-                    for unasked in left:
-                        self._results[unasked] = result
-                        del calls[unasked]
+                    for unsent in left:
+                        self._results[unsent] = result
+                        del calls[unsent]
 
     def first_calls(self, *, with_policies: bool, with_groups: bool) -> _Calls:
         """Return the requests of step 2."""
@@ -177,7 +177,7 @@ class _Gathering:
 
     def _first_broker(self) -> int:
         """Return the broker that answered first, any if it is known by another address."""
-        address = self._client.links.ready_address()
+        address = self._client.connections.ready_address()
         brokers = self._view.brokers
         return next((id_ for id_, b in brokers.items() if b.address == address), min(brokers))
 
@@ -214,7 +214,7 @@ class _Gathering:
                 yield request, result
 
     def silent(self) -> frozenset[int]:
-        """Return the brokers that were asked, and answered nothing."""
+        """Return the brokers that got requests and sent no response."""
         heard = {q.broker_id for q, result in self._results.items() if not _is_silence(result)}
         return frozenset(q.broker_id for q in self._results if q.broker_id not in heard)
 

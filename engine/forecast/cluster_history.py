@@ -1,4 +1,4 @@
-"""Logs of a live cluster, from what any broker tells: an estimate.
+"""Logs of a live cluster, from what any broker reports: an estimate.
 
 Where segments begin is told by no request. So a log is taken apart at times, evenly from its oldest
 to its newest record: the offsets of these times say how much of it lies between. Brokers delete
@@ -32,7 +32,7 @@ Histories = dict[TopicPartition, LogHistory | EngineError]
 def cluster_histories(
     client: KafkaClient, topics: Sequence[str], cuts_ms: Iterable[int] = ()
 ) -> Histories:
-    """Return each partition's log, or why it cannot be told; `cuts_ms` are times that matter."""
+    """Return each partition's log, or why it is not known; `cuts_ms` are times that matter."""
     view = client.view_of_existing(topics)
     keys = [
         TopicPartition(topic.name, partition.partition)
@@ -72,7 +72,7 @@ def cluster_histories(
     return {key: histories[key] for key in keys}
 
 
-class LogNow(NamedTuple):
+class LogExtent(NamedTuple):
     """Where a log begins and ends, and its size at the leader."""
 
     start_offset: int
@@ -80,7 +80,7 @@ class LogNow(NamedTuple):
     size_bytes: int
 
 
-def log_starts(client: KafkaClient) -> dict[TopicPartition, LogNow]:
+def log_starts(client: KafkaClient) -> dict[TopicPartition, LogExtent]:
     """Return the logs of all partitions that have a leader who answers."""
     keys = [
         TopicPartition(topic.name, partition.partition)
@@ -91,7 +91,7 @@ def log_starts(client: KafkaClient) -> dict[TopicPartition, LogNow]:
     starts = _found(client, dict.fromkeys(keys, EARLIEST), failures)
     ends = _found(client, dict.fromkeys(keys, LATEST), failures)
     return {
-        key: LogNow(starts[key].offset, ends[key].offset, sizes[key])
+        key: LogExtent(starts[key].offset, ends[key].offset, sizes[key])
         for key in keys
         if key not in failures
     }
@@ -103,22 +103,22 @@ def _sizes(
     view = client.view({key.topic for key in keys})
     leaders = {key: p.leader for key in keys if (p := view.partition(key)) and p.has_leader}
     topics = sorted({key.topic for key in keys})
-    told = describe_log_dirs(client, set(leaders.values()), topics)
-    sizes, failures = leaders_sizes(leaders, told)
+    log_dirs = describe_log_dirs(client, set(leaders.values()), topics)
+    sizes, failures = leaders_sizes(leaders, log_dirs)
     return dict.fromkeys(keys, 0) | sizes, failures
 
 
 def leaders_sizes(
     leaders: Mapping[TopicPartition, int],
-    told: Mapping[int, Sequence[LogDirView] | EngineError],
+    log_dirs: Mapping[int, Sequence[LogDirView] | EngineError],
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, EngineError]]:
-    """Return the bytes of leaders by what brokers told, and what became of those of others.
+    """Return the bytes of leaders that brokers reported, and why those of others are not known.
 
     The target of a move between directories is none of them.
     """
     sizes: dict[TopicPartition, int] = {}
     failures: dict[TopicPartition, EngineError] = {}
-    for broker_id, dirs in told.items():
+    for broker_id, dirs in log_dirs.items():
         if isinstance(dirs, EngineError):
             failures |= {key: dirs for key, leader in leaders.items() if leader == broker_id}
             continue

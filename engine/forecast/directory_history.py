@@ -1,4 +1,4 @@
-"""Logs of a log directory, by names, sizes and indexes; the records of one segment are looked at.
+"""Logs of a log directory, by names, sizes and indexes; the records of one segment are read.
 
 | what | from where |
 |---|---|

@@ -46,5 +46,5 @@ class LogHistory(NamedTuple):
         return self.size_bytes * 1000 / (last - first)
 
     def facts(self, now_ms: int) -> LogFacts:
-        """Return what the rules of retention look at."""
+        """Return the facts that the rules of retention use."""
         return LogFacts(self.segments, self.log_start_offset, self.high_watermark, now_ms)

@@ -21,7 +21,7 @@ from engine.host.ports import Clock, Entropy, Files
 from engine.log.directory.log_dir import find_log_dir
 from engine.log.directory.log_directory import DirectoryLock
 from engine.log.directory.log_manager import LogManager
-from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
+from engine.log.directory.log_manager_ports import LogManagerConfig, LogManagerPorts
 from engine.log.directory.offset_checkpoint import HIGH_WATERMARKS
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LONG_MAX, LogConfig
@@ -97,7 +97,7 @@ def opened_directory(
         return checkpoint.get(key, _NO_WATERMARK)
 
     tasks = InlineTasks()
-    surroundings = LogSurroundings(
+    ports = LogManagerPorts(
         tasks,
         host.clock,
         host.entropy,
@@ -107,7 +107,7 @@ def opened_directory(
         lambda _path, error, _partitions: failures.append(error),
     )
     config = LogManagerConfig([path], state.meta.node_id, state.meta.cluster_id)
-    manager = LogManager(host.files, config, surroundings)
+    manager = LogManager(host.files, config, ports)
     manager.start()
     try:
         yield OpenedDirectory(manager, watermark_of)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from engine.client.batch_reading import StoredBatches
 from engine.client.fetched_records import AbortedProducer
-from engine.log.cleaner.batch_filter import BatchFilter, CleaningMoment, opened_records
+from engine.log.cleaner.batch_filter import BatchFilter, CleaningTime, opened_records
 from engine.log.cleaner.cleaning_facts import CleaningSettings, ProducerEnd
 from engine.log.cleaner.offset_map import OffsetMap
 from engine.log.cleaner.segment_cleaner import keys_of
@@ -77,7 +77,7 @@ def try_records(
     for stored in read(offsets.log_start_offset, offsets.log_end_offset):
         first.take(stored)
     keys = first.finished()
-    moment = CleaningMoment(now_ms, config.delete_retention_ms)
+    moment = CleaningTime(now_ms, config.delete_retention_ms)
     aborted = _Aborted()
     batch_filter = BatchFilter(keys, aborted.transactions, first.producers, moment, config=config)
     read_bytes = kept_bytes = kept_records = 0

@@ -70,7 +70,7 @@ class ChildProcess:
                 output.close()
             self._unread += chunk
 
-    def ask_to_end(self) -> None:
+    def close_input(self) -> None:
         """Close its standard input: it ends when it has put its work in order."""
         assert self._process.stdin is not None
         try:
@@ -87,7 +87,7 @@ class ChildProcess:
 
     def close(self, wait_s: float) -> None:
         """End it: by its own, or by force after a while."""
-        self.ask_to_end()
+        self.close_input()
         try:
             self._process.wait(wait_s)
         except subprocess.TimeoutExpired:
@@ -97,7 +97,7 @@ class ChildProcess:
         self._close_pipes()
 
     def _close_pipes(self) -> None:
-        self.ask_to_end()
+        self.close_input()
         assert self._process.stdout is not None
         self._process.stdout.close()
 
@@ -130,7 +130,7 @@ class ParentProcess:
 
     @property
     def wants_an_end(self) -> bool:
-        """Return whether the parent has asked for the end, or is gone."""
+        """Return whether the parent has closed the input, or is gone."""
         return bool(select([0], [], [], 0)[0])
 
     def send(self, line: bytes) -> None:

@@ -44,9 +44,9 @@ async def together(works: Sequence[PromiseCoroutine[T]]) -> list[T]:
 async def until(is_so: Callable[[], bool], timers: Timers, clock: Clock, *, period_ms: int) -> None:
     """Return once `is_so` returns True; it is called every `period_ms`."""
     while not is_so():
-        looked: Promise[None] = Promise()
-        timers.call_at(clock.monotonic_ms() + period_ms, partial(looked.keep, None))
-        await looked
+        elapsed: Promise[None] = Promise()
+        timers.call_at(clock.monotonic_ms() + period_ms, partial(elapsed.keep, None))
+        await elapsed
 
 
 def _step(work: PromiseCoroutine[T], promise: Promise[T]) -> None:

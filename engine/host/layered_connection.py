@@ -13,7 +13,7 @@ import os
 import socket
 
 from engine.host.ports import FileRegion, FrameBound, PauseReason
-from engine.host.real_connection import ConnectionOrigin, RealConnection, Switchboard
+from engine.host.real_connection import ConnectionOrigin, RealConnection, SharedConnectionState
 from engine.host.stream_layer import LayerOf, StreamLayer, WantsRead, WantsWrite
 from engine.limits import HALF_FRAME_DEADLINE_MS, LAYER_SEND_BYTES
 
@@ -105,7 +105,7 @@ class LayeredBytes(RealConnection):
         super()._watch()
         self._read_on_soon()
 
-    def _receive(self, buffer: memoryview, behind: memoryview | None = None) -> int:
+    def _receive(self, buffer: memoryview, overflow: memoryview | None = None) -> int:
         """Read into `buffer`; 0 if nothing is there yet, -1 if the connection has closed."""
         try:
             size = self._bytes.recv_into(buffer)
@@ -190,7 +190,7 @@ class LayeredConnection(LayeredBytes):
 
     def __init__(
         self,
-        network: Switchboard,
+        network: SharedConnectionState,
         origin: ConnectionOrigin,
         sock: socket.socket,
         peer: str,

@@ -216,12 +216,12 @@ class MemoryConnection:
         self.on_close(reason)
         self._notify_end()
 
-    def drop(self, *, is_told: bool) -> None:
-        """End without `on_close`, as when the process dies; `is_told` closes the other end."""
+    def drop(self, *, notifies_peer: bool) -> None:
+        """End without `on_close`, as if the process died; `notifies_peer` closes the other end."""
         if self.is_closed:
             return
         self.is_closed = True
-        if is_told:
+        if notifies_peer:
             self._notify_end()
 
     def _notify_end(self) -> None:

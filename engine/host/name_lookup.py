@@ -54,13 +54,13 @@ def resolve(host: str) -> list[HostAddress]:
     return [HostAddress(family, str(address[0])) for family, _, _, _, address in rows]
 
 
-def lookup(host: str, ask: Resolve = resolve) -> Found:
+def lookup(host: str, resolver: Resolve = resolve) -> Found:
     """Return the addresses of a host, or the reason why there are none; blocks."""
     numeric = numeric_address(host)
     if numeric is not None:
         return [numeric]
     try:
-        return ask(host)
+        return resolver(host)
     except (OSError, ValueError) as error:
         return LookupFailed(reason_of(error))
 
@@ -75,9 +75,9 @@ def reason_of(error: OSError | ValueError) -> str:
 class NameLookups:
     """The look-ups in progress of one process."""
 
-    def __init__(self, loop: EventLoop, ask: Resolve = resolve) -> None:
+    def __init__(self, loop: EventLoop, resolver: Resolve = resolve) -> None:
         self._loop = loop
-        self._ask = ask
+        self._resolver = resolver
         self._waiting: dict[str, list[Callable[[Found], None]]] = {}
 
     def start(self, host: str, on_found: Callable[[Found], None]) -> None:
@@ -97,7 +97,7 @@ class NameLookups:
             self._loop.call_soon(lambda: self._end(host, failed))
 
     def _run(self, host: str) -> None:
-        found = lookup(host, self._ask)
+        found = lookup(host, self._resolver)
         # A loop that has ended meanwhile accepts no more calls.
         with suppress(RuntimeError):
             self._loop.call_from_thread(lambda: self._end(host, found))

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from engine.host.layered_connection import LayeredBytes, LayerIo
 from engine.host.name_lookup import Found, HostAddress, LookupFailed
 from engine.host.ports import PauseReason
-from engine.host.real_connection import ConnectionOrigin, RealConnection, Switchboard
+from engine.host.real_connection import ConnectionOrigin, RealConnection, SharedConnectionState
 from engine.host.stream_layer import LayerOf
 
 
@@ -41,7 +41,7 @@ class OutgoingConnection(RealConnection):
     __slots__ = ("_addresses", "_is_connecting", "_target")
 
     def __init__(
-        self, network: Switchboard, origin: ConnectionOrigin, target: ConnectTarget
+        self, network: SharedConnectionState, origin: ConnectionOrigin, target: ConnectTarget
     ) -> None:
         super().__init__(network, origin, None, f"{target.host}:{target.port}")
         self._pauses = int(PauseReason.CONNECTING)
@@ -136,7 +136,7 @@ class LayeredOutgoingConnection(LayeredBytes, OutgoingConnection):
 
     def __init__(
         self,
-        network: Switchboard,
+        network: SharedConnectionState,
         origin: ConnectionOrigin,
         target: ConnectTarget,
         layer_of: LayerOf,

@@ -448,7 +448,7 @@ class Workers(Protocol):
 class SideProcess(Protocol):
     """A child process that responds to messages, and ends with this process."""
 
-    def ask(self, message: bytes) -> bytes:
+    def request(self, message: bytes) -> bytes:
         """Send a message and wait for the response. Raises SideProcessGone."""
         ...
 

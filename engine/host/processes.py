@@ -16,7 +16,7 @@ _LOG_MODE = 0o644
 _READY_VARIABLE = "KCTL_SAYS_READY"
 _READY_DESCRIPTOR = 3
 _READ_BYTES = 4096
-_LOOK_S = 0.01
+_POLL_INTERVAL_S = 0.01
 #: Makes a cluster's process read its requests, and a broker stop together with the cluster.
 POLL_SIGNAL = signal.SIGUSR1
 STOP_WITH_ALL_SIGNAL = signal.SIGUSR2
@@ -68,10 +68,10 @@ class Started:
         """Wait until the process has ended; returns False after the time-out."""
         from select import select
 
-        for _ in range(round(timeout_s / _LOOK_S)):
+        for _ in range(round(timeout_s / _POLL_INTERVAL_S)):
             if not is_running(self.pid):
                 return True
-            select([], [], [], _LOOK_S)
+            select([], [], [], _POLL_INTERVAL_S)
         return not is_running(self.pid)
 
 
@@ -212,7 +212,7 @@ def _is_reaped(pid: int) -> bool:
         return False
 
 
-def ask_to_stop(pid: int) -> bool:
+def terminate(pid: int) -> bool:
     """Send SIGTERM; returns whether the process exists."""
     return _send(pid, signal.SIGTERM)
 
@@ -222,8 +222,8 @@ def request_poll(pid: int) -> bool:
     return _send(pid, POLL_SIGNAL)
 
 
-def ask_to_stop_with_all(pid: int) -> bool:
-    """Stop a broker's process together with all others, even if paused; returns if it exists."""
+def stop_with_all(pid: int) -> bool:
+    """Stop a broker's process as part of its cluster, even if paused; return if it exists."""
     return _send(pid, STOP_WITH_ALL_SIGNAL) and resume(pid)
 
 

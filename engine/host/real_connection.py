@@ -79,7 +79,7 @@ class ConnectionOrigin(Protocol):
         """Remove a closed connection."""
 
 
-class Switchboard(Protocol):
+class SharedConnectionState(Protocol):
     """State shared by all connections of a process: `real_network.RealNetwork`."""
 
     loop: EventLoop
@@ -134,7 +134,11 @@ class RealConnection:
     )
 
     def __init__(
-        self, network: Switchboard, origin: ConnectionOrigin, sock: socket.socket | None, peer: str
+        self,
+        network: SharedConnectionState,
+        origin: ConnectionOrigin,
+        sock: socket.socket | None,
+        peer: str,
     ) -> None:
         """Take a socket; without one, call `attach` before anything is read or written."""
         self.peer = peer
@@ -219,27 +223,29 @@ class RealConnection:
         position = self._frames(shared, size, self.last_active_ms)
         if position < size and not self.is_closed:
             # The shared buffer is reused by another connection at once.
-            rest = size - position
-            enough = None if self._bound is None else self._bounded_bytes(shared, position, rest)
-            own = self._own = self._origin.buffers.take(rest, enough)
-            own[:rest] = shared[position:size]
-            self._have = rest
+            remaining = size - position
+            enough = (
+                None if self._bound is None else self._bounded_bytes(shared, position, remaining)
+            )
+            own = self._own = self._origin.buffers.take(remaining, enough)
+            own[:remaining] = shared[position:size]
+            self._have = remaining
 
-    def _bounded_bytes(self, shared: memoryview, position: int, rest: int) -> int:
+    def _bounded_bytes(self, shared: memoryview, position: int, remaining: int) -> int:
         """Return what a client that is not known may hold: its frame, and what has come."""
-        length = _length_at(shared, position)[0] if rest >= _LENGTH.size else 0
-        return max(_LENGTH.size + int(length), rest)
+        length = _length_at(shared, position)[0] if remaining >= _LENGTH.size else 0
+        return max(_LENGTH.size + int(length), remaining)
 
-    def _receive(self, buffer: memoryview, behind: memoryview | None = None) -> int:
+    def _receive(self, buffer: memoryview, overflow: memoryview | None = None) -> int:
         """Return the number of bytes read; 0 for none yet, −1 if the connection is closed.
 
-        Bytes beyond `buffer` go into `behind`.
+        Bytes beyond `buffer` go into `overflow`.
         """
         try:
-            if behind is None:
+            if overflow is None:
                 size = self._sock.recv_into(buffer)
             else:
-                size, *_ = self._sock.recvmsg_into((buffer, behind))
+                size, *_ = self._sock.recvmsg_into((buffer, overflow))
         except OSError as error:
             if error.errno in _AGAIN:
                 return 0
@@ -355,12 +361,12 @@ class RealConnection:
         size = self._receive(own[have:end], shared if is_last_part else None)
         if size <= 0:
             return
-        behind = max(have + size - end, 0)
-        self._have = have + size - behind
+        overflow_size = max(have + size - end, 0)
+        self._have = have + size - overflow_size
         if self._have == wanted:
             self._pass_own_frames()
-            if behind and not self.is_closed:
-                self._pass_later_bytes(shared, behind)
+            if overflow_size and not self.is_closed:
+                self._pass_later_bytes(shared, overflow_size)
 
     def _pass_later_bytes(self, shared: memoryview, size: int) -> None:
         """Take the bytes received after a frame of the own buffer."""
@@ -393,11 +399,11 @@ class RealConnection:
         position = self._frames(own, have, self._network.clock.monotonic_ms())
         if self.is_closed:
             return
-        self._have = rest = have - position
-        if not rest:
+        self._have = remaining = have - position
+        if not remaining:
             self._drop_own()
         elif position:
-            own[:rest] = own[position:have]
+            own[:remaining] = own[position:have]
 
     def _drop_own(self) -> None:
         own, self._own, self._have = self._own, _NOTHING, 0
@@ -452,10 +458,10 @@ class RealConnection:
             if len(parts) == 1:
                 queue.append(_length_bytes(size) + first)
             else:
-                behind = parts[1:]
-                size += self._count(behind)
+                following = parts[1:]
+                size += self._count(following)
                 queue.append(_length_bytes(size) + first)
-                queue.extend(behind)
+                queue.extend(following)
         else:
             size = self._count(parts)
             queue.append(_length_bytes(size))

@@ -14,7 +14,7 @@ from typing import Protocol
 from engine.host.acceptor import Acceptor, AcceptorPorts, Arrival
 from engine.host.layered_connection import LayeredConnection
 from engine.host.ports import Connection, ConnectionLimits, ListenOptions
-from engine.host.real_connection import RealConnection, Switchboard
+from engine.host.real_connection import RealConnection, SharedConnectionState
 from engine.host.receive_buffers import ReceiveBuffers
 from engine.limits import ACCEPT_RETRY_MS
 
@@ -22,7 +22,7 @@ _NONE_NOW = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR, errno.ECONNABORTED)
 _MAPPED = "::ffff:"
 
 
-class ListenerNetwork(Switchboard, Protocol):
+class ListenerNetwork(SharedConnectionState, Protocol):
     """What a listener needs from its network."""
 
     buffers: ReceiveBuffers

@@ -84,18 +84,20 @@ class RealStream:
             self._on_resolved(_addresses_of(self.host, self.port))
             return
         self._phase = "look-up"
-        self._socket, told = socket.socketpair()
+        self._socket, done_socket = socket.socketpair()
         self._owner.watch(self._socket, _READ, self)
         name = f"kctl-lookup-{self.host}"
         try:
-            threading.Thread(target=self._resolve, args=(told,), name=name, daemon=True).start()
+            threading.Thread(
+                target=self._resolve, args=(done_socket,), name=name, daemon=True
+            ).start()
         except RuntimeError as error:
-            told.close()
+            done_socket.close()
             self._found = f"unknown host: {error}"
 
-    def _resolve(self, told: socket.socket) -> None:
+    def _resolve(self, done_socket: socket.socket) -> None:
         """Resolve the name, on a thread; closing the socket signals the end."""
-        with told:
+        with done_socket:
             self._found = _addresses_of(self.host, self.port)
 
     def _on_resolved(self, found: _Found) -> None:
@@ -220,9 +222,9 @@ class RealStream:
             sent = self._unless_tls_waits(self._socket.send, self._unsent[0])
             if sent is None:
                 return
-            rest = self._unsent.popleft()[sent:]
-            if rest:
-                self._unsent.appendleft(rest)
+            remaining = self._unsent.popleft()[sent:]
+            if remaining:
+                self._unsent.appendleft(remaining)
         self._watch(_READ)
 
     def _unless_tls_waits(self, operate: Any, *arguments: Any) -> Any:

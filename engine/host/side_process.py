@@ -1,10 +1,10 @@
 """A child process of the same interpreter that responds to messages, and ends with its owner.
 
 ```
-owner                                      side
-ask(message)    8 bytes of length │ body ──> its standard input
-                its standard output      ──> the answer, in the same form
-close, or dies       end of the input    ──> it ends, after the work at hand
+owner                                       side
+request(message) 8 bytes of length │ body ──> its standard input
+                 its standard output      ──> the response, in the same form
+close, or dies        end of the input    ──> it ends, after the work at hand
 ```
 
 One request at a time, with one response each. The files that a side process writes belong to the
@@ -53,7 +53,7 @@ class PipedProcess:
     def __init__(self, module: str) -> None:
         """Start a Python module that calls `serve`. Raises StorageError."""
         command = python_command(module, str(os.getpid()))
-        requested, ask, answers, answer = _two_pipes(command[0])
+        requested, requests, responses, response = _two_pipes(command[0])
         try:
             self.pid = os.posix_spawn(
                 command[0],
@@ -61,36 +61,36 @@ class PipedProcess:
                 os.environ,
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, requested, 0),
-                    (os.POSIX_SPAWN_DUP2, answer, 1),
+                    (os.POSIX_SPAWN_DUP2, response, 1),
                 ],
             )
         except OSError as error:
-            os.close(ask)
-            os.close(answers)
+            os.close(requests)
+            os.close(responses)
             raise StorageError(f"cannot start {command[0]}: {error.strerror}") from error
         finally:
             os.close(requested)
-            os.close(answer)
-        self._ask, self._answers = ask, answers
+            os.close(response)
+        self._requests, self._responses = requests, responses
 
-    def ask(self, message: bytes) -> bytes:
+    def request(self, message: bytes) -> bytes:
         """Send a message and wait for the response. Raises SideProcessGone."""
         try:
-            _write(self._ask, message)
-            answer = _read(self._answers)
+            _write(self._requests, message)
+            response = _read(self._responses)
         except OSError as error:
             raise SideProcessGone(self.pid) from error
-        if answer is None:
+        if response is None:
             raise SideProcessGone(self.pid)
-        return answer
+        return response
 
     def close(self) -> None:
         """End the process and wait for it, after its current work. Closing twice is allowed."""
-        if self._ask < 0:
+        if self._requests < 0:
             return
-        os.close(self._ask)
-        os.close(self._answers)
-        self._ask = -1
+        os.close(self._requests)
+        os.close(self._responses)
+        self._requests = -1
         with suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
 
@@ -128,12 +128,12 @@ def serve(answer_to: Callable[[bytes], bytes]) -> None:
     # Ctrl-C at the terminal is for the owner, which ends this process in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(SIDE_PRIORITY)
-    answers = os.dup(1)
+    responses = os.dup(1)
     # Accidental output to stdout must not be taken for a response.
     os.dup2(2, 1)
     with suppress(BrokenPipeError):
         while (message := _read(0)) is not None:
-            _write(answers, answer_to(message))
+            _write(responses, answer_to(message))
 
 
 def owner_pid() -> int:

@@ -34,7 +34,7 @@ from engine.records.crc import crc32c
 
 
 class BatchPrint(NamedTuple):
-    """What tells one batch from another, and where it is; offsets are both inside."""
+    """The identity of a batch, and its position; both offsets are inclusive."""
 
     base_offset: int
     last_offset: int

@@ -157,13 +157,13 @@ class _PartitionScan:
         self._is_last = False
         self._index: OffsetIndexCheck | None = None
         self._time_index: TimeIndexCheck | None = None
-        self._told_bytes = 0
+        self._reported_bytes = 0
 
     def _notify_read(self, position: int) -> None:
         """Report the bytes of the segment that were read since the last report."""
-        if self._on_read is not None and position > self._told_bytes:
-            self._on_read(position - self._told_bytes)
-        self._told_bytes = position
+        if self._on_read is not None and position > self._reported_bytes:
+            self._on_read(position - self._reported_bytes)
+        self._reported_bytes = position
 
     def run(self, reached_offset: int | None) -> PartitionReport:
         """Check the partition; `reached_offset` is what its log must reach, None if unknown."""
@@ -212,7 +212,7 @@ class _PartitionScan:
 
     def _segment(self, segment: SegmentFiles) -> None:
         """Scan one segment through all checks."""
-        self._told_bytes = 0
+        self._reported_bytes = 0
         self._path = self._layout.segment_path(segment, FileKind.LOG)
         self._segment_base = segment.base_offset
         self._offsets.enter(self._path, segment.base_offset)
@@ -328,7 +328,7 @@ class _PartitionScan:
         fast = FastBatches(self._offsets, self._epochs, self._index, self._time_index)
         try:
             for position, view in scan.frames():
-                if position - self._told_bytes >= SCAN_CHUNK_BYTES:
+                if position - self._reported_bytes >= SCAN_CHUNK_BYTES:
                     self._notify_read(position)
                 if not self._options.deep and fast.take(position, view):
                     self._batches += 1

@@ -27,7 +27,7 @@ from heapq import merge
 
 from engine.host.ports import File
 from engine.limits import (
-    CHAINS_LOOKED_AT_MAX,
+    CHAINS_CHECKED_MAX,
     EXTENT_BYTES_MAX,
     LONG_CHAIN_BYTES,
     RESYNC_CHECKED_BYTES_FACTOR,
@@ -136,16 +136,16 @@ class _Chains:
         """Note a whole batch; returns whether that is enough of them."""
         self.starts.append(start)
         limit = min(self._end, start + LONG_CHAIN_BYTES)
-        behind = _end_of_chain(self._file, start + size, limit, self.passed)
-        is_long = behind is not None and behind >= limit
-        if behind is not None and not is_long:
-            is_zero = zero_tail_start(self._file, behind) is not None
-            if is_zero or _is_cut_off(self._file, behind, self._end):
+        chain_end = _end_of_chain(self._file, start + size, limit, self.passed)
+        is_long = chain_end is not None and chain_end >= limit
+        if chain_end is not None and not is_long:
+            is_zero = zero_tail_start(self._file, chain_end) is not None
+            if is_zero or _is_cut_off(self._file, chain_end, self._end):
                 self._long = start
                 self.may_end_log = is_zero
         if is_long:
             self._long, self.may_end_log = start, False
-        return self._long is not None or len(self.starts) >= CHAINS_LOOKED_AT_MAX
+        return self._long is not None or len(self.starts) >= CHAINS_CHECKED_MAX
 
     def best(self) -> int | None:
         """Return the first start that can be the log's, None if there is none."""
@@ -189,10 +189,10 @@ def after_bad_crc(
         if extent is not None and extent.ends_at(start):
             return start
         if first is None and own_end in (None, start):
-            behind = _end_of_chain(file, start + size, stated_end, passed)
-            is_chain = behind == stated_end
-            if is_zero_after and behind is not None and stated_end - behind >= PROLOGUE_BYTES:
-                is_chain = _is_zero(file, behind, stated_end)
+            chain_end = _end_of_chain(file, start + size, stated_end, passed)
+            is_chain = chain_end == stated_end
+            if is_zero_after and chain_end is not None and stated_end - chain_end >= PROLOGUE_BYTES:
+                is_chain = _is_zero(file, chain_end, stated_end)
             first = start if is_chain else None
     if is_zero_after and (last := _end_before_zeros(file, position, end, extent)) is not None:
         return last

@@ -59,8 +59,8 @@ class IndexBuilder:
         self._add_time()
 
     def _takes(self, last_offset: int) -> bool:
-        is_behind = not len(self.index) or last_offset > self.index.last_offset
-        return is_behind or not self._skips_disorder
+        is_after_last = not len(self.index) or last_offset > self.index.last_offset
+        return is_after_last or not self._skips_disorder
 
     def _add_time(self) -> None:
         if self._skips_disorder and self._largest_offset < self.time_index.last_entry.offset:

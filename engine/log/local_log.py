@@ -211,10 +211,10 @@ class LocalLog:
         `batches` must be writable: offset and epoch are set in it. Errors: those of
         `validation.py` and `producer_state.py`, RecordListTooLarge; nothing is written then.
         """
-        looked = self.append_fast(batches, leader_epoch, now_ms, origin=origin)
-        if isinstance(looked, AppendInfo):
-            return looked
-        return self.append(looked or CheckedBatch(batches), leader_epoch, now_ms, origin)
+        result = self.append_fast(batches, leader_epoch, now_ms, origin=origin)
+        if isinstance(result, AppendInfo):
+            return result
+        return self.append(result or CheckedBatch(batches), leader_epoch, now_ms, origin)
 
     def append_fast(
         self,

@@ -35,10 +35,10 @@ class LogFlush:
         "_files",
         "_has_new_names",
         "_hooks",
+        "_in_progress",
         "_naming",
         "_segments",
         "_snapshots",
-        "_under_way",
         "directory",
         "last_flush_ms",
         "recovery_point",
@@ -65,7 +65,7 @@ class LogFlush:
         self._hooks = hooks
         self._end_offset = end_offset
         #: Up to where each flush under way may lift the recovery point, by its number.
-        self._under_way: dict[int, int] = {}
+        self._in_progress: dict[int, int] = {}
         self.recovery_point = recovery_point
         #: Wall time of the last flush, 0 before the first.
         self.last_flush_ms = 0
@@ -99,8 +99,8 @@ class LogFlush:
         """Make all below `offset` durable on a worker thread, and the snapshots there are."""
         snapshots = self._snapshots.unsynced
         segments = self._segments_up_to(offset)
-        number = max(self._under_way, default=0) + 1
-        self._under_way[number] = offset
+        number = max(self._in_progress, default=0) + 1
+        self._in_progress[number] = offset
         faults: list[BaseException] = []
         for segment, _ in segments:
             segment.borrow()
@@ -118,7 +118,7 @@ class LogFlush:
             """Advance the recovery point after the syncs; a failure takes the directory offline."""
             for segment, _ in segments:
                 segment.give_back()
-            flushed_offset = self._under_way.pop(number)
+            flushed_offset = self._in_progress.pop(number)
             if faults:
                 raise faults[0]
             if failure is None:
@@ -131,8 +131,8 @@ class LogFlush:
 
     def lower_to(self, offset: int) -> None:
         """Follow the log's end down at a truncation."""
-        for number, flushed_offset in self._under_way.items():
-            self._under_way[number] = min(flushed_offset, offset)
+        for number, flushed_offset in self._in_progress.items():
+            self._in_progress[number] = min(flushed_offset, offset)
         self.recovery_point = min(self.recovery_point, offset)
 
     def sync_names(self) -> None:

@@ -18,19 +18,19 @@ from __future__ import annotations
 
 
 class Verification:
-    """One question to a coordinator; all first batches of a producer's epoch share it."""
+    """One verification by the coordinator; all first batches of a producer's epoch share it."""
 
-    __slots__ = ("asked_ms", "epoch", "lowest_sequence")
+    __slots__ = ("epoch", "last_batch_ms", "lowest_sequence")
 
-    def __init__(self, epoch: int, lowest_sequence: int, asked_ms: int) -> None:
+    def __init__(self, epoch: int, lowest_sequence: int, last_batch_ms: int) -> None:
         self.epoch = epoch
         self.lowest_sequence = lowest_sequence
         #: Wall time of the last batch that shares it.
-        self.asked_ms = asked_ms
+        self.last_batch_ms = last_batch_ms
 
 
 class TransactionVerifications:
-    """The questions of one log that are not settled, by producer id."""
+    """The verifications of one log that are in progress, by producer id."""
 
     __slots__ = ("_open",)
 
@@ -43,21 +43,21 @@ class TransactionVerifications:
     def begin(
         self, producer_id: int, epoch: int, base_sequence: int, *, now_ms: int
     ) -> Verification:
-        """Return the question about a producer's first batch; `now_ms` is wall time."""
+        """Return the verification of a producer's first batch; `now_ms` is wall time."""
         known = self._open.get(producer_id)
         if known is None or known.epoch < epoch:
             known = self._open[producer_id] = Verification(epoch, base_sequence, now_ms)
         elif known.epoch == epoch:
             known.lowest_sequence = min(known.lowest_sequence, base_sequence)
-            known.asked_ms = now_ms
+            known.last_batch_ms = now_ms
         return known
 
     def is_open(self, producer_id: int, verification: Verification) -> bool:
-        """Return whether nothing has ended a question since it was begun."""
+        """Return whether nothing has ended a verification since it was begun."""
         return self._open.get(producer_id) is verification
 
     def end(self, producer_id: int) -> None:
-        """Settle a producer's question: its transaction has begun, or ended."""
+        """End a producer's verification: its transaction has begun, or ended."""
         self._open.pop(producer_id, None)
 
     def remove_expired(self, *, now_ms: int, expiration_ms: int) -> None:
@@ -68,7 +68,7 @@ class TransactionVerifications:
         expired = [
             producer_id
             for producer_id, verification in self._open.items()
-            if now_ms - verification.asked_ms >= expiration_ms
+            if now_ms - verification.last_batch_ms >= expiration_ms
         ]
         for producer_id in expired:
             del self._open[producer_id]

@@ -111,7 +111,7 @@ class ProducingRun:
             began_ms = self._client.clock.monotonic_ms()
             self._count_results(self._producer.poll(wait_ms))
             if wait_ms and self._client.clock.monotonic_ms() == began_ms:
-                self._client.links.pause(1)
+                self._client.connections.pause(1)
 
     @property
     def _has_room(self) -> bool:

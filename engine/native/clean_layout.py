@@ -1,4 +1,4 @@
-"""What plain and compiled code of the cleaner tell each other: slots of numbers, by their order.
+"""The numbers that plain and compiled code of the cleaner exchange: slots, by their order.
 
 The base offset, times and offsets are int64, all below 2^62; `latest_offset` is inclusive.
 """

@@ -22,9 +22,9 @@ from engine.host import processes
 from engine.host.ports import Buffer, Clock, Timers
 from engine.limits import (
     COPIED_FOR_A_CALL_BYTES_MAX,
+    WALK_CACHE_CHECKS_MAX,
     WALK_COMPILE_DELAY_MS,
     WALK_COMPILE_POLL_MS,
-    WALK_LOOKS_MAX,
     WALK_TAKE_UP_DELAY_MS,
 )
 from engine.native import record_walk
@@ -87,7 +87,7 @@ class CompiledWalkLoader:
         self._clock = clock
         self._start = start
         self._pid = 0
-        self._looks_left = WALK_LOOKS_MAX
+        self._checks_left = WALK_CACHE_CHECKS_MAX
 
     def begin(self) -> None:
         """Check for cached code soon, and have it compiled if there is none."""
@@ -116,8 +116,8 @@ class CompiledWalkLoader:
         if not processes.is_running(self._pid):
             path = kept_walk_path()
             # It ended at once if that of another broker is at it.
-            self._looks_left -= 1
-            if path is None or self._use_kept(path) or not self._looks_left:
+            self._checks_left -= 1
+            if path is None or self._use_kept(path) or not self._checks_left:
                 return
         self._after(WALK_COMPILE_POLL_MS, self._poll)
 

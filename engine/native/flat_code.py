@@ -20,7 +20,7 @@ import zlib
 
 from engine.errors import StorageError
 from engine.host.real import RealFiles
-from engine.native.kept_code import keep, kept_path, key_of, read_ours, sources_of
+from engine.native.code_cache import keep, kept_path, key_of, read_ours, sources_of
 
 _MARK = b"kctl-flat 1\n"
 _HEAD_BYTES = 64

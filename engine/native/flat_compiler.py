@@ -21,10 +21,10 @@ from engine.native.clean_records import (
     kept_keep_path,
     kept_note_path,
 )
+from engine.native.code_cache import make_folder
 from engine.native.compiled_fields import kept_fields_path, load_fields
 from engine.native.compiled_walk import kept_walk_path, load_walk
 from engine.native.flat_code import keep_flat, load_flat
-from engine.native.kept_code import make_folder
 from engine.native.record_fields import is_right_about_samples
 from engine.native.record_walk import agrees
 

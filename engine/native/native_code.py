@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from engine.errors import StorageError
 from engine.host.real import RealFiles
-from engine.native.kept_code import keep, kept_path, key_of, read_ours, sources_of
+from engine.native.code_cache import keep, kept_path, key_of, read_ours, sources_of
 
 Compiler: TypeAlias = Callable[[], tuple[bytes, str]]
 

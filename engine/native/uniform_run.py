@@ -1,4 +1,4 @@
-"""Records that follow one of their own kind: looked at column by column, not one by one.
+"""Records that follow one of their own kind: checked column by column, not one by one.
 
 Producers often send records of one size. Then the bytes that say how long things are stand at the
 same distance from each other, and a slice with a step takes out one of them of every record:
@@ -166,13 +166,13 @@ def _delta_width(index: int) -> int:
 def _delta_bytes(block: int) -> tuple[bytes, ...]:
     """Return the first, second … byte of the deltas of a block's indexes."""
     start = block * _BLOCK
-    behind = start + _BLOCK
+    end = start + _BLOCK
     first = (_LOW_GOES_ON if start else _LOW) + _LOW_GOES_ON * (_BLOCK // _STEP - 1)
     columns = [first]
-    for n in range(1, _delta_width(behind - 1)):
+    for n in range(1, _delta_width(end - 1)):
         steps = (
             (2 * index >> 7 * n) & 0x7F | (0x80 if n + 1 < _delta_width(index) else 0)
-            for index in range(start, behind, _STEP)
+            for index in range(start, end, _STEP)
         )
         columns.append(b"".join(bytes((byte,)) * _STEP for byte in steps))
     return tuple(columns)

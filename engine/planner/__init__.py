@@ -1,4 +1,4 @@
-"""Where replicas and leaders should go, and by how few moves: pure, told all it knows.
+"""Where replicas and leaders should go, and by how few moves: pure, with all facts as arguments.
 
 | module | what it does |
 |---|---|
@@ -7,12 +7,12 @@
 | `plan` | what comes out: changes, batches, figures before and after |
 | `planner` | the verbs: spread, drain, replace, repair, replication factor, balance, demote |
 | `balancing` | a balance, in rounds until nothing more changes |
-| `rounds` | plans of plans |
+| `iterated_search` | searches that begin with the result of the one before |
 | `search_steps`, `repairs` | what verbs are made of |
 | `placement_state` | replicas by partition and by broker while a plan is searched |
 | `rack_limits` | how many replicas of a partition a rack may hold |
 | `count_targets`, `level_targets` | how many replicas each broker should hold, the fewest moves |
-| `placing` | where replicas go that must go somewhere |
+| `replica_placement` | brokers for replicas that need one |
 | `count_balancing` | moves from brokers that hold too many to those that hold too few |
 | `byte_balancing` | replicas that change places so that bytes are level too |
 | `move_saving` | replicas that need not have moved |

@@ -10,6 +10,7 @@ from engine.planner.byte_bound import moves_for_bytes, moves_for_bytes_alone
 from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import LevelGoal, PlanConstraints
 from engine.planner.count_targets import moves_between
+from engine.planner.iterated_search import go_on
 from engine.planner.level_targets import TargetRule, find_targets
 from engine.planner.move_saving import MoveSaving
 from engine.planner.placement_state import UNBOUNDED, PlacementState
@@ -17,7 +18,6 @@ from engine.planner.plan import ReassignmentPlan
 from engine.planner.plan_building import PlanFindings, build_plan
 from engine.planner.rate_balancing import RateBalancing, RateState, moves_for_rates
 from engine.planner.rate_leaders import RateLeaders
-from engine.planner.rounds import go_on
 from engine.planner.search_steps import (
     level_all_leaders,
     level_counts,

@@ -17,7 +17,7 @@ from engine.planner.plan import PartitionChange
 
 #: Changes without a copy that one batch takes: so many requests are answered in moments.
 LIGHT_CHANGES_PER_BATCH = 1000
-#: How far a queue of a broker is looked through for a change that may start now.
+#: How many changes of a broker's queue are checked for one that may start now.
 _LOOK_AHEAD = 16
 
 
@@ -59,13 +59,13 @@ class ChangeQueue:
         """Return whether no change waits."""
         return not self._light and not any(self._by_target.values())
 
-    def start(self, *, all_looked_at: bool = False) -> list[int]:
+    def start(self, *, is_unlimited: bool = False) -> list[int]:
         """Return the changes that may start now, beside those at work; they count as started.
 
-        Each broker's queue is looked through for a while only, unless `all_looked_at`.
+        Only the first `_LOOK_AHEAD` changes of a broker's queue are checked, unless `is_unlimited`.
         """
         started = []
-        far = len(self._changes) if all_looked_at else _LOOK_AHEAD
+        far = len(self._changes) if is_unlimited else _LOOK_AHEAD
         for target in sorted(self._by_target):
             queue = self._by_target[target]
             passed: list[int] = []
@@ -146,7 +146,7 @@ def batch_changes(
     queue = ChangeQueue(changes, held_bytes, capacity_bytes, moves_per_broker)
     batches: list[list[int]] = []
     while not queue.is_empty():
-        batch = queue.start() or queue.start(all_looked_at=True)
+        batch = queue.start() or queue.start(is_unlimited=True)
         if not batch:
             return batches, queue.give_up()
         batches.append(batch)

@@ -14,7 +14,7 @@ from engine.model import TopicPartition
 
 
 class BadClusterModel(EngineError):
-    """What was told of a cluster contradicts itself; `subject` is the broker or partition."""
+    """The description of a cluster contradicts itself; `subject` is the broker or partition."""
 
     def __init__(self, subject: str, rule: str) -> None:
         self.subject = subject

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 from engine.planner.placement_state import PlacementState
 
-#: How many replicas, times where they may go, a path looks at on each broker.
-_LOOKED_AT_MAX: Final = 20_000
+#: How many pairs of a replica and a target a path considers on each broker.
+_CANDIDATES_MAX: Final = 20_000
 #: Brokers without a path to anyone, after which no more are tried.
 _STUCK_MAX: Final = 16
 
@@ -182,7 +182,7 @@ def _steps_from(state: PlacementState, source: int) -> list[tuple[_Step, int]]:
     found: dict[int, _Step] = {}
     targets = [b for b in range(len(state.brokers)) if state.in_play[b] and b != source]
     held = state.on_broker[source]
-    stride = max(1, len(held) * len(targets) // _LOOKED_AT_MAX)
+    stride = max(1, len(held) * len(targets) // _CANDIDATES_MAX)
     for partition in chain(state.arrived[source][::stride], held[::stride]):
         if not targets:
             break

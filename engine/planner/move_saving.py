@@ -18,8 +18,8 @@ from typing import Final
 
 from engine.planner.placement_state import PlacementState
 
-#: Of so many replicas that came to a broker one is sought that may go on.
-_LOOKED_AT_MAX: Final = 64
+#: How many replicas that moved to a broker are considered for moving on.
+_CANDIDATES_MAX: Final = 64
 
 
 class MoveSaving:
@@ -80,7 +80,7 @@ class MoveSaving:
         arrived = state.arrived[home]
         low = bisect_left(arrived, bisect_left(sizes, least))
         high = bisect_left(arrived, bisect_left(sizes, most))
-        stride = 1 + (high - low) // _LOOKED_AT_MAX
+        stride = 1 + (high - low) // _CANDIDATES_MAX
         for other in arrived[low:high:stride]:
             if state.may_move(other, home, away):
                 return other

@@ -1,4 +1,4 @@
-"""The JSON of a plan file, read field by field: what is wrong with it is told with its place."""
+"""The JSON of a plan file, read field by field; an error names its place in the file."""
 
 from __future__ import annotations
 

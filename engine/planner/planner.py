@@ -23,15 +23,15 @@ from engine.planner.balancing import balance_in_rounds
 from engine.planner.byte_balancing import ByteBalancing
 from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import ALL_GOALS, LevelGoal, PlanConstraints
+from engine.planner.iterated_search import go_on
 from engine.planner.leader_balancing import LeaderBalancing
 from engine.planner.level_targets import TargetRule
 from engine.planner.log_dir_balancing import batch_log_dir_moves, plan_log_dirs
 from engine.planner.placement_state import PlacementState
-from engine.planner.placing import ReplicaToPlace
 from engine.planner.plan import ReassignmentPlan, UnmetGoal
 from engine.planner.plan_building import PlanFindings, assemble, build_plan
 from engine.planner.repairs import note_rack_faults, offline_replicas, rack_faults, resize
-from engine.planner.rounds import go_on
+from engine.planner.replica_placement import ReplicaToPlace
 from engine.planner.search_steps import (
     has_budget,
     in_budget,

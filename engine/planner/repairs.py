@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.planner.placement_state import PlacementState
-from engine.planner.placing import ReplicaToPlace
 from engine.planner.plan import UnmetGoal
 from engine.planner.plan_building import PlanFindings
+from engine.planner.replica_placement import ReplicaToPlace
 
 
 def offline_replicas(state: PlacementState, notes: PlanFindings) -> list[ReplicaToPlace]:

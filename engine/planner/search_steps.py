@@ -11,9 +11,9 @@ from engine.planner.count_targets import clamp_to_moves, moves_between
 from engine.planner.leader_balancing import LeaderBalancing
 from engine.planner.level_targets import TargetRule, find_targets, targets_within_racks
 from engine.planner.placement_state import PlacementState
-from engine.planner.placing import ReplicaToPlace, place_all
 from engine.planner.plan import ReassignmentPlan, UnmetGoal
 from engine.planner.plan_building import PlanFindings
+from engine.planner.replica_placement import ReplicaToPlace, place_all
 
 
 def in_budget(

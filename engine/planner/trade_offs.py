@@ -26,8 +26,8 @@ class TradeOff(NamedTuple):
     unmet: int
 
     @property
-    def price_and_rest(self) -> tuple[float, ...]:
-        """Return what should be low: what is moved, and what is not level afterwards."""
+    def cost_and_imbalance(self) -> tuple[float, ...]:
+        """Return the figures to keep low: what is moved, and the imbalance afterwards."""
         after = self.after
         return (
             self.moves,
@@ -62,10 +62,10 @@ def front_of(found: Sequence[TradeOff]) -> list[TradeOff]:
     front: list[TradeOff] = []
     seen = set()
     for item in sorted(found, key=lambda t: (t.bytes_moved, t.moves)):
-        price = item.price_and_rest
-        if price not in seen and not any(_beats(o.price_and_rest, price) for o in found):
+        cost = item.cost_and_imbalance
+        if cost not in seen and not any(_beats(o.cost_and_imbalance, cost) for o in found):
             front.append(item)
-            seen.add(price)
+            seen.add(cost)
     return front
 
 

@@ -11,6 +11,6 @@
 | `phases` | where a change stands, as it shows from outside: pure |
 | `adaptive_rate` | a throttle that goes with what the cluster bears: pure |
 | `plan_reading` | changes that no planner made |
-| `emptying` | whether a broker that was drained has deleted its replicas |
+| `broker_drain` | whether a broker that was drained has deleted its replicas |
 | `explaining` | what the controller will do with a change, in words |
 """

@@ -25,7 +25,7 @@ PERIOD_MS: Final = 5_000
 _SLOWER_MS: Final = 20
 
 
-class RateSeen(NamedTuple):
+class RateObservation(NamedTuple):
     """What is seen of a cluster; `answer_ms` is the slowest answer, `left_count` adds up."""
 
     now_ms: int
@@ -38,11 +38,11 @@ class AdaptiveRate(NamedTuple):
     """A rate, what it was judged by last, and how long answers took before the first move."""
 
     rate: int
-    last: RateSeen
+    last: RateObservation
     typical_response_ms: int
 
     @classmethod
-    def start(cls, rate: int, seen: RateSeen) -> AdaptiveRate:
+    def start(cls, rate: int, seen: RateObservation) -> AdaptiveRate:
         """Return the rate to begin with."""
         return cls(rate, seen, seen.answer_ms)
 
@@ -50,11 +50,11 @@ class AdaptiveRate(NamedTuple):
         """Return whether it is time to look."""
         return now_ms - self.last.now_ms >= PERIOD_MS
 
-    def after(self, seen: RateSeen) -> AdaptiveRate:
+    def after(self, seen: RateObservation) -> AdaptiveRate:
         """Return the rate from now on."""
         return self._replace(rate=self._rate_after(seen), last=seen)
 
-    def _rate_after(self, seen: RateSeen) -> int:
+    def _rate_after(self, seen: RateObservation) -> int:
         if seen.left_count > self.last.left_count:
             return max(_RATE_MIN, self.rate // 2)
         slow_ms = max(2 * self.typical_response_ms, self.typical_response_ms + _SLOWER_MS)

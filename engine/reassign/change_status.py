@@ -20,7 +20,7 @@ class ChangeStatus(NamedTuple):
 
 
 class ExecutionStatus(NamedTuple):
-    """One look at an execution; `pause` says why nothing begins, None if it may.
+    """The state of an execution at one poll; `pause` is why nothing begins, None if it may.
 
     Changes that add replicas to a broker of `missed`, or that change directories there, wait until
     it is alive and tells of its replicas.

@@ -1,4 +1,4 @@
-"""What the planner is told of a live cluster: brokers, racks, partitions, sizes, directories.
+"""The model of a live cluster for the planner: brokers, racks, partitions, sizes, directories.
 
 A broker that holds replicas and does not answer is taken as dead; one whose directories are not
 told of has partitions without sizes, and a warning says so.
@@ -18,7 +18,7 @@ from engine.model import TopicPartition
 from engine.planner.cluster_model import BrokerModel, ClusterModel, LogDirModel, PartitionModel
 
 
-class ReassignmentUnderWay(EngineError):
+class ReassignmentInProgress(EngineError):
     """Partitions move already: a plan made now would be of a cluster that changes."""
 
     def __init__(self, partitions: Iterable[TopicPartition]) -> None:
@@ -46,30 +46,30 @@ def read_cluster(client: KafkaClient) -> ReadCluster:
     view = client.view(None)
     ongoing = list_reassignments(client)
     if ongoing:
-        raise ReassignmentUnderWay(ongoing)
+        raise ReassignmentInProgress(ongoing)
     dirs = describe_log_dirs(client, view.brokers)
     warnings = [
         f"broker {broker_id} does not return its log directories: {answer}"
         for broker_id, answer in dirs.items()
         if isinstance(answer, EngineError)
     ]
-    told = {id_: found for id_, found in dirs.items() if not isinstance(found, EngineError)}
-    copies = _copies(told)
+    log_dirs = {id_: found for id_, found in dirs.items() if not isinstance(found, EngineError)}
+    copies = _copies(log_dirs)
     partitions = [
         _partition(TopicPartition(topic.name, partition.partition), partition, copies)
         for topic in view.topics.values()
         for partition in topic.partitions
     ]
-    brokers = _brokers(view, told, {id_ for p in partitions for id_ in p.replicas})
+    brokers = _brokers(view, log_dirs, {id_ for p in partitions for id_ in p.replicas})
     return ReadCluster(view.cluster_id, ClusterModel(brokers, partitions), warnings)
 
 
 def _copies(
-    told: dict[int, list[LogDirView]],
+    log_dirs: dict[int, list[LogDirView]],
 ) -> dict[tuple[TopicPartition, int], _Copy]:
     return {
         (replica.partition, broker_id): _Copy(replica.size_bytes, log_dir.path)
-        for broker_id, dirs in told.items()
+        for broker_id, dirs in log_dirs.items()
         for log_dir in dirs
         for replica in log_dir.replicas
         if not replica.is_future
@@ -100,7 +100,7 @@ def _partition(
 
 
 def _brokers(
-    view: ClusterView, told: dict[int, list[LogDirView]], holding: set[int]
+    view: ClusterView, log_dirs: dict[int, list[LogDirView]], holding: set[int]
 ) -> list[BrokerModel]:
     """Return the planner's model of each broker that is alive or holds replicas.
 
@@ -110,7 +110,7 @@ def _brokers(
     for broker_id in sorted({*view.brokers, *holding}):
         known = view.brokers.get(broker_id)
         dirs = tuple(
-            _log_dir(log_dir) for log_dir in told.get(broker_id, ()) if log_dir.error is None
+            _log_dir(log_dir) for log_dir in log_dirs.get(broker_id, ()) if log_dir.error is None
         )
         capacities = [d.capacity_bytes - d.foreign_bytes for d in dirs if d.capacity_bytes]
         is_bounded = bool(dirs) and len(capacities) == len(dirs)

@@ -42,7 +42,7 @@ from engine.planner.plan import PartitionChange
 from engine.reassign.change_status import ChangeStatus, ExecutionStatus
 from engine.reassign.journal import MoveJournal
 from engine.reassign.journal_state import ChangeRequest, ExecutionSettings, JournalState
-from engine.reassign.live_cluster import ClusterNow, MovedCluster
+from engine.reassign.live_cluster import MovedCluster, ObservedCluster
 from engine.reassign.phases import (
     AT_WORK,
     ENDED,
@@ -60,9 +60,9 @@ PATIENCE_MS = 300_000
 #: Refusals that may be of a moment: a broker died, a topic was deleted; and how long they may last.
 _PASSING = frozenset((BROKER_NOT_AVAILABLE, INVALID_REPLICA_ASSIGNMENT, UNKNOWN_TOPIC_OR_PARTITION))
 _REFUSED_MS = 60_000
-#: So often is looked before a partition counts as moved, or its move as taken back, by somebody
-#: else: the broker that is asked for metadata may be late.
-_LOOKS_ASTRAY = 3
+#: After so many polls a partition counts as moved, or its move as cancelled, by somebody else: the
+#: broker that sent the metadata may be late.
+_ASTRAY_POLLS = 3
 #: How a change ended that was taken back, and its execution.
 CANCELLED = "cancelled"
 #: What no plan can begin with.
@@ -192,7 +192,7 @@ class Execution:
             self._elect(on_poll)
         return self._finish("executed")
 
-    def _set_first_throttles(self, now: ClusterNow) -> None:
+    def _set_first_throttles(self, now: ObservedCluster) -> None:
         """Set the throttles; those of a plan that has not begun are all set, or none is left."""
         try:
             self._throttling.set(now, self._settings.rates, self._left())
@@ -247,7 +247,7 @@ class Execution:
             now = self._read()
             seen = self._now(now)
             on_poll(seen)
-            waits = self._under_way(now) | {
+            waits = self._in_progress(now) | {
                 c.change.name for c in seen.changes if c.phase in AT_WORK
             }
             if waits <= still_moving:
@@ -262,15 +262,15 @@ class Execution:
                 self._journal.ended(key, how)
         return self._finish(CANCELLED) if not still_moving else self._end({}, sorted(still_moving))
 
-    def _under_way(self, now: ClusterNow) -> set[TopicPartition]:
+    def _in_progress(self, now: ObservedCluster) -> set[TopicPartition]:
         """Return what the controller moves by the plan; metadata may not show it yet."""
         targets = {change.name: change.new_replicas for change in self._changes}
         return {key for key, move in now.ongoing.items() if move.target == targets.get(key)}
 
-    def _cancel_moves(self, now: ClusterNow) -> set[TopicPartition]:
+    def _cancel_moves(self, now: ObservedCluster) -> set[TopicPartition]:
         """Ask for what is at work to be taken back; returns what that is refused of."""
         refused: dict[TopicPartition, ApiError] = {}
-        at_work = sorted(self._under_way(now))
+        at_work = sorted(self._in_progress(now))
         answers = self._cluster.submit(dict.fromkeys(at_work)) if at_work else {}
         for key, error in answers.items():
             if error is not None and error.code != NO_REASSIGNMENT_IN_PROGRESS:
@@ -279,7 +279,7 @@ class Execution:
         self._refused |= refused
         return set(refused)
 
-    def _cancel_directory_moves(self, now: ClusterNow) -> dict[TopicPartition, ApiError]:
+    def _cancel_directory_moves(self, now: ObservedCluster) -> dict[TopicPartition, ApiError]:
         """Have replicas stay in their directories; returns why some may not."""
         refused: dict[TopicPartition, ApiError] = {}
         paths: dict[int, dict[TopicPartition, str]] = {}
@@ -318,10 +318,10 @@ class Execution:
         if orders:
             self._cluster.submit(orders)
 
-    def _require_cluster(self, now: ClusterNow) -> None:
+    def _require_cluster(self, now: ObservedCluster) -> None:
         require_cluster(self._cluster_id, now.cluster_id)
 
-    def _require_targets(self, now: ClusterNow) -> None:
+    def _require_targets(self, now: ObservedCluster) -> None:
         missed = self._missed(now, self._now(now).changes)
         if missed:
             raise TargetsMissing(missed)
@@ -334,7 +334,7 @@ class Execution:
 
     # 2. Rounds
 
-    def _read(self) -> ClusterNow:
+    def _read(self) -> ObservedCluster:
         """Read the state, again while the cluster is unreachable; raises the last error."""
         began_ms = self._clock.monotonic_ms()
         while True:
@@ -345,7 +345,7 @@ class Execution:
                     raise
             self._cluster.pause(self._poll_ms)
 
-    def _now(self, now: ClusterNow) -> ExecutionStatus:
+    def _now(self, now: ObservedCluster) -> ExecutionStatus:
         """Return the phase and the copied bytes of each change, by one reading of the cluster."""
         changes = []
         for change in self._changes:
@@ -367,7 +367,7 @@ class Execution:
             self._clock.monotonic_ms(),
         )
 
-    def _why_paused(self, now: ClusterNow) -> str | None:
+    def _why_paused(self, now: ObservedCluster) -> str | None:
         if self._paused_by is not None:
             return f"{self._paused_by} asked for a pause"
         if self._under_min_isr is None:
@@ -379,13 +379,13 @@ class Execution:
         return f"{worse[0]}{more} fell under min.insync.replicas"
 
     @staticmethod
-    def _unseen(now: ClusterNow, changes: Iterable[ChangeStatus]) -> list[int]:
+    def _unseen(now: ObservedCluster, changes: Iterable[ChangeStatus]) -> list[int]:
         """Return the brokers that do not report whether their directories are as planned."""
         unknown = [c.change for c in changes if c.phase is MovePhase.UNKNOWN]
         return [id_ for c in unknown for id_ in unseen_brokers(c, now.replicas.get(c.name, {}))]
 
     @staticmethod
-    def _missed(now: ClusterNow, changes: Iterable[ChangeStatus]) -> list[int]:
+    def _missed(now: ObservedCluster, changes: Iterable[ChangeStatus]) -> list[int]:
         waiting = [c.change for c in changes if c.phase is MovePhase.WAITING]
         return sorted({id_ for change in waiting for id_ in change.added} - now.brokers)
 
@@ -442,10 +442,10 @@ class Execution:
     def _is_lasting(self, key: TopicPartition) -> bool:
         """Return whether a partition was elsewhere for a few polls: brokers learn of it late."""
         self._astray[key] += 1
-        return self._astray[key] >= _LOOKS_ASTRAY
+        return self._astray[key] >= _ASTRAY_POLLS
 
     def _begin_patiently(self, changes: Sequence[PartitionChange]) -> None:
-        """Begin changes; what a cluster does not answer is asked for again at the next look.
+        """Begin changes; those without an answer are requested again at the next poll.
 
         Raises what it met once nobody has answered for `PATIENCE_MS`, and what does not pass.
         """
@@ -520,11 +520,11 @@ class Execution:
         """
         seen = self._now(self._read())
         keys = [
-            look.change.name
-            for look in seen.changes
-            if look.phase is MovePhase.DONE
-            and look.leader != look.change.new_leader
-            and look.change.new_leader == look.change.new_replicas[0]
+            status.change.name
+            for status in seen.changes
+            if status.phase is MovePhase.DONE
+            and status.leader != status.change.new_leader
+            and status.change.new_leader == status.change.new_replicas[0]
         ]
         if keys:
             try:

@@ -48,7 +48,7 @@ from engine.reassign.journal_state import (
 from engine.reassign.throttles import ThrottleSetting
 
 
-class JournalThere(EngineError):
+class JournalExists(EngineError):
     """An execution would write over the journal of another one that is not over."""
 
     def __init__(self, path: str) -> None:
@@ -146,7 +146,7 @@ class MoveJournal:
         )
 
     def change(self, change: SettingsChange, by: ProcessIdentity) -> None:
-        """Note another way to execute, which holds from the next execution of the journal on."""
+        """Note changed settings, which hold from the next execution of the journal on."""
         self._write("change", change=change._asdict(), **by._asdict())
 
     def changed(self, request: ChangeRequest, refusal: str | None) -> None:
@@ -204,7 +204,7 @@ def request_cancel(files: HeldFiles, path: str, by: ProcessIdentity) -> None:
 
 
 def request_change(files: HeldFiles, path: str, change: SettingsChange, by: ProcessIdentity) -> int:
-    """Ask for another way to execute, of the process that holds a journal or the next one.
+    """Request changed settings from the process that holds a journal, or the next one.
 
     Returns the number of the change, by which `JournalState.answers` has the answer. Raises
     ChangeTooLate.
@@ -249,7 +249,7 @@ def _require_over(files: HeldFiles, path: str) -> None:
     if _has_begun(files.read_bytes(path)):
         earlier = read_journal(files, path)
         if not earlier.is_over and not earlier.has_changed_nothing:
-            raise JournalThere(path)
+            raise JournalExists(path)
 
 
 def _has_begun(content: bytes) -> bool:

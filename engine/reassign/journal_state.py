@@ -1,4 +1,4 @@
-"""What a journal tells: the plan, what was done of it, what other processes have asked for.
+"""The content of a journal: the plan, what was done of it, requests of other processes.
 
 A line that cannot be read is passed over and reported, but for the begin: all others say again what
 the cluster shows, or what is asked for again. The steps are those of `journal.py`. Pure.
@@ -76,7 +76,7 @@ class ExecutionSettings(NamedTuple):
 
 
 class SettingsChange(NamedTuple):
-    """Another way to execute what has begun; None leaves a setting as it is.
+    """Changed settings of a running execution; None leaves a setting as it is.
 
     A rate of 0 takes the throttle away.
     """
@@ -181,7 +181,7 @@ class JournalState(NamedTuple):
 
 
 def read_journal(files: ReadFiles, path: str) -> JournalState:
-    """Return what a journal tells of its last execution; raises UnreadableJournal, FileMissing."""
+    """Return the state of a journal's last execution; raises UnreadableJournal, FileMissing."""
     rows: list[tuple[int, JsonObject]] = []
     damage: list[JournalDamage] = []
     lines = files.read_bytes(path).split(b"\n")

@@ -29,7 +29,7 @@ from engine.errors import ApiError, EngineError
 from engine.kafka_errors import REPLICA_NOT_AVAILABLE
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
-from engine.reassign.phases import ReplicaNow
+from engine.reassign.phases import ObservedReplica
 from engine.reassign.throttles import ThrottleSetting
 from engine.wire import messages
 
@@ -41,8 +41,8 @@ _MIN_ISR = "min.insync.replicas"
 _OWN_SOURCES = (ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.DYNAMIC_BROKER_CONFIG)
 
 
-class ClusterNow(NamedTuple):
-    """One look at a cluster; partitions and replicas are those of the plan.
+class ObservedCluster(NamedTuple):
+    """A cluster as of one poll; partitions and replicas are those of the plan.
 
     `under_min_isr` is of the whole cluster, `silent` are live brokers that did not tell of their
     replicas.
@@ -52,7 +52,7 @@ class ClusterNow(NamedTuple):
     brokers: frozenset[int]
     partitions: Mapping[TopicPartition, PartitionView]
     ongoing: Mapping[TopicPartition, OngoingReassignment]
-    replicas: Mapping[TopicPartition, Mapping[int, ReplicaNow]]
+    replicas: Mapping[TopicPartition, Mapping[int, ObservedReplica]]
     under_min_isr: frozenset[TopicPartition]
     silent: frozenset[int] = frozenset()
 
@@ -60,7 +60,7 @@ class ClusterNow(NamedTuple):
 class MovedCluster(Protocol):
     """What an execution needs of a cluster; every call may raise EngineError."""
 
-    def read(self) -> ClusterNow:
+    def read(self) -> ObservedCluster:
         """Return how things are."""
         ...
 
@@ -123,7 +123,7 @@ class LiveCluster:
         self._brokers = {b for c in changes for b in (*c.old_replicas, *c.new_replicas)}
         self._min_isr: dict[str, int] | None = None
 
-    def read(self) -> ClusterNow:
+    def read(self) -> ObservedCluster:
         """Return how things are."""
         client = self._client
         # First: what ended in between shows in the metadata as it does without a reassignment.
@@ -132,7 +132,7 @@ class LiveCluster:
         found = ((key, view.partition(key)) for key in self._keys)
         partitions = {key: partition for key, partition in found if partition is not None}
         replicas, silent = self._replicas(view)
-        return ClusterNow(
+        return ObservedCluster(
             view.cluster_id,
             frozenset(view.brokers),
             partitions,
@@ -144,12 +144,12 @@ class LiveCluster:
 
     def _replicas(
         self, view: ClusterView
-    ) -> tuple[dict[TopicPartition, dict[int, ReplicaNow]], frozenset[int]]:
+    ) -> tuple[dict[TopicPartition, dict[int, ObservedReplica]], frozenset[int]]:
         """Return size and directory of each replica by broker, and the brokers without response.
 
         A future replica (KIP-113) is part of the replica that it will replace.
         """
-        replicas: dict[TopicPartition, dict[int, ReplicaNow]] = {key: {} for key in self._keys}
+        replicas: dict[TopicPartition, dict[int, ObservedReplica]] = {key: {} for key in self._keys}
         futures: dict[tuple[TopicPartition, int], tuple[int, str]] = {}
         silent = set()
         there = [topic for topic in self._topics if topic in view.topics]
@@ -166,7 +166,7 @@ class LiveCluster:
                         place = replica.size_bytes, log_dir.path
                         futures[replica.partition, broker_id] = place
                     else:
-                        now = ReplicaNow(replica.size_bytes, log_dir.path)
+                        now = ObservedReplica(replica.size_bytes, log_dir.path)
                         replicas[replica.partition][broker_id] = now
         for (key, broker_id), (size_bytes, path) in futures.items():
             known = replicas[key].get(broker_id)
@@ -275,7 +275,7 @@ class LiveCluster:
 
     def pause(self, duration_ms: int) -> None:
         """Let time go by."""
-        self._client.links.pause(duration_ms)
+        self._client.connections.pause(duration_ms)
 
 
 def _change(name: str, value: str | None) -> ConfigChange:

@@ -61,8 +61,8 @@ AT_WORK = frozenset(
 )
 
 
-class ReplicaNow(NamedTuple):
-    """A replica as its broker tells of it; `future` is the copy in the directory it moves to."""
+class ObservedReplica(NamedTuple):
+    """A replica as its broker reports it; `future` is the copy in the directory it moves to."""
 
     size_bytes: int
     path: str
@@ -74,13 +74,13 @@ def phase_of(
     change: PartitionChange,
     partition: PartitionView | None,
     ongoing: OngoingReassignment | None,
-    replicas: Mapping[int, ReplicaNow],
+    replicas: Mapping[int, ObservedReplica],
 ) -> MovePhase:
-    """Return where a change stands; `replicas` are by broker, of those that told."""
+    """Return where a change stands; `replicas` are by broker, of those that responded."""
     if partition is None:
         return MovePhase.GONE
     if ongoing is not None:
-        return _phase_under_way(change, partition, ongoing, replicas)
+        return _phase_in_progress(change, partition, ongoing, replicas)
     # The controller has ended it; a broker that was asked may have heard less than that.
     is_heard = set(partition.isr) <= set(partition.replicas)
     if partition.replicas == change.new_replicas and is_heard:
@@ -94,11 +94,11 @@ def phase_of(
     return MovePhase.ELSEWHERE
 
 
-def _phase_under_way(
+def _phase_in_progress(
     change: PartitionChange,
     partition: PartitionView,
     ongoing: OngoingReassignment,
-    replicas: Mapping[int, ReplicaNow],
+    replicas: Mapping[int, ObservedReplica],
 ) -> MovePhase:
     """Return the phase of a change that the controller lists as ongoing."""
     if ongoing.target != change.new_replicas:
@@ -114,7 +114,9 @@ def _phase_under_way(
     return MovePhase.B5_DELETING
 
 
-def _phase_of_directories(change: PartitionChange, replicas: Mapping[int, ReplicaNow]) -> MovePhase:
+def _phase_of_directories(
+    change: PartitionChange, replicas: Mapping[int, ObservedReplica]
+) -> MovePhase:
     """Return the phase of a change that moves replicas between directories only."""
     phase = MovePhase.DONE
     # A broker that is down, or does not answer, is where its replica is: neither moved nor not.
@@ -131,13 +133,13 @@ def _phase_of_directories(change: PartitionChange, replicas: Mapping[int, Replic
     return phase
 
 
-def unseen_brokers(change: PartitionChange, replicas: Mapping[int, ReplicaNow]) -> list[int]:
+def unseen_brokers(change: PartitionChange, replicas: Mapping[int, ObservedReplica]) -> list[int]:
     """Return the brokers whose directories are to change, and of which nothing is known."""
     return [broker_id for broker_id, _, _ in change.log_dir_moves if broker_id not in replicas]
 
 
 def copied_bytes(
-    change: PartitionChange, partition: PartitionView, replicas: Mapping[int, ReplicaNow]
+    change: PartitionChange, partition: PartitionView, replicas: Mapping[int, ObservedReplica]
 ) -> tuple[int, int]:
     """Return how much of a change's copies is there, and how much there will be."""
     done = total = 0

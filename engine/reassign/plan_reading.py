@@ -12,7 +12,7 @@ from engine.reassign.execution import StalePlan
 from engine.reassign.scheduling import PlanOrder
 
 
-def changes_under_way(
+def ongoing_changes(
     view: ClusterView, ongoing: dict[TopicPartition, OngoingReassignment]
 ) -> list[PartitionChange]:
     """Return all moves of the cluster as changes."""

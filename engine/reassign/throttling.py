@@ -15,11 +15,11 @@ from engine.errors import ApiError, EngineError
 from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
-from engine.reassign.adaptive_rate import AdaptiveRate, RateSeen
+from engine.reassign.adaptive_rate import AdaptiveRate, RateObservation
 from engine.reassign.change_status import ExecutionStatus
 from engine.reassign.journal import MoveJournal
 from engine.reassign.journal_state import JournalState
-from engine.reassign.live_cluster import ClusterNow, MovedCluster
+from engine.reassign.live_cluster import MovedCluster, ObservedCluster
 from engine.reassign.phases import AT_WORK
 from engine.reassign.throttles import (
     FOLLOWER_RATE,
@@ -90,7 +90,9 @@ class Throttling:
         """Return whether any throttle was ever about to be set."""
         return bool(self._ours)
 
-    def set(self, now: ClusterNow, rates: ThrottleRates, moving: Iterable[PartitionChange]) -> None:
+    def set(
+        self, now: ObservedCluster, rates: ThrottleRates, moving: Iterable[PartitionChange]
+    ) -> None:
         """Set throttles for what still moves (steps 1 and 2).
 
         Errors: ThrottleOfAnotherMove, with nothing set; ThrottleNotSet.
@@ -116,7 +118,7 @@ class Throttling:
         for setting, error in self._cluster.set_throttles(values).items():
             raise ThrottleNotSet(setting, error)
 
-    def _read_before(self, settings: Iterable[ThrottleSetting], now: ClusterNow) -> None:
+    def _read_before(self, settings: Iterable[ThrottleSetting], now: ObservedCluster) -> None:
         """Note what is there of settings that are not known, or were brought back since (step 1).
 
         Errors: ThrottleOfAnotherMove.
@@ -138,7 +140,9 @@ class Throttling:
         for setting, value in values.items():
             self._ours.setdefault(setting, []).append(value)
 
-    def _require_own(self, there: Mapping[ThrottleSetting, str | None], now: ClusterNow) -> None:
+    def _require_own(
+        self, there: Mapping[ThrottleSetting, str | None], now: ObservedCluster
+    ) -> None:
         """Raise ThrottleOfAnotherMove if rates are set where partitions of others move."""
         plan = {change.name for change in self._changes}
         rates = [s for s, value in there.items() if s.name in RATES and value is not None]
@@ -171,7 +175,7 @@ class Throttling:
         except EngineError:
             # A broker died, or the topic to measure by is gone: the rate stays until it shows.
             return rates
-        seen = RateSeen(now.now_ms, copied, answer_ms, self._left_count)
+        seen = RateObservation(now.now_ms, copied, answer_ms, self._left_count)
         if adaptive is None:
             self._adaptive = AdaptiveRate.start(rates.replication, seen)
             return rates

@@ -1,6 +1,6 @@
 """Contents of records that say nothing of people: hashed, masked or dropped.
 
-| way | content |
+| method | content |
 |---|---|
 | hash | SHA-256 in hex, or HMAC-SHA-256 with a key: the same for the same |
 | mask | `***` |
@@ -16,15 +16,15 @@ from typing import Final
 HASH: Final = "hash"
 DROP: Final = "drop"
 MASK: Final = "mask"
-WAYS: Final = (HASH, DROP, MASK)
+METHODS: Final = (HASH, DROP, MASK)
 _MASKED: Final = b"***"
 
 
-def anonymised_content(content: bytes, way: str, key: bytes | None = None) -> bytes | None:
+def anonymised_content(content: bytes, method: str, key: bytes | None = None) -> bytes | None:
     """Return a content as it may be given away, None where it is dropped."""
-    if way == DROP:
+    if method == DROP:
         return None
-    if way == MASK:
+    if method == MASK:
         return _MASKED
     import hashlib
     import hmac

@@ -300,10 +300,10 @@ def _skim_record(data: bytes, position: int, origin: Origin) -> tuple[Record, in
 def _skim_sized(data: bytes, position: int) -> tuple[int, int]:
     """Return a size and the position after that number of bytes."""
     size, position = read_varint(data, position)
-    behind = position + max(size, 0)
-    if behind > len(data):
+    end = position + max(size, 0)
+    if end > len(data):
         raise RecordsEndEarly(f"{size} bytes", f"{len(data) - position} bytes", position=position)
-    return size, behind
+    return size, end
 
 
 def _ends_early(origin: Origin, expected: str, got: str, position: int) -> RecordsEndEarly:

@@ -106,10 +106,10 @@ def _header_end(data: memoryview, start: int) -> int | None:
         end += _SHORT.size + extra_bytes
     for flag in (_FLAG_NAME, _FLAG_COMMENT):
         if flags & flag:
-            behind = _after_zero(data, end)
-            if behind is None:
+            after_text = _after_zero(data, end)
+            if after_text is None:
                 return None
-            end = behind
+            end = after_text
     if flags & _FLAG_CHECKSUM:
         if end + _SHORT.size > len(data):
             return None

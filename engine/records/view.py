@@ -49,7 +49,7 @@ def batch_at(buffer: memoryview, position: int) -> RecordBatch:
 
 
 def size_at(buffer: memoryview, position: int) -> int | None:
-    """Return the size of the batch at `position`, None if too few bytes are there to tell.
+    """Return the size of the batch at `position`, None if too few bytes are there.
 
     CorruptRecord for a length below that of the smallest message.
     """

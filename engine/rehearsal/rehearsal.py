@@ -1,4 +1,4 @@
-"""Makes a copy of a cluster, executes a plan there, tells what was seen on the way.
+"""Makes a copy of a cluster, executes a plan there, and reports what happened meanwhile.
 
 1. The cluster is read: brokers, racks, topics, settings, sizes. Nothing is changed there.
 2. An embedded cluster of as many brokers starts in a folder of its own.
@@ -30,7 +30,7 @@ from engine.cluster import daemon
 from engine.cluster.broker_processes import kill_broker
 from engine.cluster.data_directory import DataDirectory
 from engine.cluster.plan import ClusterPlan
-from engine.cluster.requests import Action, ask
+from engine.cluster.requests import Action, request_action
 from engine.errors import ApiError, EngineError
 from engine.host.deferred_signals import signals_blocked
 from engine.host.held_file import RealHeldFiles
@@ -339,7 +339,7 @@ class Rehearsal:
     def _request(self, action: Action, broker_id: int) -> None:
         ports = self._ports
         with self._turn():
-            ask(self._data, action, broker_id, ports.clock, _TIMEOUT_S, ports.pause)
+            request_action(self._data, action, broker_id, ports.clock, _TIMEOUT_S, ports.pause)
 
 
 def _logs(

@@ -173,12 +173,12 @@ class RemoteEncoder(FollowerEncoder):
         self._moved, self._unseen = set(), set()
         del self._respond
 
-    def may_ask(self, fetch: ParkedFetch, key: TopicPartition) -> bool:
+    def accepts_request(self, fetch: ParkedFetch, key: TopicPartition) -> bool:
         """Return whether the session's next request may be of this partition alone."""
         return not self.is_requested and fetch.holds(key)
 
-    def ask(self, fetch: ParkedFetch, key: TopicPartition) -> None:
-        """Wait for the session's next request: the follower has all below its position now."""
+    def on_request(self, fetch: ParkedFetch, key: TopicPartition) -> None:
+        """Take the session's next request: the follower has all records below its position now."""
         self.is_requested = True
         unseen, self._unseen = self._unseen, set()
         following, leader = fetch.positions[key].spec, fetch.leader

@@ -70,7 +70,7 @@ class LocalSession:
         """Return the partitions of the latest request, in its order."""
         return self._positions
 
-    def ask_for(self, specs: Iterable[tuple[TopicPartition, FetchSpec]]) -> None:
+    def update_positions(self, specs: Iterable[tuple[TopicPartition, FetchSpec]]) -> None:
         """Update the positions by a request; partitions that it does not name are forgotten."""
         before, positions = self._positions, dict[TopicPartition, LocalPosition]()
         for key, spec in specs:

@@ -240,7 +240,7 @@ class AfterRefusal(Enum):
 
     GO_BACK = "nothing was changed: the committed set holds, another may be proposed"
     AWAIT_ORDERS = "the controller knows more: the proposal stands until its next orders"
-    ASK_AGAIN = "what was done is not known: the same is proposed again"
+    PROPOSE_AGAIN = "the result is not known: the same is proposed again"
 
 
 _AFTER = {
@@ -260,4 +260,4 @@ def after_refusal(error_code: int) -> AfterRefusal:
 
     Source: ISR-10; Partition.handleAlterPartitionError.
     """
-    return _AFTER.get(error_code, AfterRefusal.ASK_AGAIN)
+    return _AFTER.get(error_code, AfterRefusal.PROPOSE_AGAIN)

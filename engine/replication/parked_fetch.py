@@ -107,10 +107,10 @@ class ParkedFetch(DelayedOperation):
         self.promise: Promise[FetchResults] = Promise()
         self.promise.source = self
         for key, here in self._here.items():
-            told = positions[key]
+            sent = positions[key]
             if (
-                told.high_watermark != here.high_watermark
-                or told.log_start_offset != here.log.log_start_offset
+                sent.high_watermark != here.high_watermark
+                or sent.log_start_offset != here.log.log_start_offset
             ):
                 encoder.hold(key)
 

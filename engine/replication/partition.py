@@ -587,8 +587,8 @@ class Partition:
         follows = after_refusal(decision.error_code)
         if follows is AfterRefusal.GO_BACK:
             self.in_sync = self.in_sync.rejected()
-        self._is_awaited = follows is AfterRefusal.ASK_AGAIN
-        return (proposal,) if follows is AfterRefusal.ASK_AGAIN else ()
+        self._is_awaited = follows is AfterRefusal.PROPOSE_AGAIN
+        return (proposal,) if follows is AfterRefusal.PROPOSE_AGAIN else ()
 
     def is_in_flight(self, proposal: ProposeIsr) -> bool:
         """Return whether this is the proposal whose decision is awaited."""

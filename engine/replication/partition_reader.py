@@ -187,7 +187,7 @@ class PartitionReader:
         return (
             replica_id >= 0
             and replica_id not in partition.in_sync.isr
-            and self._ports.leader_quota.holds_back(partition.topic_partition)
+            and self._ports.leader_quota.should_throttle(partition.topic_partition)
         )
 
 

@@ -55,7 +55,7 @@ class ReplicationQuota:
         if size_bytes and self.is_throttled(topic_partition):
             self._rate.record(self._clock.monotonic_ms(), size_bytes)
 
-    def holds_back(self, topic_partition: TopicPartition) -> bool:
+    def should_throttle(self, topic_partition: TopicPartition) -> bool:
         """Return whether a replica that lags is throttled now."""
         return self.is_throttled(topic_partition) and self.is_exceeded
 

@@ -99,16 +99,16 @@ ADVICE: Final[Mapping[str, Advice]] = {
 }
 
 
-def with_advice(finding: HealthFinding, word: str | None = None) -> ReportFinding:
-    """Return a finding as a report has it; `word` goes into its command, else its subject."""
+def with_advice(finding: HealthFinding, argument: str | None = None) -> ReportFinding:
+    """Return a finding as a report has it; `argument` goes into its command, else its subject."""
     advice = ADVICE[finding.kind]
-    word = _word(finding.subject, advice.command) if word is None else word
-    command = advice.command.replace("{}", word).rstrip()
+    argument = _argument(finding.subject, advice.command) if argument is None else argument
+    command = advice.command.replace("{}", argument).rstrip()
     shown = finding.severity, finding.kind, finding.subject, finding.cause
     return ReportFinding(*shown, advice.meaning, command)
 
 
-def _word(subject: str, command: str) -> str:
+def _argument(subject: str, command: str) -> str:
     """Return what a command takes: TOPIC:PARTITION, an id or a name."""
     kind, _, name = subject.partition(" ")
     if kind in ("broker", "group", "topic") and name:

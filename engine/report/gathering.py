@@ -128,7 +128,7 @@ class _Gathering:
         samples = []
         for number in range(options.sample_count):
             due_ms = began_ms + options.interval_ms * number // max(options.sample_count - 1, 1)
-            self._client.links.pause(max(due_ms - clock.monotonic_ms(), 0))
+            self._client.connections.pause(max(due_ms - clock.monotonic_ms(), 0))
             samples.append(take_sample(self._client, options.timeout_ms))
         for failure in samples[-1].sample.failures:
             self._miss(f"broker {failure.broker_id}", failure.api_name, failure.error)

@@ -26,10 +26,10 @@ class SchemaFolder:
     def schema(self, schema_id: int) -> Schema:
         """Return a schema; raises NoSuchSchema, UnusableSchema."""
         names = self._files.list_dir(self._path)
-        for ending, kind in _KINDS.items():
-            name = f"{schema_id}{ending}"
+        for extension, kind in _KINDS.items():
+            name = f"{schema_id}{extension}"
             if name in names:
-                others = [other for other in sorted(names) if _is_referred(other, ending)]
+                others = [other for other in sorted(names) if _is_referred(other, extension)]
                 references = tuple(
                     (other, _text(self._files, f"{self._path}/{other}")) for other in others
                 )
@@ -37,9 +37,9 @@ class SchemaFolder:
         raise NoSuchSchema(schema_id, self._path)
 
 
-def _is_referred(name: str, ending: str) -> bool:
-    stem = name.removesuffix(ending)
-    return name.endswith(ending) and not stem.isdigit()
+def _is_referred(name: str, extension: str) -> bool:
+    stem = name.removesuffix(extension)
+    return name.endswith(extension) and not stem.isdigit()
 
 
 def schema_in_file(files: Files, path: str) -> Schema:
@@ -47,7 +47,7 @@ def schema_in_file(files: Files, path: str) -> Schema:
     name, _, message = path.partition(".proto:")
     if message:
         path = f"{name}.proto"
-    kind = next((kind for ending, kind in _KINDS.items() if path.endswith(ending)), None)
+    kind = next((kind for extension, kind in _KINDS.items() if path.endswith(extension)), None)
     if kind is None:
         raise UnusableSchema(path, f"its name must end in {', '.join(_KINDS)}")
     return Schema(kind, _text(files, path), message=message or None)

@@ -118,8 +118,8 @@ def _escaped(text: str) -> str:
     )
     inner = escaped.strip(" \r")
     lead = len(escaped) - len(escaped.lstrip(" \r"))
-    behind = escaped[lead + len(inner) :] if inner else ""
-    return "".join(f"\\{char}" for char in escaped[:lead]) + inner + _blanks(behind)
+    trailing = escaped[lead + len(inner) :] if inner else ""
+    return "".join(f"\\{char}" for char in escaped[:lead]) + inner + _blanks(trailing)
 
 
 def _blanks(text: str) -> str:

@@ -184,8 +184,8 @@ class ClusterRequests:
         """Run after a while."""
         self.timers.call_at(self.timers.clock.monotonic_ms() + delay_ms, work)
 
-    def ask(self, address: Address, call: Call) -> Promise[Response]:
-        """Ask one broker, when it throttles this client no more."""
+    def send(self, address: Address, call: Call) -> Promise[Response]:
+        """Send a request to one broker, once it throttles this client no more."""
         until_ms = self._throttled_until_ms.get(address, 0)
         wait_ms = until_ms - self.timers.clock.monotonic_ms()
         if wait_ms <= 0 or not self._waits_when_throttled:
@@ -219,7 +219,7 @@ class ClusterRequests:
             )
         sent_ms = self.timers.clock.monotonic_ms()
         sent_number = self._quotas.sent(self.name, address, call)
-        response = connection.ask(call)
+        response = connection.send(call)
         response.watch(lambda: self._responded(address, call, sent_number, sent_ms, response))
         return response
 
@@ -258,12 +258,12 @@ class ClusterRequests:
         return self._random.choice(self._brokers)
 
     def find_leaders(self, topics: Sequence[str], done: Callable[[], None]) -> None:
-        """Ask any broker who leads; `done` runs in any case."""
+        """Request metadata of topics from any broker; `done` runs in any case."""
         request = messages.MetadataRequest(
             topics=[messages.MetadataRequest.MetadataRequestTopic(name=name) for name in topics],
             allow_auto_topic_creation=False,
         )
-        response = self.ask(self.any_broker(), Call("Metadata", request, highest=9))
+        response = self.send(self.any_broker(), Call("Metadata", request, highest=9))
 
         def take() -> None:
             if response.error is None:
@@ -326,24 +326,26 @@ class _Lane:
 
 
 class SimulatedProducer:
-    """Sends numbered records to partitions until it is told to finish."""
+    """Sends numbered records to partitions until `finish`."""
 
     def __init__(
         self,
-        links: ClusterRequests,
+        requests: ClusterRequests,
         kind: ProducerKind,
         partitions: Sequence[TopicPartition],
         random: Random,
         events: ClientEvents,
     ) -> None:
         assert kind.window == 1 or kind.is_idempotent, "retries overtake what is in flight"
-        self.name = links.name
+        self.name = requests.name
         self.kind = kind
-        self._links = links
+        self._requests = requests
         self._partitions = list(partitions)
         self._random = random
         self._events = events
-        self._sender = Sender(links.name, is_keyed=kind.is_keyed, is_compressed=kind.is_compressed)
+        self._sender = Sender(
+            requests.name, is_keyed=kind.is_keyed, is_compressed=kind.is_compressed
+        )
         self._lanes = {partition: _Lane() for partition in partitions}
         self._is_finishing = False
         self.accepted_count = 0
@@ -381,15 +383,15 @@ class SimulatedProducer:
         request = messages.InitProducerIdRequest(
             transactional_id=None, transaction_timeout_ms=60_000
         )
-        response = self._links.ask(
-            self._links.any_broker(), Call("InitProducerId", request, highest=4)
+        response = self._requests.send(
+            self._requests.any_broker(), Call("InitProducerId", request, highest=4)
         )
 
         def take() -> None:
             """Use the new producer id for all partitions or for `lane`; ask again on error."""
             message = None if response.error is not None else response.result().message
             if message is None or message.error_code != NONE:
-                self._links.after(BACKOFF_MS, lambda: self._request_producer_id(lane, done))
+                self._requests.after(BACKOFF_MS, lambda: self._request_producer_id(lane, done))
                 return
             sender = self._sender._replace(
                 producer_id=message.producer_id, producer_epoch=message.producer_epoch
@@ -415,14 +417,14 @@ class SimulatedProducer:
             lane.queue.append(SentBatch(partition, lane.next_number, count))
             lane.next_number += count
             self._send(partition)
-        self._links.after(self._random.randrange(1, 2 * self.kind.period_ms), self._due)
+        self._requests.after(self._random.randrange(1, 2 * self.kind.period_ms), self._due)
 
     def _send(self, partition: TopicPartition) -> None:
         """Send what is in front of a partition's queue, unless some of it has no answer yet."""
         lane = self._lanes.get(partition)
         if lane is None or lane.waits or not lane.queue:
             return
-        leader = self._links.leaders.get(partition)
+        leader = self._requests.leaders.get(partition)
         if leader is None:
             self._later(partition)
             return
@@ -436,7 +438,7 @@ class SimulatedProducer:
     def _send_one(self, leader: Address, batch: SentBatch) -> None:
         """Send one batch in a Produce request; with acks=0 it counts as accepted at once."""
         request = messages.ProduceRequest
-        now_ms = self._links.timers.clock.wall_ms()
+        now_ms = self._requests.timers.clock.wall_ms()
         sender = self._lanes[batch.partition].sender or self._sender
         records = build(sender, batch.first_number, batch.count, now_ms)
         data = request.PartitionProduceData(index=batch.partition.partition, records=records)
@@ -447,12 +449,12 @@ class SimulatedProducer:
         batch.loss_count = self._events.loss_count(batch.partition)
         has_response = self.kind.acks != 0
         call = Call("Produce", message, highest=9, has_response=has_response)
-        response = self._links.ask(leader, call)
+        response = self._requests.send(leader, call)
         if has_response:
             response.watch(lambda: self._answered(batch, leader, response))
         else:
             batch.is_accepted = batch.is_answered = True
-            self._links.after(1, lambda: self._all_answered(batch.partition))
+            self._requests.after(1, lambda: self._all_answered(batch.partition))
 
     def _answered(self, batch: SentBatch, leader: Address, response: Promise[Response]) -> None:
         """Apply the response to a batch; continue when all batches in flight have one.
@@ -492,7 +494,7 @@ class SimulatedProducer:
         ):
             self._events.record(self.name, f"{text}, records of before are lost")
             lane.needs_id = True
-        elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_behind_a_gap(batch):
+        elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._follows_a_gap(batch):
             self._events.record(self.name, f"{text}, an earlier one is to come again")
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and not self._events.leads(
             leader.host, batch.partition
@@ -524,7 +526,7 @@ class SimulatedProducer:
         else:
             self._events.record(self.name, text)
 
-    def _is_behind_a_gap(self, batch: SentBatch) -> bool:
+    def _follows_a_gap(self, batch: SentBatch) -> bool:
         queue = self._lanes[batch.partition].queue
         return any(not each.is_accepted for each in queue if each.first_number < batch.first_number)
 
@@ -579,4 +581,4 @@ class SimulatedProducer:
             self._send(partition)
 
         topics = sorted({each.topic for each in self._partitions})
-        self._links.find_leaders(topics, lambda: self._links.after(BACKOFF_MS, again))
+        self._requests.find_leaders(topics, lambda: self._requests.after(BACKOFF_MS, again))

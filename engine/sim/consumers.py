@@ -16,8 +16,8 @@ from engine.client.settings import Address
 from engine.host.promise import Promise
 from engine.kafka_errors import NONE, OFFSET_OUT_OF_RANGE
 from engine.model import TopicPartition
+from engine.sim.bit_rot import whole_part
 from engine.sim.clients import BACKOFF_MS, ClientEvents, ClusterRequests
-from engine.sim.rot import whole_part
 from engine.wire import messages
 
 _FETCH_WAIT_MS = 500
@@ -37,7 +37,7 @@ class SimulatedConsumer:
 
     def __init__(
         self,
-        links: ClusterRequests,
+        requests: ClusterRequests,
         partitions: Sequence[TopicPartition],
         random: Random,
         events: ClientEvents,
@@ -46,11 +46,11 @@ class SimulatedConsumer:
         on_committed: OnCommitted | None = None,
     ) -> None:
         """Read up to the last stable offset, and hand that to `on_committed`, where it is given."""
-        self.name = links.name
+        self.name = requests.name
         self._on_committed = on_committed
         #: Where each partition is read next.
         self.positions = dict.fromkeys(partitions, 0)
-        self._links = links
+        self._requests = requests
         self._random = random
         self._events = events
         self._pause_ms = pause_ms
@@ -68,15 +68,15 @@ class SimulatedConsumer:
             self._find_leader(partition)
 
     def _find_leader(self, partition: TopicPartition) -> None:
-        self._found_ms[partition] = self._links.timers.clock.monotonic_ms()
-        self._links.find_leaders(
+        self._found_ms[partition] = self._requests.timers.clock.monotonic_ms()
+        self._requests.find_leaders(
             [partition.topic],
-            lambda: self._links.after(BACKOFF_MS, lambda: self._fetch(partition)),
+            lambda: self._requests.after(BACKOFF_MS, lambda: self._fetch(partition)),
         )
 
     def _fetch(self, partition: TopicPartition) -> None:
         """Fetch from a partition's position at its leader; up to the LSO if read_committed."""
-        leader = self._links.leaders.get(partition)
+        leader = self._requests.leaders.get(partition)
         if leader is None:
             self._find_leader(partition)
             return
@@ -99,7 +99,7 @@ class SimulatedConsumer:
             session_epoch=-1,
             topics=[request.FetchTopic(topic=partition.topic, partitions=[row])],
         )
-        response = self._links.ask(leader, Call("Fetch", message, highest=_BY_NAME_HIGHEST))
+        response = self._requests.send(leader, Call("Fetch", message, highest=_BY_NAME_HIGHEST))
         response.watch(lambda: self._fetched(partition, leader, response))
 
     def _fetched(
@@ -125,20 +125,20 @@ class SimulatedConsumer:
             if self._on_committed is not None:
                 aborted = [(a.producer_id, a.first_offset) for a in row.aborted_transactions or ()]
                 self._on_committed(partition, content, position, aborted)
-            behind = self._events.read(self.name, partition, position, content)
-            if behind is not None:
-                self.positions[partition] = max(position, behind)
+            next_position = self._events.read(self.name, partition, position, content)
+            if next_position is not None:
+                self.positions[partition] = max(position, next_position)
             if damaged_offset is not None:
                 self._events.damaged(self.name, leader.host, partition, damaged_offset)
                 self._find_leader(partition)
                 return
-            now_ms = self._links.timers.clock.monotonic_ms()
+            now_ms = self._requests.timers.clock.monotonic_ms()
             if now_ms - self._found_ms[partition] > _METADATA_AGE_MS:
                 # A replica that its broker was never told to give up believes that it leads.
                 self._find_leader(partition)
                 return
             pause_ms = self._random.randrange(1, 2 * self._pause_ms)
-            self._links.after(pause_ms, lambda: self._fetch(partition))
+            self._requests.after(pause_ms, lambda: self._fetch(partition))
             return
         start = self._events.start_of(partition)
         if row.error_code == OFFSET_OUT_OF_RANGE and self.positions[partition] < start:

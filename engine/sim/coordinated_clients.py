@@ -72,10 +72,10 @@ class CoordinatedClients:
         """Let all of them begin."""
         partitions = self._world.partitions
         for number, transactional_id in enumerate(self._plan.transactional_ids):
-            links = self._world.client(f"tx{number}")
-            random = self._world.random(links.name)
+            requests = self._world.client(f"tx{number}")
+            random = self._world.random(requests.name)
             transactor = Transactor(
-                links,
+                requests,
                 transactional_id,
                 partitions,
                 random,
@@ -83,46 +83,46 @@ class CoordinatedClients:
                 gives_up=self._plan.is_verified,
             )
             self.transactors.append(transactor)
-            _begin(links, transactor)
+            _begin(requests, transactor)
         if self.transactors or self._plan.copier_count:
             self._start_reader(partitions)
         for number in range(self._plan.member_count):
-            links = self._world.client(f"m{number}")
+            requests = self._world.client(f"m{number}")
             member = SimulatedMember(
-                GroupRequests(links, GROUP, self._ledger),
+                GroupRequests(requests, GROUP, self._ledger),
                 partitions,
-                self._world.random(links.name),
+                self._world.random(requests.name),
                 self._ledger,
             )
             self.members.append(member)
-            _begin(links, member)
+            _begin(requests, member)
 
         for number in range(self._plan.copier_count):
-            links = self._world.client(f"cp{number}")
+            requests = self._world.client(f"cp{number}")
             copier = Copier(
-                links,
-                GroupRequests(links, COPIERS, self._ledger),
-                links.name,
+                requests,
+                GroupRequests(requests, COPIERS, self._ledger),
+                requests.name,
                 partitions,
-                self._world.random(links.name),
+                self._world.random(requests.name),
                 self._ledger,
             )
             self.copiers.append(copier)
-            _begin(links, copier)
+            _begin(requests, copier)
 
     def _start_reader(self, partitions: Sequence[TopicPartition]) -> None:
         """Start a read_committed consumer that reports what it reads to the transaction rules."""
-        links = self._world.client("committed")
+        requests = self._world.client("committed")
         reader = SimulatedConsumer(
-            links,
+            requests,
             partitions,
-            self._world.random(links.name),
+            self._world.random(requests.name),
             self._ledger,
             pause_ms=200,
             on_committed=self._ledger.transactions.read,
         )
         self.readers.append(reader)
-        links.timers.call_soon(reader.start)
+        requests.timers.call_soon(reader.start)
 
     def check_all(self) -> None:
         """Check what the coordinators know."""
@@ -167,10 +167,10 @@ class CoordinatedClients:
             return waiting
         if members and group_id not in self._group_readers:
             # Nobody commits behind its back any more.
-            links = self._world.client("group" if group_id == GROUP else f"group {group_id}")
-            reader = GroupReader(GroupRequests(links, group_id, self._ledger))
+            requests = self._world.client("group" if group_id == GROUP else f"group {group_id}")
+            reader = GroupReader(GroupRequests(requests, group_id, self._ledger))
             self._group_readers[group_id] = reader
-            _begin(links, reader)
+            _begin(requests, reader)
         reader_of_group = self._group_readers.get(group_id)
         is_waited_for = reader_of_group is not None and reader_of_group.offsets is None
         return [f"the group {group_id} has members, or open commits"] * is_waited_for
@@ -220,9 +220,9 @@ class CoordinatedClients:
             ids = ids_that_outlast_their_timeout(transactions, node.machine.clock.wall_ms())
             for transactional_id in sorted(ids - self._taken_over):
                 self._taken_over.add(transactional_id)
-                links = self._world.client(f"next {transactional_id}")
-                random = self._world.random(links.name)
-                _begin(links, NextInstance(links, transactional_id, random, self._ledger))
+                requests = self._world.client(f"next {transactional_id}")
+                random = self._world.random(requests.name)
+                _begin(requests, NextInstance(requests, transactional_id, random, self._ledger))
 
     def check_end(self) -> None:
         """Check what groups have once their members are gone."""
@@ -238,8 +238,8 @@ class CoordinatedClients:
 _Client: TypeAlias = Transactor | NextInstance | SimulatedMember | Copier | GroupReader
 
 
-def _begin(links: ClusterRequests, client: _Client) -> None:
-    links.timers.call_soon(partial(_run, client))
+def _begin(requests: ClusterRequests, client: _Client) -> None:
+    requests.timers.call_soon(partial(_run, client))
 
 
 def _run(client: _Client) -> None:

@@ -109,23 +109,23 @@ class Copier:
 
     def __init__(
         self,
-        links: ClusterRequests,
+        requests: ClusterRequests,
         group: GroupRequests,
         transactional_id: str,
         partitions: Sequence[TopicPartition],
         random: Random,
         events: CopierEvents,
     ) -> None:
-        self.name = links.name
+        self.name = requests.name
         #: Whether it is at its end, with nothing open.
         self.is_done = False
-        self._links = links
+        self._requests = requests
         self._group = group
         self._membership = Membership(
             group, partitions, events, session_timeout_ms=_SESSION_TIMEOUT_MS
         )
         topics = sorted({partition.topic for partition in partitions})
-        self._transactions = TransactionRequests(links, transactional_id, topics, random, events)
+        self._transactions = TransactionRequests(requests, transactional_id, topics, random, events)
         self._topics = topics
         self._partitions = list(partitions)
         self._random = random
@@ -218,7 +218,7 @@ class Copier:
             require_stable=True,
         )
         floors = self._events.resumes(self._group.group_id)
-        response = await self._group.ask("OffsetFetch", request, 7)
+        response = await self._group.send("OffsetFetch", request, 7)
         coordinator = self._group.coordinator
         if response is None or coordinator is None:
             return None
@@ -314,7 +314,7 @@ class Copier:
             topics=[of.TxnOffsetCommitRequestTopic(name=copied.partition.topic, partitions=[row])],
         )
         while True:
-            response = await self._group.ask("TxnOffsetCommit", request, 3)
+            response = await self._group.send("TxnOffsetCommit", request, 3)
             if response is not None:
                 ((code,),) = (
                     [int(p.error_code) for p in topic.partitions] for topic in response.topics
@@ -329,7 +329,7 @@ class Copier:
 
     async def _fetch(self, partition: TopicPartition, place: _Place) -> _Fetched | None:
         """Return what a partition has at its place; None for nothing now."""
-        leader = self._links.leaders.get(partition)
+        leader = self._requests.leaders.get(partition)
         row = None if leader is None else await self._fetch_from(leader, partition, place)
         if row is not None and row.error_code == NONE:
             record_count, next_offset = 0, place.position
@@ -339,13 +339,13 @@ class Copier:
                     record_count += sum(it.offset >= place.position for it in batch.records())
             return None if next_offset <= place.position else _Fetched(record_count, next_offset)
         if row is not None and row.error_code == OFFSET_OUT_OF_RANGE:
-            start, behind_loss = (
+            start, after_loss = (
                 self._events.start_of(partition),
                 self._events.resume_at(partition, place.position),
             )
-            place.position = max(place.position, start) if behind_loss is None else behind_loss
+            place.position = max(place.position, start) if after_loss is None else after_loss
         found: Promise[None] = Promise()
-        self._links.find_leaders(self._topics, lambda: found.keep(None))
+        self._requests.find_leaders(self._topics, lambda: found.keep(None))
         await found
         return None
 
@@ -374,7 +374,7 @@ class Copier:
         )
         call = Call("Fetch", message, highest=_FETCH_BY_NAME_HIGHEST)
         try:
-            response = (await self._links.ask(leader, call)).message
+            response = (await self._requests.send(leader, call)).message
         except EngineError as error:
             self._events.record(self.name, f"{partition}: {error}")
             return None

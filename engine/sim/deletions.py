@@ -62,13 +62,13 @@ class DeletionRules:
                 self._given_to[topic, key].add(int(config[key]))
 
     def requested(self, partition: TopicPartition, end_offset: int) -> None:
-        """Take note that somebody is about to ask to delete all below an offset."""
+        """Note that an operator is about to send DeleteRecords up to an offset."""
         self._requested[partition] = max(end_offset, self._requested.get(partition, 0))
 
-    def looked_at(
+    def check_start(
         self, history: History, key: TopicPartition, log: LocalLog, broker: str, moment: Moment
     ) -> None:
-        """Check why a replica begins behind all that began before it, if it does."""
+        """Check L6 if a replica's log starts later than any other replica's before."""
         replica = broker, key, log.topic_id
         before = self._starts.get(replica, 0)
         start = self._starts[replica] = log.log_start_offset
@@ -110,21 +110,21 @@ class DeletionRules:
     ) -> str:
         """Return in words why some records below `start` may not be gone, empty if all may."""
         config = log.config
-        # One that has not heard of a loss begins where it did before.
+        # A replica that has not learned of a loss begins where it did before.
         if log.log_start_offset > history.known_end:
             return f"committed is {history.committed_end}"
         given = [self._given[name] | self._given_to[key.topic, name] for name in _KEYS]
         if config.retention_ms not in given[0] or config.retention_bytes not in given[1]:
             return f"its log goes by {config}, given were {given}"
-        behind_bytes = log.size_bytes
+        following_bytes = log.size_bytes
         first = max(history.start, self._requested.get(key, 0))
         for batch in history.batches_in(first, start, moment.now_ms):
             is_old = 0 <= config.retention_ms < moment.wall_ms - batch.timestamp_ms
-            is_too_much = 0 <= config.retention_bytes <= behind_bytes
+            is_too_much = 0 <= config.retention_bytes <= following_bytes
             if not config.is_deleting or not (is_old or is_too_much):
                 return (
                     f"{batch} may not be gone by {config.retention_ms} ms of {moment.wall_ms}, "
-                    f"{config.retention_bytes} of {behind_bytes} bytes"
+                    f"{config.retention_bytes} of {following_bytes} bytes"
                 )
-            behind_bytes += batch.size_bytes
+            following_bytes += batch.size_bytes
         return ""

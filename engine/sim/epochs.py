@@ -1,4 +1,4 @@
-"""What counts in which epoch, looked at from outside.
+"""What counts in which epoch, as observed from outside.
 
 | rule | checked when | claim |
 |---|---|---|
@@ -57,7 +57,7 @@ class EpochRules:
         """Take note of who is the controller of an epoch."""
         self._controllers.setdefault(name, []).append(epoch)
 
-    def set_back(self, controller_epoch: int) -> None:
+    def roll_back(self, controller_epoch: int) -> None:
         """Take note that later epochs of controllers begin once more; all brokers are restarted."""
         for name, epochs in self._controllers.items():
             self._controllers[name] = [epoch for epoch in epochs if epoch <= controller_epoch]
@@ -109,10 +109,10 @@ class EpochRules:
         wanted_end = max(least, partition.high_watermark)
         if end >= wanted_end:
             return
-        told_end = partition.followers[broker_id].log_end_offset
+        reported_end = partition.followers[broker_id].log_end_offset
         # A fetch from before a power cut may reach the leader behind it: nobody there can know.
         # Source: KIP-903, by which epochs of brokers count without ZooKeeper alone.
-        if broker_id not in self._histories[key].lossy or told_end < wanted_end:
+        if broker_id not in self._histories[key].lossy or reported_end < wanted_end:
             self._broke(
                 "R11",
                 f"{key}: {broker_id} ends at {end} and is to join leader {partition.broker_id}, "

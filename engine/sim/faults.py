@@ -16,8 +16,14 @@ from engine.sim.machine_links import MachineLinks, orders_to
 from engine.sim.network import SimulatedNetwork
 from engine.sim.node import SimulatedBroker
 from engine.sim.plan import Fault
-from engine.sim.set_back import AGE_MS_MAX, grown_topics, is_log_of, lost_partitions, read_topics
 from engine.sim.store import StoreServer
+from engine.sim.store_rollback import (
+    AGE_MS_MAX,
+    grown_topics,
+    is_log_of,
+    lost_partitions,
+    read_topics,
+)
 from engine.sim.trace import Trace
 from engine.znode.paths import CONTROLLER
 
@@ -41,7 +47,7 @@ _CHANGES_MAX = 60
 _READS_MAX = 20
 
 
-class OrderTaker(Protocol):
+class OperatorPort(Protocol):
     """Who does an operator's work among the faults."""
 
     def perform(self, fault: Fault) -> None:
@@ -70,7 +76,7 @@ class Injector:
         network: SimulatedNetwork,
         server: StoreServer,
         invariants: Invariants,
-        operator: OrderTaker,
+        operator: OperatorPort,
         trace: Trace,
     ) -> None:
         self._nodes = nodes
@@ -394,8 +400,8 @@ class Injector:
         for key in sorted({*topics.partitions(), *topics_now.partitions()}):
             if not topics.is_equal(key, topics_now):
                 self._trace.add("", f"{key} is set back to {topics.states.get(key)}")
-        self._invariants.set_back(stored, now)
-        self._server.set_back(stored)
+        self._invariants.roll_back(stored, now)
+        self._server.roll_back(stored)
         processes = list({id(node.process): node.process for node in self._nodes.values()}.values())
         for process in processes:
             process.hold()

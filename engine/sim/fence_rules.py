@@ -45,9 +45,11 @@ class FenceRules:
             return None
         return Fence(partition, self._leader_epoch(partition))
 
-    def served(self, fence: Fence, host: str, asked: str) -> None:
-        """Check a success of what an instance asked that was fenced by then."""
+    def served(self, fence: Fence, host: str, request_name: str) -> None:
+        """Check the success of a request of an instance that was fenced by then."""
         partition, leader_epoch = fence
         is_leader = self._leads(host, partition) and self._leader_epoch(partition) == leader_epoch
         if is_leader and not self._is_excused(partition):
-            self._broke("T8", f"{asked} of an instance that is fenced succeeded at {host}", None)
+            self._broke(
+                "T8", f"{request_name} of an instance that is fenced succeeded at {host}", None
+            )

@@ -187,7 +187,7 @@ class History:
         return any(loss.first < end and start < loss.end for loss in lost)
 
     def was_committed(self, batch: BatchView) -> bool:
-        """Return whether a batch was committed once, and is lost; no cleaned one is looked into."""
+        """Return whether a batch was committed once, and is lost; no cleaned one is checked."""
         if self.keys is not None:
             return self.is_lost(batch.base_offset, batch.last_offset + 1)
         return id_of(batch) in self._lost.get(batch.base_offset, ())
@@ -205,7 +205,7 @@ class History:
         self.lossy[broker_id] = LossyReplica(controller_epoch, end_before, whole_end=whole_end)
         self.judge_lossy()
 
-    def set_back(self, lacking: Mapping[int, int], end: int | None = None) -> None:
+    def roll_back(self, lacking: Mapping[int, int], end: int | None = None) -> None:
         """Take note of the members of a set that is put back, and from where on they lack records.
 
         They are as members that lost writes unseen, until they reach `end`, by default all that is

@@ -40,6 +40,7 @@ from engine.model import TopicPartition
 from engine.records.batch import BatchView
 from engine.replication.isr import InSyncSet
 from engine.replication.partition import Partition
+from engine.sim.bit_rot import BitRotRules
 from engine.sim.cleanings import CleaningRules
 from engine.sim.clocks import ClockSpread
 from engine.sim.committed_keys import CommittedKeys
@@ -50,9 +51,8 @@ from engine.sim.logs import content_batches, epochs_rise
 from engine.sim.losses import LossRules, ReplicaEnd, Rules
 from engine.sim.node import SimulatedBroker
 from engine.sim.records import id_of
-from engine.sim.rot import RotRules
 from engine.sim.sessions import SessionRules
-from engine.sim.set_back import StoredTopics, read_topics
+from engine.sim.store_rollback import StoredTopics, read_topics
 from engine.sim.stored_paths import (
     BROKER_PATH,
     CONFIG_PATH,
@@ -88,7 +88,7 @@ class Violation(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """A replica when it was looked at last."""
+    """A replica at its last check."""
 
     partition: Partition
     leader_id: int
@@ -145,7 +145,7 @@ class Invariants:
         #: The values of min.insync.replicas that each topic ever had.
         self._min_isrs: defaultdict[str, set[int]] = defaultdict(lambda: {rules.min_isr})
         self.deletions = DeletionRules(self.broke, rules.retention)
-        self.rots = RotRules(self.histories, nodes)
+        self.rots = BitRotRules(self.histories, nodes)
         self.losses = LossRules(
             rules,
             self.histories,
@@ -198,7 +198,7 @@ class Invariants:
         )
 
     def is_unseen(self, partition: TopicPartition) -> bool:
-        """Return whether nobody looks at a partition's leader: it is not up, or is said to be none.
+        """Return whether a partition's leader is not checked: it is not up, or not a leader.
 
         A broker serves a little before it is up, and may lead then; its directory may fail in the
         callback in which it commits. What it commits shows later.
@@ -322,7 +322,7 @@ class Invariants:
     ) -> None:
         """Check why a replica begins behind all others, if it does."""
         key, moment = partition.topic_partition, Moment(self.now_ms, node.machine.clock.wall_ms())
-        self.deletions.looked_at(history, key, partition.log, node.name, moment)
+        self.deletions.check_start(history, key, partition.log, node.name, moment)
 
     def _leader_changed(
         self, broker_id: int, partition: Partition, before: _Seen | None, now: _Seen
@@ -490,25 +490,25 @@ class Invariants:
             self._versions[path] = node.czxid, node.version
             self._written(path, node, writer)
 
-    def set_back(self, stored: Stored, now: Stored) -> None:
+    def roll_back(self, stored: Stored, now: Stored) -> None:
         """Take what is put back in place of what is stored now, while brokers still run.
 
         A partition of which all is the same is held to what it was held to.
         """
         nodes = dict(stored.nodes)
         topics, topics_now = read_topics(nodes), read_topics(dict(now.nodes))
-        self._sessions.set_back(nodes, stored.sessions)
+        self._sessions.roll_back(nodes, stored.sessions)
         self._versions = {path: (node.czxid, node.version) for path, node in nodes.items()}
         self.controller_epoch = topics.controller_epoch
-        self._epochs.set_back(topics.controller_epoch)
+        self._epochs.roll_back(topics.controller_epoch)
         self.configs = topics.configs
         for name, config in topics.configs.items():
             self._configured(name, config)
-        changed = self.topics.set_back(topics)
+        changed = self.topics.roll_back(topics)
         with self.without_disk_faults():
             for key in sorted({*topics.partitions(), *topics_now.partitions()}):
                 self._set_back_partition(key, topics, topics_now)
-        self.losses.set_back(topics.controller_epoch, topics.broker_ids)
+        self.losses.roll_back(topics.controller_epoch, topics.broker_ids)
         for name in changed:
             self.topics.on_change(name)
 
@@ -531,7 +531,7 @@ class Invariants:
                 self.losses.on_loss(key, loss)
                 # Some may have its log still, where its deletion had begun.
                 isr = () if state is None else state.isr
-                history.set_back(dict.fromkeys(isr, 0), before.known_end)
+                history.roll_back(dict.fromkeys(isr, 0), before.known_end)
             return
         before.state = state
         if state is not None and not topics.is_equal(key, topics_now):

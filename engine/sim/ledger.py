@@ -21,6 +21,7 @@ from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
 from engine.naming import INTERNAL_TOPICS, coordinator_partition
 from engine.records.batch import BatchView
+from engine.sim.bit_rot import whole_part
 from engine.sim.clients import ACKS_ALL, SentBatch, SimulatedProducer
 from engine.sim.copy_rules import CopyRules
 from engine.sim.fence_rules import FenceRules
@@ -30,14 +31,13 @@ from engine.sim.invariants import Invariants
 from engine.sim.members import Commit
 from engine.sim.node import SimulatedBroker
 from engine.sim.records import batch_ids, batches, id_of, numbers
-from engine.sim.rot import whole_part
 from engine.sim.sent_transactions import Fence, Ids, SentTransaction
 from engine.sim.trace import Trace
 from engine.sim.transaction_rules import TRANSACTION_TOPIC, TransactionRules
 
 
 class Ledger:
-    """What producers were told and consumers saw; see `clients.ClientEvents`."""
+    """The responses to producers and records of consumers; see `clients.ClientEvents`."""
 
     def __init__(self, invariants: Invariants, trace: Trace) -> None:
         self._trace = trace
@@ -87,9 +87,9 @@ class Ledger:
             partition = self._coordinator_of(TRANSACTION_TOPIC, transactional_id)
         return self._fences.fence_of(transactional_id, ids, partition)
 
-    def served_fenced(self, fence: Fence, host: str, asked: str) -> None:
-        """Take note of a success of what an instance asked that was not the latest."""
-        self._fences.served(fence, host, asked)
+    def served_fenced(self, fence: Fence, host: str, request_name: str) -> None:
+        """Note the success of a request of an instance that was not the latest."""
+        self._fences.served(fence, host, request_name)
 
     def resumes(self, group_id: str) -> Mapping[TopicPartition, int]:
         """Return what a copier has to find committed that asks now, by partition."""
@@ -275,26 +275,26 @@ class Ledger:
     def read(
         self, consumer: str, partition: TopicPartition, position: int, content: bytes
     ) -> int | None:
-        """Hold what a consumer got from a position on to what was committed."""
-        history, behind = self._invariants.history(partition), None
+        """Check the records that a consumer read from a position against the committed ones."""
+        history, next_offset = self._invariants.history(partition), None
         is_seen = not self._invariants.is_unseen(partition)
         for batch in batches(content):
             if is_seen or batch.last_offset < history.committed_end:
                 self._check_read(consumer, partition, batch)
             else:
                 self._unseen[partition].append((consumer, batch))
-            expected = position if behind is None else behind
+            expected = position if next_offset is None else next_offset
             if history.keys is None and batch.base_offset > expected:
-                is_hidden = behind is None and self._invariants.rots.hides(
+                is_hidden = next_offset is None and self._invariants.rots.hides(
                     partition, expected, batch.base_offset
                 )
                 if not is_hidden and not history.is_in_fork(expected, batch.base_offset):
                     text = f"{consumer} read {partition} from {position}, {id_of(batch)}"
-                    self._invariants.broke("R14", f"{text} behind {behind}")
-            behind = batch.last_offset + 1
-        if is_seen and history.keys is not None and behind is not None:
-            self._check_gaps(consumer, partition, content, (position, behind))
-        return behind
+                    self._invariants.broke("R14", f"{text} behind {next_offset}")
+            next_offset = batch.last_offset + 1
+        if is_seen and history.keys is not None and next_offset is not None:
+            self._check_gaps(consumer, partition, content, (position, next_offset))
+        return next_offset
 
     def damaged(
         self, consumer: str, host: str, partition: TopicPartition, base_offset: int
@@ -460,19 +460,19 @@ def first_writes_are_in_order(placed: Iterable[tuple[int, int]], forked: frozens
 
     `placed` has offsets and numbers in the order of the log, without the forked offsets, at which
     replicas hold other records. A fork may cut a series that the producer sent and repeated
-    later: the rest of it, up to the first number that does not follow, is no first write.
+    later: its continuation, up to the first number that does not follow, is no first write.
     """
     forks = sorted(forked)
     first: dict[int, None] = {}
     forks_before = 0
-    rest_next: int | None = None
+    continued_number: int | None = None
     for offset, number in placed:
         if forks_before != (count := bisect_left(forks, offset)):
-            forks_before, rest_next = count, number
-        if number == rest_next:
-            rest_next += 1
+            forks_before, continued_number = count, number
+        if number == continued_number:
+            continued_number += 1
             continue
-        rest_next = None
+        continued_number = None
         first.setdefault(number)
     return list(first) == sorted(first)
 

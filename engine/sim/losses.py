@@ -21,10 +21,10 @@ from typing import NamedTuple
 from engine.model import TopicPartition
 from engine.records.batch import BatchView
 from engine.replication.partition import Partition
+from engine.sim.bit_rot import BitRotRules
 from engine.sim.histories import Fork, History, Loss, LossyReplica
 from engine.sim.logs import content_batches, file_end
 from engine.sim.node import SimulatedBroker
-from engine.sim.rot import RotRules
 from engine.sim.topics import Topics
 from engine.znode.values import PartitionStateNode
 
@@ -63,12 +63,12 @@ class LossRules:
         histories: Mapping[TopicPartition, History],
         topics: Topics,
         nodes: Mapping[int, SimulatedBroker],
-        rots: RotRules,
+        rots: BitRotRules,
         *,
         broke: Callable[[str, str, TopicPartition], None],
         end_of: Callable[[int, TopicPartition], ReplicaEnd | None],
     ) -> None:
-        """`end_of` tells how far a broker's replica reached, of any life."""
+        """`end_of` returns how far a broker's replica reached, of any life."""
         self._broke = broke
         self._end_of = end_of
         #: Told of each loss.
@@ -241,9 +241,9 @@ class LossRules:
                     continue
                 first = missing
             lacking[broker_id] = first
-        history.set_back(lacking)
+        history.roll_back(lacking)
 
-    def set_back(self, controller_epoch: int, broker_ids: Iterable[int]) -> None:
+    def roll_back(self, controller_epoch: int, broker_ids: Iterable[int]) -> None:
         """Take note that controllers begin again with an earlier epoch, and have seen nothing.
 
         `broker_ids` are registered in what is put back.
@@ -364,7 +364,7 @@ class LossRules:
         self.on_loss(partition.topic_partition, loss)
 
     def _is_known(self, broker_id: int) -> bool:
-        """Return whether the controller has looked which brokers there are, and saw this one.
+        """Return whether the controller has read the list of brokers, and saw this one.
 
         Then it sees that what comes back is not what was there.
         """

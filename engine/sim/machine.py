@@ -72,7 +72,7 @@ class Machine:
         self._held.clear()
         connections, self.connections = self.connections, {}
         for connection in connections:
-            connection.drop(is_told=has_power)
+            connection.drop(notifies_peer=has_power)
 
     def pause(self) -> None:
         """Let the process stand still."""

@@ -72,16 +72,16 @@ class SimulatedMember:
 
     def __init__(
         self,
-        links: GroupRequests,
+        requests: GroupRequests,
         partitions: Sequence[TopicPartition],
         random: Random,
         events: MemberEvents,
     ) -> None:
-        self.name = links.name
+        self.name = requests.name
         #: Whether it sends nothing any more.
         self.is_done = False
-        self._links = links
-        self._membership = Membership(links, partitions, events)
+        self._requests = requests
+        self._membership = Membership(requests, partitions, events)
         self._random = random
         self._events = events
         self._is_finishing = False
@@ -97,7 +97,7 @@ class SimulatedMember:
             assigned = await membership.join()
             if assigned is not None and not await self._stay(assigned):
                 membership.forget()
-                await self._links.pause(self._random.randrange(1, 2 * SESSION_TIMEOUT_MS))
+                await self._requests.pause(self._random.randrange(1, 2 * SESSION_TIMEOUT_MS))
         if membership.member_id and self._draws(0.5):
             await membership.leave()
         self.is_done = True
@@ -108,10 +108,10 @@ class SimulatedMember:
     async def _stay(self, assigned: list[TopicPartition]) -> bool:
         """Stay in a generation; returns whether to join again at once."""
         while not self._is_finishing:
-            await self._links.pause(self._random.randrange(1, 2 * HEARTBEAT_MS))
+            await self._requests.pause(self._random.randrange(1, 2 * HEARTBEAT_MS))
             if self._draws(_STILL_SHARE):
                 still_ms = self._random.randrange(SESSION_TIMEOUT_MS, 3 * SESSION_TIMEOUT_MS)
-                await self._links.pause(still_ms)
+                await self._requests.pause(still_ms)
             if self._draws(_VANISH_SHARE):
                 self._events.record(self.name, "vanishes")
                 return False
@@ -147,7 +147,7 @@ class SimulatedMember:
             group_instance_id=None,
             topics=[of.OffsetCommitRequestTopic(name=partition.topic, partitions=[row])],
         )
-        response = await self._links.ask("OffsetCommit", request, 7)
+        response = await self._requests.send("OffsetCommit", request, 7)
         if response is None:
             return None
         ((code,),) = ([int(p.error_code) for p in topic.partitions] for topic in response.topics)
@@ -156,44 +156,44 @@ class SimulatedMember:
 
 
 class GroupReader:
-    """Asks for what a group has once its members are gone."""
+    """Requests the state and offsets of a group once its members are gone."""
 
-    def __init__(self, links: GroupRequests) -> None:
-        self._links = links
+    def __init__(self, requests: GroupRequests) -> None:
+        self._requests = requests
         #: The offsets of the group, None until it has no member.
         self.offsets: Mapping[TopicPartition, int] | None = None
 
     async def run(self) -> None:
-        """Ask until the group is empty, and then for its offsets, once they are decided."""
+        """Repeat DescribeGroups until the group is empty, then fetch its stable offsets."""
         while not await self._is_empty():
-            await self._links.pause(BACKOFF_MS)
+            await self._requests.pause(BACKOFF_MS)
         while self.offsets is None:
             self.offsets = await self._fetch()
 
     async def _is_empty(self) -> bool:
-        request = messages.DescribeGroupsRequest(groups=[self._links.group_id])
-        response = await self._links.ask("DescribeGroups", request, 5)
+        request = messages.DescribeGroupsRequest(groups=[self._requests.group_id])
+        response = await self._requests.send("DescribeGroups", request, 5)
         if response is None:
             return False
         (group,) = response.groups
         if group.error_code != NONE:
-            self._links.forget_coordinator()
+            self._requests.forget_coordinator()
             return False
         return group.group_state in _EMPTY_STATES
 
     async def _fetch(self) -> Mapping[TopicPartition, int] | None:
         """Fetch all committed offsets of the group; None, after a back-off, on any error."""
         request = messages.OffsetFetchRequest(
-            group_id=self._links.group_id, topics=None, require_stable=True
+            group_id=self._requests.group_id, topics=None, require_stable=True
         )
-        response = await self._links.ask("OffsetFetch", request, 7)
+        response = await self._requests.send("OffsetFetch", request, 7)
         if (
             response is None
             or response.error_code != NONE
             or any(row.error_code != NONE for of in response.topics for row in of.partitions)
         ):
-            self._links.forget_coordinator()
-            await self._links.pause(BACKOFF_MS)
+            self._requests.forget_coordinator()
+            await self._requests.pause(BACKOFF_MS)
             return None
         return {
             TopicPartition(topic.name, row.partition_index): row.committed_offset

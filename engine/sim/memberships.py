@@ -68,15 +68,15 @@ class MembershipEvents(Protocol):
 class GroupRequests:
     """Requests to the coordinator of one group, and pauses."""
 
-    def __init__(self, links: ClusterRequests, group_id: str, events: MembershipEvents) -> None:
-        self.name = links.name
+    def __init__(self, requests: ClusterRequests, group_id: str, events: MembershipEvents) -> None:
+        self.name = requests.name
         self.group_id = group_id
-        self._links = links
+        self._requests = requests
         self._events = events
         #: Who is taken for the coordinator, None while that is not known.
         self.coordinator: Address | None = None
 
-    async def ask(self, api_name: str, request: RequestMessage, highest: int) -> Message | None:
+    async def send(self, api_name: str, request: RequestMessage, highest: int) -> Message | None:
         """Return a response, None if there is none now: then the coordinator is looked up again."""
         if self.coordinator is None:
             await self._find()
@@ -84,7 +84,7 @@ class GroupRequests:
             await self.pause(BACKOFF_MS)
             return None
         try:
-            response = await self._links.ask(
+            response = await self._requests.send(
                 self.coordinator, Call(api_name, request, highest=highest)
             )
         except EngineError as error:
@@ -102,7 +102,7 @@ class GroupRequests:
         request = messages.FindCoordinatorRequest(key=self.group_id, key_type=_GROUP_KEY_TYPE)
         call = Call("FindCoordinator", request, highest=3)
         try:
-            response = (await self._links.ask(self._links.any_broker(), call)).message
+            response = (await self._requests.send(self._requests.any_broker(), call)).message
         except EngineError:
             return
         if response.error_code == NONE:
@@ -111,7 +111,7 @@ class GroupRequests:
     async def pause(self, pause_ms: int) -> None:
         """Wait."""
         over: Promise[None] = Promise()
-        self._links.after(pause_ms, lambda: over.keep(None))
+        self._requests.after(pause_ms, lambda: over.keep(None))
         await over
 
 
@@ -120,7 +120,7 @@ class Membership:
 
     def __init__(
         self,
-        links: GroupRequests,
+        requests: GroupRequests,
         partitions: Sequence[TopicPartition],
         events: MembershipEvents,
         *,
@@ -128,12 +128,12 @@ class Membership:
     ) -> None:
         """A member that is silent for its session timeout is out, and holds no rebalance longer."""
         self._session_timeout_ms = session_timeout_ms
-        self.name = links.name
-        self.group_id = links.group_id
+        self.name = requests.name
+        self.group_id = requests.group_id
         #: Empty while it is no member.
         self.member_id = ""
         self.generation_id = -1
-        self._links = links
+        self._requests = requests
         self._all = list(partitions)
         self._events = events
 
@@ -153,7 +153,7 @@ class Membership:
             protocol_type=_PROTOCOL_TYPE,
             protocols=[protocol(name=_ASSIGNOR, metadata=b"")],
         )
-        joined = await self._links.ask("JoinGroup", request, 5)
+        joined = await self._requests.send("JoinGroup", request, 5)
         if joined is None:
             return None
         if joined.error_code == MEMBER_ID_REQUIRED:
@@ -183,7 +183,7 @@ class Membership:
             protocol_name=_ASSIGNOR,
             assignments=rows,
         )
-        synced = await self._links.ask("SyncGroup", request, 3)
+        synced = await self._requests.send("SyncGroup", request, 3)
         if synced is None or not await self._is_accepted("SyncGroup", synced.error_code):
             return None
         assigned = [self._all[int(at)] for at in bytes(synced.assignment).decode().split()]
@@ -202,14 +202,14 @@ class Membership:
             member_id=self.member_id,
             group_instance_id=None,
         )
-        response = await self._links.ask("Heartbeat", request, 3)
+        response = await self._requests.send("Heartbeat", request, 3)
         return None if response is None else self.judged("Heartbeat", response.error_code)
 
     async def leave(self) -> None:
         """Leave the group."""
         identity = messages.LeaveGroupRequest.MemberIdentity(member_id=self.member_id)
         request = messages.LeaveGroupRequest(group_id=self.group_id, members=[identity])
-        response = await self._links.ask("LeaveGroup", request, 4)
+        response = await self._requests.send("LeaveGroup", request, 4)
         if response is not None:
             self.judged("LeaveGroup", response.error_code)
         self._events.record(self.name, "leaves")
@@ -219,7 +219,7 @@ class Membership:
     def judged(self, api_name: str, code: int) -> int:
         """Return a code that a member can go on with; any other breaks a promise."""
         if code in _MOVED:
-            self._links.forget_coordinator()
+            self._requests.forget_coordinator()
         elif code != NONE and code not in REJOINS and not kafka_error(code).is_retriable:
             text = f"{self.name} {api_name}: {kafka_error(code).name}"
             self._events.broke("G2", text, None)
@@ -232,5 +232,5 @@ class Membership:
         self._events.record(self.name, f"{api_name}: {kafka_error(code).name}")
         if code == UNKNOWN_MEMBER_ID:
             self.member_id = ""
-        await self._links.pause(BACKOFF_MS)
+        await self._requests.pause(BACKOFF_MS)
         return False

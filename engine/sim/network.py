@@ -111,7 +111,7 @@ class MachineNetwork:
             )
 
         carry = PendingDelivery(_carry(there, target, target_life, refuse))
-        ours = _AskingConnection(self.timers, f"{host}:{port}", there, carry)
+        ours = _ClientConnection(self.timers, f"{host}:{port}", there, carry)
         theirs = MemoryConnection(
             MachineTimers(target, target_life),
             f"{source.name}:1",
@@ -160,8 +160,8 @@ class MachineNetwork:
         return host
 
 
-class _AskingConnection(MemoryConnection):
-    """The end of a connection that asks; the first order of a controller makes it one of orders."""
+class _ClientConnection(MemoryConnection):
+    """A client's end of a connection; its first request shows whether it is a controller's."""
 
     def __init__(
         self,

@@ -60,7 +60,7 @@ class Operator:
 
     def __init__(
         self,
-        links: ClusterRequests,
+        requests: ClusterRequests,
         invariants: Invariants,
         trace: Trace,
         *,
@@ -69,7 +69,7 @@ class Operator:
         min_isr: int,
     ) -> None:
         """`brokers` are those of the cluster by id, `log_dirs` the log directories of each."""
-        self._links = links
+        self._requests = requests
         self._invariants = invariants
         self._topics = invariants.topics
         self._trace = trace
@@ -103,14 +103,14 @@ class Operator:
     def _send_request(
         self, name: str, request: Message, done: Callable[[Message], None] | None = None
     ) -> None:
-        """Ask the controller once; `done` is given the response, None if there was none."""
-        links = self._links
+        """Send the controller one request; `done` gets the response, None if there was none."""
+        requests = self._requests
 
-        def ask() -> None:
-            if links.controller is None:
+        def send() -> None:
+            if requests.controller is None:
                 take(None)
                 return
-            response = links.ask(links.controller, Call(name, request))
+            response = requests.send(requests.controller, Call(name, request))
             response.watch(
                 lambda: take(None if response.error is not None else response.result().message)
             )
@@ -120,7 +120,7 @@ class Operator:
             if done is not None:
                 done(message)
 
-        links.find_leaders([], ask)
+        requests.find_leaders([], send)
 
     def create(self, topics: Mapping[str, tuple[int, int]]) -> None:
         """Create topics with so many partitions and replicas, again until they are there."""
@@ -132,7 +132,7 @@ class Operator:
 
         def done(message: Message) -> None:
             if message is None or any(topic.error_code != NONE for topic in message.topics):
-                self._links.after(_AGAIN_MS, lambda: self.create(topics))
+                self._requests.after(_AGAIN_MS, lambda: self.create(topics))
 
         if not all(name in self._topics.by_name for name in topics):
             request = messages.CreateTopicsRequest(topics=rows, timeout_ms=_TIMEOUT_MS)
@@ -260,7 +260,7 @@ class Operator:
         if topic is None or self._topics.is_doomed(name) or len(topic.partitions) >= count:
             return
         again = partial(self.grow_again, name, count)
-        self._add_partitions(name, count, lambda _: self._links.after(_AGAIN_MS, again))
+        self._add_partitions(name, count, lambda _: self._requests.after(_AGAIN_MS, again))
 
     def _configure_one(self, draw: Random) -> None:
         """Set one random topic config by IncrementalAlterConfigs."""
@@ -287,7 +287,7 @@ class Operator:
         if partition is None:
             return
         history = self._invariants.history(partition)
-        links, end = self._links, history.committed_end
+        requests, end = self._requests, history.committed_end
         history.begins_inside_batches = True
         offset = end // draw.choice((1, 2))
         self._invariants.deletions.requested(partition, offset)
@@ -296,12 +296,12 @@ class Operator:
         topic = request.DeleteRecordsTopic(name=partition.topic, partitions=[row])
         message = request(topics=[topic], timeout_ms=_TIMEOUT_MS)
 
-        def ask() -> None:
+        def send() -> None:
             """Send DeleteRecords to the leader, if there is one, and trace the outcome."""
-            leader = links.leaders.get(partition)
+            leader = requests.leaders.get(partition)
             if leader is None:
                 return
-            response = links.ask(leader, Call("DeleteRecords", message))
+            response = requests.send(leader, Call("DeleteRecords", message))
             response.watch(
                 lambda: self._trace.add(
                     "operator",
@@ -310,7 +310,7 @@ class Operator:
                 )
             )
 
-        links.find_leaders([partition.topic], ask)
+        requests.find_leaders([partition.topic], send)
 
     def _move_directory(self, draw: Random) -> None:
         """Have one replica's log in a log directory, where it may be already."""
@@ -324,7 +324,7 @@ class Operator:
             name=partition.topic, partitions=[partition.partition]
         )
         directory = request.AlterReplicaLogDir(path=path, topics=[topic])
-        response = self._links.ask(
+        response = self._requests.send(
             self._brokers[broker_id], Call("AlterReplicaLogDirs", request(dirs=[directory]))
         )
         response.watch(
@@ -357,7 +357,7 @@ class Operator:
 
         def done(message: Message) -> None:
             if is_repeated and (message is None or any(_codes(message))):
-                self._links.after(_AGAIN_MS, lambda: self.unthrottle(is_repeated=True))
+                self._requests.after(_AGAIN_MS, lambda: self.unthrottle(is_repeated=True))
 
         rates = [(key, _DELETE, None) for key in _RATES]
         self._alter_configs([(_BROKER, "", rates)], done)
@@ -381,7 +381,7 @@ class Operator:
 
         def done(message: Message, client: str | None) -> None:
             if is_repeated and (message is None or any(_codes(message))):
-                self._links.after(_AGAIN_MS, lambda: remove(client))
+                self._requests.after(_AGAIN_MS, lambda: remove(client))
 
         def remove(client: str | None) -> None:
             self._alter_quotas(client, {}, lambda message: done(message, client))

@@ -33,7 +33,7 @@ _FIRST_OF_REPLICAS = (
 
 
 class WatchedPhases(dict[K, P]):
-    """Phases by partition or replica; tells of a change that no table has."""
+    """Phases by partition or replica; reports a change that no table has."""
 
     def __init__(
         self,

@@ -45,8 +45,8 @@ class Fault(NamedTuple):
     direction: Direction = Direction.BOTH
 
     def __str__(self) -> str:
-        way = "" if self.direction is Direction.BOTH else f", {self.direction.value}"
-        return f"{self.at_ms} ms: {self.kind.value} {self.whom} for {self.duration_ms} ms{way}"
+        suffix = "" if self.direction is Direction.BOTH else f", {self.direction.value}"
+        return f"{self.at_ms} ms: {self.kind.value} {self.whom} for {self.duration_ms} ms{suffix}"
 
 
 #: How many seeds compact their topics; a draw of its own, so that the others stay as they are.

@@ -1,4 +1,4 @@
-"""Whether a cluster is at rest: everybody up and of one mind, every replica in sync and equal.
+"""Whether a cluster is quiescent: all brokers up and agreeing, every replica in sync and equal.
 
 | who | says the same as the store about |
 |---|---|
@@ -26,17 +26,17 @@ from engine.sim.logs import content_batches
 from engine.sim.node import SimulatedBroker
 
 
-def unrest(
+def reasons_not_quiescent(
     nodes: Mapping[int, SimulatedBroker],
     invariants: Invariants,
     wanted: Iterable[TopicPartition],
     *,
     is_last_check: bool = False,
 ) -> list[str]:
-    """Return what keeps a cluster from rest, in words; empty at rest.
+    """Return the reasons why a cluster is not quiescent, as text; empty if it is.
 
-    `wanted` are partitions that have to be there; all that are there are looked at. At the last
-    look a controller may know a state as its own that the one before it has written.
+    `wanted` are partitions that must exist; all that exist are checked. At the last check a
+    controller may take a state for its own that the controller before it has written.
     """
     causes = [f"{node.name} is down" for node in nodes.values() if not node.is_up]
     active = [n.broker for n in nodes.values() if n.broker and n.broker.controller.is_active]
@@ -49,18 +49,18 @@ def unrest(
     causes += [f"{name} is to be deleted" for name in topics.doomed() if name not in stuck_topics]
     causes += [f"{key} is being reassigned" for key in topics.moving() if key not in stuck]
     for key in topics.rows:
-        causes += _partition_unrest(key, nodes, invariants)
+        causes += _partition_reasons(key, nodes, invariants)
     if not causes:
         for node in nodes.values():
             if node.broker is not None:
-                causes += _metadata_unrest(node.broker, invariants)
-                causes += _settings_unrest(node.broker, invariants)
+                causes += _metadata_reasons(node.broker, invariants)
+                causes += _settings_reasons(node.broker, invariants)
         context = active[0].controller.context
-        causes += _controller_unrest(context, invariants, stuck, is_last_check=is_last_check)
+        causes += _controller_reasons(context, invariants, stuck, is_last_check=is_last_check)
     return causes
 
 
-def _partition_unrest(
+def _partition_reasons(
     key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
 ) -> list[str]:
     """Return why a partition is not quiescent: no leader, ISR incomplete, ends or HWs differ."""
@@ -91,7 +91,7 @@ def _partition_unrest(
 def is_held(
     key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
 ) -> bool:
-    """Return whether nothing can be committed: too few are in sync, for others stay behind.
+    """Return whether nothing can be committed: too few in sync, and the others lag for good.
 
     Nothing that a producer of acks=all sends is accepted then. Source: HW-7.
     """
@@ -103,13 +103,15 @@ def is_held(
     )
 
 
-def are_even(ends: Collection[tuple[int, int]], is_resting: bool) -> bool:
-    """Return whether replicas, by log end and watermark, have the same and all of it is committed.
+def are_even(ends: Collection[tuple[int, int]], is_commit_blocked: bool) -> bool:
+    """Return whether replicas, by log end and watermark, are equal and all records committed.
 
-    Where nothing can be committed (`is_resting`, see `is_held`) no watermark has to rise.
+    Where nothing can be committed (`is_commit_blocked`, see `is_held`) no watermark has to rise.
     """
     log_ends = {end for end, _ in ends}
-    return len(log_ends) == 1 and (is_resting or all(end == watermark for end, watermark in ends))
+    return len(log_ends) == 1 and (
+        is_commit_blocked or all(end == watermark for end, watermark in ends)
+    )
 
 
 def _is_stuck(
@@ -218,7 +220,7 @@ def may_not_fit(leader: Partition, end_offset: int, *, is_compacted: bool) -> bo
     return any(batch.base_offset < end_offset for batch in content_batches(leader, end_offset)[:1])
 
 
-def _metadata_unrest(broker: Broker, invariants: Invariants) -> list[str]:
+def _metadata_reasons(broker: Broker, invariants: Invariants) -> list[str]:
     """Return where the metadata cache of a broker is not what is stored."""
     cache, who = broker.metadata_cache, f"broker {broker.broker_id}"
     causes = []
@@ -236,7 +238,7 @@ def _metadata_unrest(broker: Broker, invariants: Invariants) -> list[str]:
     return causes + [f"{who} believes in {name}" for name in unknown]
 
 
-def _settings_unrest(broker: Broker, invariants: Invariants) -> list[str]:
+def _settings_reasons(broker: Broker, invariants: Invariants) -> list[str]:
     """Return where a replica goes by other settings of its topic than are stored."""
     causes = []
     for key, partition in broker.storage.replica_manager.partitions.items():
@@ -252,7 +254,7 @@ def _settings_unrest(broker: Broker, invariants: Invariants) -> list[str]:
     return causes
 
 
-def _controller_unrest(
+def _controller_reasons(
     context: ControllerContext,
     invariants: Invariants,
     stuck: set[TopicPartition],

@@ -1,4 +1,4 @@
-"""Transactions as their producers know them, and who is told of them."""
+"""Transactions as their producers know them, and the rules that they are reported to."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ class TransactorEvents(Protocol):
         """
         ...
 
-    def served_fenced(self, fence: Fence, host: str, asked: str) -> None:
-        """Take note of a success of what an instance asked that was not the latest."""
+    def served_fenced(self, fence: Fence, host: str, request_name: str) -> None:
+        """Note the success of a request of an instance that was not the latest."""
         ...
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:

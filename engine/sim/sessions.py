@@ -34,7 +34,7 @@ class SessionRules:
             if left:
                 self._broke("Z2", f"sessions {sorted(ended)} are over, and {left} are there")
 
-    def set_back(self, nodes: Mapping[str, Node], sessions: Iterable[int]) -> None:
+    def roll_back(self, nodes: Mapping[str, Node], sessions: Iterable[int]) -> None:
         """Take the nodes and sessions that are put back in place of all others."""
         self._live = set(sessions)
         self._owners = {

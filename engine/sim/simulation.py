@@ -34,6 +34,7 @@ from engine.sim.clients import (
 )
 from engine.sim.consumers import SimulatedConsumer
 from engine.sim.coordinated_clients import CoordinatedClients
+from engine.sim.delayed_restarts import DelayedRestarts
 from engine.sim.fault_kinds import FaultKind
 from engine.sim.faults import STORE, Injector
 from engine.sim.invariants import Invariants, Violation
@@ -48,8 +49,7 @@ from engine.sim.operator import Operator
 from engine.sim.phases import watch_phases
 from engine.sim.plan import Fault, Plan
 from engine.sim.process import BrokerProcess
-from engine.sim.quiescence import is_held, unrest
-from engine.sim.returns import Returns
+from engine.sim.quiescence import is_held, reasons_not_quiescent
 from engine.sim.side_files import unreadable_files
 from engine.sim.store import StoreServer, WatchedJournal
 from engine.sim.trace import Trace, logging_into
@@ -58,7 +58,7 @@ from engine.sim.trace import Trace, logging_into
 _LOG_DIRS = ("/data", "/more")
 _BOOT_MS_MAX = 60_000
 _HEAL_MS_MAX = 180_000
-_LOOK_MS = 500
+_CHECK_INTERVAL_MS = 500
 #: The clients of which one has such a number wait for each throttle time, others do not.
 _PATIENT_DIGITS = "02468"
 #: The first collection runs the `finally` blocks of coroutines, and spares what these may have
@@ -125,7 +125,7 @@ class Simulation:
         self.injector = Injector(
             self.nodes, self.network, self.server, self.invariants, self.operator, self.trace
         )
-        self._returns = Returns(self.invariants.losses)
+        self._returns = DelayedRestarts(self.invariants.losses)
         #: Producers to topics that come and go, by name and id.
         self._passing: dict[tuple[str, str | None], SimulatedProducer] = {}
         self._is_healing = False
@@ -233,7 +233,7 @@ class Simulation:
         return not self._returns.is_to_wait(node.broker_id, self.loop.now_ms)
 
     def lost_writes(self, node: SimulatedBroker) -> None:
-        """Note a power cut, and look at what it has left."""
+        """Note a power cut, and check what it has left."""
         self.invariants.lost_writes(node.broker_id)
         if not self.plan.has_unseen_losses:
             self._returns.lost_writes(node.broker_id, self.loop.now_ms)
@@ -326,9 +326,9 @@ class Simulation:
         return self.invariants.violation is not None
 
     def _until(self, end_ms: int, is_done: Callable[[], bool]) -> bool:
-        """Run until it is done, looking every half second; False if it is not at the end."""
+        """Run until `is_done` holds, checked every half second; False if it does not at the end."""
         while self.loop.now_ms < end_ms and not is_done():
-            self.loop.run_until(min(self.loop.now_ms + _LOOK_MS, end_ms))
+            self.loop.run_until(min(self.loop.now_ms + _CHECK_INTERVAL_MS, end_ms))
             self.invariants.check_all()
             self.ledger.check_all()
             self.coordinated.check_all()
@@ -342,15 +342,19 @@ class Simulation:
             node.start()
         topics = {f"t{number}": (count, 3) for number, count in enumerate(self.plan.topics)}
         self._client_timers.call_soon(lambda: self.operator.create(topics))
-        if not self._until(_BOOT_MS_MAX, lambda: not self._unrest()):
-            self.invariants.broke("LIVE", f"no cluster in time: {'; '.join(self._unrest())}")
+        if not self._until(_BOOT_MS_MAX, lambda: not self._reasons_not_quiescent()):
+            self.invariants.broke(
+                "LIVE", f"no cluster in time: {'; '.join(self._reasons_not_quiescent())}"
+            )
             return False
         self.trace.add("", "the cluster stands")
         return True
 
-    def _unrest(self, *, is_last_check: bool = False) -> list[str]:
+    def _reasons_not_quiescent(self, *, is_last_check: bool = False) -> list[str]:
         wanted = self.partitions
-        return unrest(self.nodes, self.invariants, wanted, is_last_check=is_last_check)
+        return reasons_not_quiescent(
+            self.nodes, self.invariants, wanted, is_last_check=is_last_check
+        )
 
     def _load(self) -> bool:
         """Run clients and faults for the plan's duration; False after a violation."""
@@ -392,8 +396,10 @@ class Simulation:
             producer.finish()
         self.coordinated.finish()
         deadline_ms = self.loop.now_ms + _HEAL_MS_MAX
-        if not self._until(deadline_ms, lambda: not self._unrest() and not self._unanswered()):
-            causes = [*self._unrest(is_last_check=True), *self._unanswered()]
+        if not self._until(
+            deadline_ms, lambda: not self._reasons_not_quiescent() and not self._unanswered()
+        ):
+            causes = [*self._reasons_not_quiescent(is_last_check=True), *self._unanswered()]
             if causes and not self._is_broken():
                 self.invariants.broke("LIVE", f"no rest in time: {'; '.join(causes)}")
             return not self._is_broken()

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from engine.sim.machine import Machine
 from engine.sim.machine_links import Channel, MachineLinks
-from engine.sim.set_back import Snapshots, put_back
+from engine.sim.store_rollback import Snapshots, put_back
 from engine.znode.journal import Stored
 from engine.znode.memory_journal import MemoryJournal
 from engine.znode.model import (
@@ -136,7 +136,7 @@ class StoreServer:
         snapshot = self._snapshots.as_of(self.machine.clock.monotonic_ms() - age_ms)
         return None if snapshot is None else (put_back(snapshot, now), now)
 
-    def set_back(self, stored: Stored) -> None:
+    def roll_back(self, stored: Stored) -> None:
         """End at once, and hold this from the next start on; every connection breaks."""
         self.stop()
         self._attached.clear()

@@ -195,7 +195,7 @@ class SimulatedZnodeClient:
             self._disconnected()
 
     def die(self) -> None:
-        """End with the process: nothing is sent or told any more."""
+        """End with the process: nothing is sent or reported any more."""
         self._has_session = False
         self._connection = None
 

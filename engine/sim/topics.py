@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 
 from engine.model import TopicPartition
 from engine.sim.histories import History
-from engine.sim.set_back import StoredTopics
+from engine.sim.store_rollback import StoredTopics
 from engine.znode.values import PartitionAssignment, TopicAssignment
 
 Broke = Callable[[str, str], None]
@@ -147,7 +147,7 @@ class Topics:
         del self.by_name[name]
         self.on_change(name)
 
-    def set_back(self, stored: StoredTopics) -> list[str]:
+    def roll_back(self, stored: StoredTopics) -> list[str]:
         """Take what is put back in place of all that there was; returns the topics that differ."""
         names = sorted({*self.by_name, *stored.topics})
         changed = [name for name in names if not self._is_same(name, stored)]

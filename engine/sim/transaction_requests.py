@@ -76,11 +76,11 @@ class InstanceEnds(EngineError):
 
 
 class TransactionRequests:
-    """What the instances of one transactional id ask of brokers."""
+    """The requests of the instances of one transactional id to brokers."""
 
     def __init__(
         self,
-        links: ClusterRequests,
+        requests: ClusterRequests,
         transactional_id: str,
         topics: Sequence[str],
         random: Random,
@@ -90,12 +90,12 @@ class TransactionRequests:
     ) -> None:
         """One that gives up has batches that come late: without verification they hang."""
         self._give_up_share = _GIVE_UP_SHARE * gives_up
-        self.name = links.name
+        self.name = requests.name
         self.transactional_id = transactional_id
         self.committed_count = 0
         #: How many batches are on their way that nobody waits for.
         self.late_count = 0
-        self._links = links
+        self._requests = requests
         self._topics = list(topics)
         self._random = random
         self._events = events
@@ -111,7 +111,7 @@ class TransactionRequests:
             producer_epoch=-1,
         )
         while True:
-            response, _ = await self._ask_coordinator("InitProducerId", request, 4, _code)
+            response, _ = await self._send_to_coordinator("InitProducerId", request, 4, _code)
             if response.error_code == NONE:
                 self._sequences = {}
                 ids = Ids(response.producer_id, response.producer_epoch)
@@ -133,7 +133,7 @@ class TransactionRequests:
             v3_and_below_producer_epoch=ids.producer_epoch,
             v3_and_below_topics=[topic(name=partition.topic, partitions=[partition.partition])],
         )
-        response, _ = await self._ask_coordinator(
+        response, _ = await self._send_to_coordinator(
             "AddPartitionsToTxn", request, 3, _added_code, ids
         )
         self.check("AddPartitionsToTxn", _added_code(response))
@@ -146,7 +146,7 @@ class TransactionRequests:
             producer_epoch=ids.producer_epoch,
             group_id=group_id,
         )
-        response, _ = await self._ask_coordinator("AddOffsetsToTxn", request, 3, _code, ids)
+        response, _ = await self._send_to_coordinator("AddOffsetsToTxn", request, 3, _code, ids)
         self.check("AddOffsetsToTxn", _code(response))
 
     async def produce(
@@ -216,7 +216,7 @@ class TransactionRequests:
                 is_transactional=True,
             )
         )
-        now_ms = self._links.timers.clock.wall_ms()
+        now_ms = self._requests.timers.clock.wall_ms()
         for number in numbers:
             builder.append(now_ms, None, f"{self.name}:{number}".encode())
         return bytes(builder.build())
@@ -228,14 +228,14 @@ class TransactionRequests:
 
         A replica that a move removed while its broker was away believes that it leads, and refuses
         all with NOT_ENOUGH_REPLICAS: its producers have to learn of the leader by themselves.
-        Source: `metadata.max.age.ms`; here each attempt asks, as those of plain producers do.
+        Source: `metadata.max.age.ms`; here each attempt refreshes them, as plain producers do.
         """
         code: int | None = None
-        leader = self._links.leaders.get(partition)
+        leader = self._requests.leaders.get(partition)
         if leader is not None:
             fence = self._events.fence_of(self.transactional_id, ids, partition)
             try:
-                response = await self._links.ask(leader, Call("Produce", message, highest=9))
+                response = await self._requests.send(leader, Call("Produce", message, highest=9))
             except EngineError as error:
                 self._events.record(self.name, f"{partition}: {error}")
             else:
@@ -265,7 +265,7 @@ class TransactionRequests:
             transaction.outcome = SentOutcome.ABORTED
             return
         transaction.outcome = SentOutcome.UNKNOWN if is_commit else SentOutcome.ABORTED
-        response, is_sure = await self._ask_coordinator("EndTxn", request, 3, _code, ids)
+        response, is_sure = await self._send_to_coordinator("EndTxn", request, 3, _code, ids)
         code = int(response.error_code)
         if code != NONE:
             if is_sure:
@@ -289,7 +289,7 @@ class TransactionRequests:
 
     # Requests
 
-    async def _ask_coordinator(
+    async def _send_to_coordinator(
         self,
         api_name: str,
         request: RequestMessage,
@@ -307,7 +307,7 @@ class TransactionRequests:
             if coordinator is not None:
                 fence = ids and self._events.fence_of(self.transactional_id, ids, None)
                 try:
-                    response = await self._links.ask(
+                    response = await self._requests.send(
                         coordinator, Call(api_name, request, highest=highest)
                     )
                 except EngineError as error:
@@ -316,8 +316,8 @@ class TransactionRequests:
                 else:
                     code = code_of(response.message)
                     if code == NONE and fence:
-                        asked = f"{self.name}: {api_name}"
-                        self._events.served_fenced(fence, coordinator.host, asked)
+                        request_name = f"{self.name}: {api_name}"
+                        self._events.served_fenced(fence, coordinator.host, request_name)
                     if code == NONE or not kafka_error(code).is_retriable:
                         return response.message, is_sure
                     self._events.record(self.name, f"{api_name}: {kafka_error(code).name}")
@@ -332,7 +332,7 @@ class TransactionRequests:
         )
         call = Call("FindCoordinator", request, highest=3)
         try:
-            response = (await self._links.ask(self._links.any_broker(), call)).message
+            response = (await self._requests.send(self._requests.any_broker(), call)).message
         except EngineError:
             return None
         if response.error_code != NONE:
@@ -342,13 +342,13 @@ class TransactionRequests:
 
     async def _find_leaders(self) -> None:
         found: Promise[None] = Promise()
-        self._links.find_leaders(self._topics, lambda: found.keep(None))
+        self._requests.find_leaders(self._topics, lambda: found.keep(None))
         await found
 
     async def pause(self, pause_ms: int) -> None:
         """Wait."""
         over: Promise[None] = Promise()
-        self._links.after(pause_ms, lambda: over.keep(None))
+        self._requests.after(pause_ms, lambda: over.keep(None))
         await over
 
 

@@ -107,7 +107,7 @@ class TransactionRules:
         position: int,
         aborted: Iterable[tuple[int, int]],
     ) -> None:
-        """Take what a reader of committed records got: batches, and what it is told to leave out.
+        """Take what a reader of committed records got: batches, and what it has to leave out.
 
         `aborted` are producer ids, each with the first offset of one of its aborted transactions.
         """
@@ -167,7 +167,7 @@ class TransactionRules:
             self._broke("T1", text, partition)
 
     def is_committed(self, transaction: SentTransaction) -> bool | None:
-        """Return whether the logs have committed a transaction, or else its producer was told so.
+        """Return whether a transaction is committed, by the logs or the producer's responses.
 
         None if nobody knows.
         """

@@ -57,7 +57,7 @@ class Transactor:
 
     def __init__(
         self,
-        links: ClusterRequests,
+        requests: ClusterRequests,
         transactional_id: str,
         partitions: Sequence[TopicPartition],
         random: Random,
@@ -67,10 +67,10 @@ class Transactor:
     ) -> None:
         """One that gives up has batches that come late: without verification they hang."""
         self._late_share = _LATE_SHARE * gives_up
-        self.name = links.name
+        self.name = requests.name
         topics = sorted({partition.topic for partition in partitions})
-        self._links = TransactionRequests(
-            links, transactional_id, topics, random, events, gives_up=gives_up
+        self._requests = TransactionRequests(
+            requests, transactional_id, topics, random, events, gives_up=gives_up
         )
         self._partitions = list(partitions)
         self._random = random
@@ -81,12 +81,12 @@ class Transactor:
     @property
     def is_done(self) -> bool:
         """Return whether it is at its end, with nothing open and nothing on its way."""
-        return self._has_ended and not self._links.late_count
+        return self._has_ended and not self._requests.late_count
 
     @property
     def committed_count(self) -> int:
         """Return how many transactions it has committed."""
-        return self._links.committed_count
+        return self._requests.committed_count
 
     def finish(self) -> None:
         """Begin no other transaction; the one that is open comes to its end."""
@@ -96,16 +96,16 @@ class Transactor:
         """Run instances until it is to finish."""
         while not self._is_finishing:
             try:
-                ids = await self._links.init_ids()
+                ids = await self._requests.init_ids()
                 while not self._is_finishing:
                     await self._transact(ids)
-                    await self._links.pause(self._random.randrange(1, 600))
+                    await self._requests.pause(self._random.randrange(1, 600))
             except InstanceEnds as end:
                 self._events.record(self.name, f"an instance ends: {end.why}")
-                await self._links.pause(self._random.randrange(1, 2 * TRANSACTION_TIMEOUT_MS))
+                await self._requests.pause(self._random.randrange(1, 2 * TRANSACTION_TIMEOUT_MS))
         if self._draws(0.5):
             # What a crashed instance has left is ended by the next one, or by its time-out (5).
-            await self._links.init_ids()
+            await self._requests.init_ids()
         self._has_ended = True
 
     async def _transact(self, ids: Ids) -> None:
@@ -122,11 +122,13 @@ class Transactor:
                 if step == crashes_at:
                     raise InstanceEnds("it crashes in a transaction")
                 if self._draws(_STILL_SHARE):
-                    await self._links.pause(self._random.randrange(1, 2 * TRANSACTION_TIMEOUT_MS))
+                    await self._requests.pause(
+                        self._random.randrange(1, 2 * TRANSACTION_TIMEOUT_MS)
+                    )
                 await self._write(ids, transaction, added)
             if crashes_at is not None and self._draws(0.5):
                 raise InstanceEnds("it crashes before the end of a transaction")
-            await self._links.end(ids, transaction, is_commit=not self._draws(_ABORT_SHARE))
+            await self._requests.end(ids, transaction, is_commit=not self._draws(_ABORT_SHARE))
         except InstanceEnds:
             if transaction.outcome is SentOutcome.OPEN:
                 transaction.outcome = SentOutcome.ABORTED
@@ -145,7 +147,7 @@ class Transactor:
         """
         partition = self._random.choice(self._partitions)
         if partition not in added:
-            await self._links.add_partition(ids, partition)
+            await self._requests.add_partition(ids, partition)
             added.add(partition)
         count = self._random.choice((1, 1, 2, 5))
         numbers = range(self._next_number, self._next_number + count)
@@ -154,10 +156,10 @@ class Transactor:
         if self._draws(self._late_share):
             why = "a batch of it is late"
             delay_ms = self._random.randrange(self._random.choice(_LATE_MS_MAX))
-            self._links.produce_late(ids, transaction, partition, numbers, delay_ms)
-        elif await self._links.produce(ids, transaction, partition, numbers):
+            self._requests.produce_late(ids, transaction, partition, numbers, delay_ms)
+        elif await self._requests.produce(ids, transaction, partition, numbers):
             return
-        await self._links.end(ids, transaction, is_commit=False)
+        await self._requests.end(ids, transaction, is_commit=False)
         raise InstanceEnds(why)
 
 
@@ -166,16 +168,16 @@ class NextInstance:
 
     def __init__(
         self,
-        links: ClusterRequests,
+        requests: ClusterRequests,
         transactional_id: str,
         random: Random,
         events: TransactorEvents,
     ) -> None:
-        self._links = TransactionRequests(links, transactional_id, (), random, events)
+        self._requests = TransactionRequests(requests, transactional_id, (), random, events)
 
     async def run(self) -> None:
         """Take over the id."""
-        await self._links.init_ids()
+        await self._requests.init_ids()
 
 
 def ids_that_outlast_their_timeout(

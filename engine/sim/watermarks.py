@@ -59,7 +59,7 @@ class Lag(NamedTuple):
         return self.session_epoch - before.session_epoch >= _EPOCHS
 
     def is_out_of_range(self, before: Lag) -> bool:
-        """Return whether it was told an error since an earlier look, and no watermark."""
+        """Return whether it got an error since an earlier check, and no watermark."""
         return self.is_truncating or self.truncation_count != before.truncation_count
 
 
@@ -99,8 +99,8 @@ class WatermarkRules:
             own, theirs = followed.get(key), led.get(key)
             if own is None or theirs is None or not theirs.is_leader:
                 continue
-            if not fetcher.asks_for(key):
-                # One that rests, or has rested, is asked for with the next whole round only.
+            if not fetcher.is_in_session(key):
+                # After a back-off, a partition is in the session from the next full fetch on.
                 continue
             if theirs.leader_epoch == state.leader_epoch and own.high_watermark < min(
                 own.log.log_end_offset, theirs.high_watermark

@@ -1,1 +1,1 @@
-"""Deadlines and delayed operations: pure, told the time by the owner of the loop."""
+"""Deadlines and delayed operations: pure, with the time from the owner of the loop."""

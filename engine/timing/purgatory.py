@@ -138,7 +138,7 @@ class Purgatory(Generic[Op]):
         return operation.can_complete() and operation.force_complete()
 
     def watch(self, operation: Op, keys: Iterable[Hashable]) -> None:
-        """Let an operation wait that its owner has just looked at: it cannot complete yet.
+        """Let an operation wait that its owner has just checked: it cannot complete yet.
 
         The look must have led to no event; then nothing has happened since.
         """

@@ -48,7 +48,7 @@ from engine.kafka_errors import (
 )
 from engine.limits import MARKER_RETRY_MS, MARKER_RETRY_MS_MAX, MARKERS_PER_REQUEST_MAX
 from engine.model import TopicPartition
-from engine.transactions.ports import Marker, MarkerCodes, MarkerLinks, TransactionPorts
+from engine.transactions.ports import Marker, MarkerChannels, MarkerCodes, TransactionPorts
 from engine.transactions.registry import TransactionRegistry
 from engine.transactions.transaction import Transaction, Transition
 from engine.transactions.transaction_store import TransactionStore
@@ -72,8 +72,11 @@ _FENCED = frozenset((INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED))
 _NOT_NEEDED = frozenset((UNSUPPORTED_FOR_MESSAGE_FORMAT, UNSUPPORTED_VERSION))
 
 
-class _Ending(NamedTuple):
-    """A transaction whose end is decided; `completion` is written once all markers are."""
+class _PendingCompleteTxn(NamedTuple):
+    """A transaction whose end is decided; `completion` is written after all its markers.
+
+    Source: PendingCompleteTxn of 3.9.1.
+    """
 
     coordinator_epoch: int
     is_commit: bool
@@ -91,13 +94,13 @@ class _Ending(NamedTuple):
         )
 
 
-class _Entry(NamedTuple):
-    ending: _Ending
+class _QueuedMarker(NamedTuple):
+    pending: _PendingCompleteTxn
     marker: Marker
 
 
 class _Unreached(NamedTuple):
-    """For how long, and until when, a broker that was not reached is left alone."""
+    """The back-off of a broker that was not reached: its length, and its end."""
 
     pause_ms: int
     until_ms: int
@@ -111,15 +114,15 @@ class TransactionMarkers:
     ) -> None:
         self._registry = registry
         self._store = store
-        self._links: MarkerLinks = ports.links
+        self._channels: MarkerChannels = ports.channels
         self._clock, self._timers = ports.clock, ports.timers
-        self._endings: dict[str, _Ending] = {}
-        self._queues: dict[int, deque[_Entry]] = {}
+        self._pending_txns: dict[str, _PendingCompleteTxn] = {}
+        self._queues: dict[int, deque[_QueuedMarker]] = {}
         self._busy: set[int] = set()
-        #: The ends that wait for each partition's leader.
-        self._waiting: dict[TopicPartition, list[_Ending]] = {}
+        #: The transactions that wait for each partition's leader.
+        self._waiting: dict[TopicPartition, list[_PendingCompleteTxn]] = {}
         self._is_retry_due = False
-        #: The brokers that were not reached the last time.
+        #: The back-offs of brokers that the last request did not reach.
         self._unreached: dict[int, _Unreached] = {}
         self._cancels: dict[int, Callable[[], None]] = {}
         self._timer_number = 0
@@ -128,7 +131,7 @@ class TransactionMarkers:
     @property
     def pending_ids(self) -> tuple[str, ...]:
         """Return the transactional ids whose markers are not all written."""
-        return tuple(self._endings)
+        return tuple(self._pending_txns)
 
     def send(
         self,
@@ -139,46 +142,48 @@ class TransactionMarkers:
         is_commit: bool,
     ) -> None:
         """Send the markers of a transaction whose end is written, and complete it then."""
-        ending = _Ending(coordinator_epoch, is_commit, transaction, completion)
-        self._endings[transaction.transactional_id] = ending
-        self._enqueue(ending, tuple(transaction.partitions))
-        self._complete_if_done(ending)
+        pending = _PendingCompleteTxn(coordinator_epoch, is_commit, transaction, completion)
+        self._pending_txns[transaction.transactional_id] = pending
+        self._enqueue(pending, tuple(transaction.partitions))
+        self._complete_if_done(pending)
 
     def forget(self, transactional_ids: Iterable[str]) -> None:
         """Send no markers any more of ids that another broker coordinates."""
         for transactional_id in transactional_ids:
-            self._endings.pop(transactional_id, None)
+            self._pending_txns.pop(transactional_id, None)
 
     def stop(self) -> None:
         """Send nothing any more."""
         self._is_stopped = True
-        self._endings.clear()
+        self._pending_txns.clear()
         self._queues.clear()
         self._waiting.clear()
         for cancel in self._cancels.values():
             cancel()
         self._cancels.clear()
 
-    def _is_current(self, ending: _Ending) -> bool:
-        return self._endings.get(ending.transaction.transactional_id) is ending
+    def _is_current(self, pending: _PendingCompleteTxn) -> bool:
+        return self._pending_txns.get(pending.transaction.transactional_id) is pending
 
     # 1
-    def _enqueue(self, ending: _Ending, partitions: Iterable[TopicPartition]) -> None:
+    def _enqueue(self, pending: _PendingCompleteTxn, partitions: Iterable[TopicPartition]) -> None:
         """Queue a marker for the leader of each partition; deleted partitions need none."""
         by_leader: dict[int, list[TopicPartition]] = {}
         for partition in partitions:
             leader_id = self._reachable_leader_of(partition)
             if leader_id is None:
                 _log.info("%s is gone and gets no marker", partition)
-                ending.transaction.partitions.pop(partition, None)
+                pending.transaction.partitions.pop(partition, None)
             else:
                 by_leader.setdefault(leader_id, []).append(partition)
         for leader_id, led in by_leader.items():
             if leader_id == _NO_LEADER:
-                self._retry_later(ending, led)
+                self._retry_later(pending, led)
             else:
                 self._queues.setdefault(leader_id, deque()).extend(
-                    _Entry(ending, ending.marker(led[start : start + MARKERS_PER_REQUEST_MAX]))
+                    _QueuedMarker(
+                        pending, pending.marker(led[start : start + MARKERS_PER_REQUEST_MAX])
+                    )
                     for start in range(0, len(led), MARKERS_PER_REQUEST_MAX)
                 )
         for leader_id in by_leader:
@@ -192,15 +197,15 @@ class TransactionMarkers:
         if not entries:
             return
         self._busy.add(broker_id)
-        answered = self._links.write(broker_id, [entry.marker for entry in entries])
+        answered = self._channels.write(broker_id, [entry.marker for entry in entries])
         answered.watch(lambda: self._answered(broker_id, entries, answered))
 
-    def _next_entries(self, broker_id: int) -> list[_Entry]:
+    def _next_entries(self, broker_id: int) -> list[_QueuedMarker]:
         """Remove the markers of the next request from a leader's queue."""
-        queue, entries, count = self._queues.get(broker_id, deque()), list[_Entry](), 0
+        queue, entries, count = self._queues.get(broker_id, deque()), list[_QueuedMarker](), 0
         while queue and count + len(queue[0].marker.partitions) <= MARKERS_PER_REQUEST_MAX:
             entry = queue.popleft()
-            if self._is_current(entry.ending):
+            if self._is_current(entry.pending):
                 entries.append(entry)
                 count += len(entry.marker.partitions)
         if not queue:
@@ -208,7 +213,7 @@ class TransactionMarkers:
         return entries
 
     def _answered(
-        self, broker_id: int, entries: list[_Entry], answered: Promise[list[MarkerCodes]]
+        self, broker_id: int, entries: list[_QueuedMarker], answered: Promise[list[MarkerCodes]]
     ) -> None:
         """Apply the responses of a broker; its markers wait for a retry after an error."""
         self._busy.discard(broker_id)
@@ -216,28 +221,30 @@ class TransactionMarkers:
             return
         if answered.error is not None:
             _log.info("markers for broker %d are sent again: %s", broker_id, answered.error)
-            self._leave_alone(broker_id)
-            for ending, marker in (*entries, *self._queues.pop(broker_id, ())):
-                self._retry_later(ending, marker.partitions)
+            self._back_off(broker_id)
+            for pending, marker in (*entries, *self._queues.pop(broker_id, ())):
+                self._retry_later(pending, marker.partitions)
         else:
             self._unreached.pop(broker_id, None)
-            for (ending, marker), codes in zip(entries, answered.result(), strict=True):
-                self._apply_response(ending, marker, codes)
+            for (pending, marker), codes in zip(entries, answered.result(), strict=True):
+                self._apply_response(pending, marker, codes)
         if broker_id in self._queues:
             # In a separate turn: a leader in this process answers within the call.
             self._timers.call_soon(partial(self._send_next, broker_id))
 
     # 3
-    def _apply_response(self, ending: _Ending, marker: Marker, codes: MarkerCodes) -> None:
-        """Remove the partitions that have the marker; retry failed ones; complete the ending."""
-        if not self._is_current(ending):
+    def _apply_response(
+        self, pending: _PendingCompleteTxn, marker: Marker, codes: MarkerCodes
+    ) -> None:
+        """Remove partitions that have the marker; retry failed ones; complete the transaction."""
+        if not self._is_current(pending):
             return
         failed = []
         for partition in marker.partitions:
             code = codes.get(partition, UNKNOWN_TOPIC_OR_PARTITION)
             if code in _FENCED:
-                _log.info("%s: another epoch has gone on", ending.transaction.transactional_id)
-                del self._endings[ending.transaction.transactional_id]
+                _log.info("%s: another epoch has gone on", pending.transaction.transactional_id)
+                del self._pending_txns[pending.transaction.transactional_id]
                 return
             if code in _RETRIED:
                 failed.append(partition)
@@ -246,11 +253,11 @@ class TransactionMarkers:
                 _log.error("the marker for %s failed with error %d", partition, code)
                 failed.append(partition)
                 continue
-            ending.transaction.partitions.pop(partition, None)
-        self._retry_later(ending, failed)
-        self._complete_if_done(ending)
+            pending.transaction.partitions.pop(partition, None)
+        self._retry_later(pending, failed)
+        self._complete_if_done(pending)
 
-    def _leave_alone(self, broker_id: int) -> None:
+    def _back_off(self, broker_id: int) -> None:
         """Send a broker nothing during a pause, which doubles with each failure in a row."""
         before = self._unreached.get(broker_id)
         pause_ms = MARKER_RETRY_MS if before is None else _longer(before.pause_ms)
@@ -259,16 +266,18 @@ class TransactionMarkers:
 
     def _reachable_leader_of(self, partition: TopicPartition) -> int | None:
         """Return the leader, −1 if none can be reached now; None if the partition is deleted."""
-        leader_id = self._links.leader_of(partition)
+        leader_id = self._channels.leader_of(partition)
         unreached = None if leader_id is None else self._unreached.get(leader_id)
         if unreached is not None and self._clock.monotonic_ms() < unreached.until_ms:
             return _NO_LEADER
         return leader_id
 
-    def _retry_later(self, ending: _Ending, partitions: Iterable[TopicPartition]) -> None:
+    def _retry_later(
+        self, pending: _PendingCompleteTxn, partitions: Iterable[TopicPartition]
+    ) -> None:
         """Keep partitions whose markers failed, to send them again after a pause."""
         for partition in partitions:
-            self._waiting.setdefault(partition, []).append(ending)
+            self._waiting.setdefault(partition, []).append(pending)
         self._arm_retry()
 
     def _arm_retry(self) -> None:
@@ -281,19 +290,19 @@ class TransactionMarkers:
         """Queue the waiting markers again, of partitions that have a reachable leader now."""
         self._is_retry_due = False
         waiting, self._waiting = self._waiting, {}
-        ready: dict[str, tuple[_Ending, list[TopicPartition]]] = {}
-        for partition, endings in waiting.items():
-            current = [ending for ending in endings if self._is_current(ending)]
+        ready: dict[str, tuple[_PendingCompleteTxn, list[TopicPartition]]] = {}
+        for partition, waiting_txns in waiting.items():
+            current = [pending for pending in waiting_txns if self._is_current(pending)]
             if current and self._reachable_leader_of(partition) == _NO_LEADER:
                 self._waiting[partition] = current
                 continue
-            for ending in current:
-                transactional_id = ending.transaction.transactional_id
-                ready.setdefault(transactional_id, (ending, []))[1].append(partition)
+            for pending in current:
+                transactional_id = pending.transaction.transactional_id
+                ready.setdefault(transactional_id, (pending, []))[1].append(partition)
         self._arm_retry()
-        for ending, partitions in ready.values():
-            self._enqueue(ending, partitions)
-            self._complete_if_done(ending)
+        for pending, partitions in ready.values():
+            self._enqueue(pending, partitions)
+            self._complete_if_done(pending)
 
     def _later(self, action: Callable[[], None], delay_ms: int) -> None:
         self._timer_number += 1
@@ -307,18 +316,18 @@ class TransactionMarkers:
         self._cancels[number] = self._timers.call_at(due_ms, run)
 
     # 4
-    def _complete_if_done(self, ending: _Ending) -> None:
+    def _complete_if_done(self, pending: _PendingCompleteTxn) -> None:
         """Write the completed state once all partitions have their markers."""
-        if self._is_current(ending) and not ending.transaction.partitions:
-            del self._endings[ending.transaction.transactional_id]
-            drive(self._complete(ending))
+        if self._is_current(pending) and not pending.transaction.partitions:
+            del self._pending_txns[pending.transaction.transactional_id]
+            drive(self._complete(pending))
 
-    async def _complete(self, ending: _Ending) -> None:
+    async def _complete(self, pending: _PendingCompleteTxn) -> None:
         """Write the completed state; retry with a growing pause while replicas are missing."""
-        transactional_id, pause_ms = ending.transaction.transactional_id, MARKER_RETRY_MS
+        transactional_id, pause_ms = pending.transaction.transactional_id, MARKER_RETRY_MS
         while True:
             code = await self._store.write(
-                transactional_id, ending.coordinator_epoch, ending.completion, is_retried=True
+                transactional_id, pending.coordinator_epoch, pending.completion, is_retried=True
             )
             if code != COORDINATOR_NOT_AVAILABLE or self._is_stopped:
                 return

@@ -57,7 +57,7 @@ class Marker(NamedTuple):
 MarkerCodes: TypeAlias = dict[TopicPartition, int]
 
 
-class MarkerLinks(Protocol):
+class MarkerChannels(Protocol):
     """The way to the leaders of partitions."""
 
     def leader_of(self, partition: TopicPartition) -> int | None:
@@ -83,6 +83,6 @@ class TransactionPorts(NamedTuple):
     clock: Clock
     timers: Timers
     log: TransactionLog
-    links: MarkerLinks
+    channels: MarkerChannels
     #: Returns an unused producer id; raises ApiError while there is none.
     new_producer_id: Callable[[], int]

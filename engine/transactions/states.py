@@ -44,18 +44,18 @@ STATE_OF = {
     if state not in (_S.DEAD, _S.PREPARE_EPOCH_FENCE)
 }
 
-#: Between two transactions: an id may begin one, be given a new epoch, or expire.
-AT_REST = frozenset((_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT))
+#: No transaction is open: an id may begin one, get a new epoch, or expire.
+IDLE = frozenset((_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT))
 #: The end is decided and written; markers are on their way.
 PREPARED = frozenset((_S.PREPARE_COMMIT, _S.PREPARE_ABORT))
 
 VALID_PREVIOUS_STATES = {
-    _S.EMPTY: AT_REST,
-    _S.ONGOING: AT_REST | {_S.ONGOING},
+    _S.EMPTY: IDLE,
+    _S.ONGOING: IDLE | {_S.ONGOING},
     _S.PREPARE_COMMIT: frozenset((_S.ONGOING,)),
     _S.PREPARE_ABORT: frozenset((_S.ONGOING, _S.PREPARE_EPOCH_FENCE)),
     _S.COMPLETE_COMMIT: frozenset((_S.PREPARE_COMMIT,)),
     _S.COMPLETE_ABORT: frozenset((_S.PREPARE_ABORT,)),
-    _S.DEAD: AT_REST,
+    _S.DEAD: IDLE,
     _S.PREPARE_EPOCH_FENCE: frozenset((_S.ONGOING,)),
 }

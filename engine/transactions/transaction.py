@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from engine.model import TopicPartition
-from engine.transactions.states import AT_REST, VALID_PREVIOUS_STATES, TransactionState
+from engine.transactions.states import IDLE, VALID_PREVIOUS_STATES, TransactionState
 
 NO_PRODUCER_ID = -1
 NO_EPOCH = -1
@@ -98,7 +98,7 @@ class Transaction:
         """Return whether the id is at rest, and was not updated for `expiration_ms`."""
         return (
             self.pending_state is None
-            and self.state in AT_REST
+            and self.state in IDLE
             and self.last_update_ms <= now_ms - expiration_ms
         )
 
@@ -142,7 +142,7 @@ class Transaction:
 
     def add_partitions(self, partitions: Iterable[TopicPartition], now_ms: int) -> Transition:
         """Prepare a transaction with more partitions; the first ones begin it."""
-        begins = self.state in AT_REST
+        begins = self.state in IDLE
         return self._set_pending(
             self._like(TransactionState.ONGOING, now_ms)._replace(
                 partitions=tuple(dict.fromkeys((*self.partitions, *partitions))),

@@ -24,11 +24,11 @@ def matching(
     rows: Iterable[Mapping[str, Any]], text: str, keys: Iterable[str]
 ) -> list[Mapping[str, Any]]:
     """Return the rows that have each word of a text in one of these fields, in any case."""
-    words, shown = text.lower().split(), list(keys)
+    terms, shown = text.lower().split(), list(keys)
     return [
         row
         for row in rows
-        if all(any(word in str(row[key]).lower() for key in shown) for word in words)
+        if all(any(term in str(row[key]).lower() for key in shown) for term in terms)
     ]
 
 

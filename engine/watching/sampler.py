@@ -82,4 +82,4 @@ class Sampler:
         while (left_ms := until_ms - clock.monotonic_ms()) > 0:
             if self._is_stopped is not None and self._is_stopped():
                 raise WatchStopped
-            self._client.links.pause(min(left_ms, _PAUSE_MS))
+            self._client.connections.pause(min(left_ms, _PAUSE_MS))

@@ -20,7 +20,7 @@ _MS_PER_S = 1000
 
 
 class TimedSample(NamedTuple):
-    """A sample and when asking for it began, by both clocks."""
+    """A sample and when its requests began, by both clocks."""
 
     sample: ClusterSample
     at_ms: int
@@ -42,7 +42,7 @@ def take_sample(
     with_policies: bool = True,
     pace: RequestPace | None = None,
 ) -> TimedSample:
-    """Ask a cluster for a sample; errors are those of `gather_sample`."""
+    """Request a sample of a cluster; errors are those of `gather_sample`."""
     at_ms, wall_ms = client.clock.monotonic_ms(), client.clock.wall_ms()
     sample = gather_sample(
         client, timeout_ms, with_policies=with_policies, with_groups=with_groups, pace=pace
@@ -52,11 +52,11 @@ def take_sample(
 
 def sample_rates(before: TimedSample, after: TimedSample) -> dict[TopicPartition, PartitionRate]:
     """Return the rates of the partitions that both samples know under the same leader."""
-    first, second = _log_looks(before), _log_looks(after)
+    first, second = _log_samples(before), _log_samples(after)
     return {
-        key: rate_between(look, second[key])
-        for key, look in first.items()
-        if key in second and second[key].leader == look.leader
+        key: rate_between(log_sample, second[key])
+        for key, log_sample in first.items()
+        if key in second and second[key].leader == log_sample.leader
     }
 
 
@@ -85,7 +85,7 @@ def rate_sum(
 
 
 def leader_sizes(sample: ClusterSample) -> dict[TopicPartition, int]:
-    """Return the bytes of each partition's leader, where its broker says them."""
+    """Return the bytes of each partition's leader, where its broker reports them."""
     sizes = {}
     for broker_id, log_dirs in sample.log_dirs.items():
         for log_dir in log_dirs:
@@ -96,13 +96,13 @@ def leader_sizes(sample: ClusterSample) -> dict[TopicPartition, int]:
     return sizes
 
 
-def _log_looks(timed: TimedSample) -> dict[TopicPartition, LogSample]:
+def _log_samples(timed: TimedSample) -> dict[TopicPartition, LogSample]:
     sample = timed.sample
-    looks = {}
+    log_samples = {}
     for key, size_bytes in leader_sizes(sample).items():
         row = sample.view.partition(key)
         if row is None or key not in sample.low_watermarks or key not in sample.high_watermarks:
             continue
         start, end = sample.low_watermarks[key], sample.high_watermarks[key]
-        looks[key] = LogSample(row.leader, start, end, size_bytes, timed.at_ms)
-    return looks
+        log_samples[key] = LogSample(row.leader, start, end, size_bytes, timed.at_ms)
+    return log_samples

@@ -175,10 +175,10 @@ def _answer(version: int, key: TopicPartition) -> Callable[[int, int], bytes]:
         )
     )
     whole = response_header_bytes(_COMMIT.key, version, 0) + body
-    # Behind the correlation id; in front of the error code and three counts of tags.
-    before, behind = whole[4 : -2 - len(_NO_TAGS)], _NO_TAGS
-    pack = Format(f">i{len(before)}sh{len(behind)}s").pack
-    return lambda correlation_id, code: pack(correlation_id, before, code, behind)
+    # After the correlation id; before the error code and three counts of tags.
+    prefix, suffix = whole[4 : -2 - len(_NO_TAGS)], _NO_TAGS
+    pack = Format(f">i{len(prefix)}sh{len(suffix)}s").pack
+    return lambda correlation_id, code: pack(correlation_id, prefix, code, suffix)
 
 
 def read_offset_value_fast(value: bytes) -> tuple[int, int, str, int] | None:

@@ -34,15 +34,15 @@ _VERSION_WITH_RACK: Final = 11
 _HEAD_11: Final = Format(">iiiibiiih").unpack_from
 _HEAD_11_BYTES: Final = 31
 #: Count of partitions, what is asked of the first, count of forgotten topics, length of the rack.
-_REST_11: Final = Format(">iiiqqiih").unpack_from
-_REST_11_BYTES: Final = 38
+_TAIL_11: Final = Format(">iiiqqiih").unpack_from
+_TAIL_11_BYTES: Final = 38
 #: Head without a replica id, topics, forgotten topics, rack, tags.
 _NOTHING_REQUESTED_15: Final = Format(">iiibiiBBBB")
 _NOTHING_COUNTED_15: Final = (1, 1, 1, 0)
 #: Head without a replica id; count of topics, id, count of partitions, what is asked, tags of it
 #: and of the topic; forgotten topics, rack, tags.
 _ONE_REQUESTED_15: Final = Format(">iiibiiB16sBiiqiqiBBBBB")
-_NOTHING_BEHIND_ONE_15: Final = (0, 0, 1, 1, 0)
+_EMPTY_TAIL_OF_ONE_15: Final = (0, 0, 1, 1, 0)
 
 #: Throttle time, error, session.
 _HEAD_OF_ANSWER: Final = Format(">ihi").pack
@@ -52,7 +52,7 @@ _ONE_7: Final = Format(">ihqqqii").pack
 _ONE_11: Final = Format(">ihqqqiii").pack
 _ONE_12: Final = Format(">ihqqqBi").pack
 #: The tags of partition, topic and response.
-TAGS_BEHIND_RECORDS: Final = b"\0\0\0"
+TAGS_AFTER_RECORDS: Final = b"\0\0\0"
 
 
 def read_fetch_request(body: memoryview, version: int) -> FetchRequest:
@@ -78,9 +78,9 @@ def _one_requested_11(body: memoryview) -> FetchRequest | None:
         ) = _HEAD_11(body)  # fmt: skip
         stop = _HEAD_11_BYTES + size
         count, index, leader_epoch, offset, log_start, partition_bytes, forgotten, rack_size = (
-            _REST_11(body, stop)
+            _TAIL_11(body, stop)
         )
-        end = stop + _REST_11_BYTES + rack_size
+        end = stop + _TAIL_11_BYTES + rack_size
         if topics != 1 or size < 0 or count != 1 or forgotten or rack_size < 0 or end > len(body):
             return None
         topic = str(body[_HEAD_11_BYTES:stop], "utf-8")
@@ -115,9 +115,9 @@ def _one_requested_15(body: memoryview) -> FetchRequest | None:
     """Read a version 15 to 17 request for one partition by id; None for any other request."""
     (
         max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics, topic, count,
-        index, leader_epoch, offset, fetched_epoch, log_start, partition_max_bytes, *behind,
+        index, leader_epoch, offset, fetched_epoch, log_start, partition_max_bytes, *tail,
     ) = _ONE_REQUESTED_15.unpack(body)  # fmt: skip
-    if topics != 2 or count != 2 or tuple(behind) != _NOTHING_BEHIND_ONE_15:
+    if topics != 2 or count != 2 or tuple(tail) != _EMPTY_TAIL_OF_ONE_15:
         return None
     requested = new_tuple(
         RequestedPartition,

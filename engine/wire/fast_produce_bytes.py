@@ -47,22 +47,22 @@ _BAD_BYTES: Final = (struct.error, IndexError, UnicodeDecodeError)
 
 @dataclass(slots=True)
 class ProduceHead:
-    """A request without its records, and what stands around the numbers of its response."""
+    """A request without its records, and the bytes around the numbers of its response."""
 
     client_id: str
     acks: int
     timeout_ms: int
     topic_partition: TopicPartition
     pack: Callable[..., bytes]
-    before: bytes
-    behind: bytes
+    prefix: bytes
+    suffix: bytes
 
     def answer(
         self, correlation_id: int, base_offset: int, append_time_ms: int, log_start: int
     ) -> bytes:
         """Return the response's frame, without an error: `encode_produce_response_fast`."""
-        before, behind = self.before, self.behind
-        return self.pack(correlation_id, before, base_offset, append_time_ms, log_start, behind)
+        prefix, suffix = self.prefix, self.suffix
+        return self.pack(correlation_id, prefix, base_offset, append_time_ms, log_start, suffix)
 
 
 def read_produce_fast(frame: memoryview) -> tuple[int, int, ProduceHead, memoryview] | None:
@@ -111,9 +111,9 @@ def _head(head: bytes, version: int) -> ProduceHead | None:
         return None
     client_id = str(head[_CLIENT_ID_AT:tags_at], "utf-8")
     acks, timeout_ms, topic, index = named
-    before, behind = around_numbers(version, topic)
+    prefix, suffix = around_numbers(version, topic)
     # The response's header ends in a count of tags.
-    before = b"\x00" + before + _NO_ERROR(index, 0)
-    pack = Format(f">i{len(before)}sqqq{len(behind)}s").pack
+    prefix = b"\x00" + prefix + _NO_ERROR(index, 0)
+    pack = Format(f">i{len(prefix)}sqqq{len(suffix)}s").pack
     topic_partition = TopicPartition(topic, index)
-    return ProduceHead(client_id, acks, timeout_ms, topic_partition, pack, before, behind)
+    return ProduceHead(client_id, acks, timeout_ms, topic_partition, pack, prefix, suffix)

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from engine.limits import KEPT_CLIENT_ID_BYTES_MAX, REPLICA_FETCH_FORMS_KEPT
 from engine.model import new_tuple
-from engine.wire.fast_fetch_bytes import TAGS_BEHIND_RECORDS, record_size_bytes
+from engine.wire.fast_fetch_bytes import TAGS_AFTER_RECORDS, record_size_bytes
 from engine.wire.fetch_bytes import FIRST_WITH_REPLICA_STATE
 
 FETCH_KEY: Final = 1
@@ -30,9 +30,9 @@ _START: Final = Format(">hhiH").unpack_from
 #: Behind the client id: tags of the header; limits and isolation, session and epoch; counts of
 #: topics, id, count of partitions; what is asked; tags of partition and topic, forgotten topics,
 #: rack; one tag, its number and size, replica id and epoch, no tags inside.
-_BEHIND_CLIENT_ID: Final = "BiiibiiB16sBiiqiqi7BiqB"
-_WITHOUT_CLIENT_ID: Final = struct.calcsize(">hhiH" + _BEHIND_CLIENT_ID)
-_COUNTS_BEHIND: Final = (0, 0, 1, 1, 1, 1, 13)
+_AFTER_CLIENT_ID: Final = "BiiibiiB16sBiiqiqi7BiqB"
+_WITHOUT_CLIENT_ID: Final = struct.calcsize(">hhiH" + _AFTER_CLIENT_ID)
+_TAIL_COUNTS: Final = (0, 0, 1, 1, 1, 1, 13)
 _LOG_END: Final = 0
 
 #: Correlation id, tags of the header; throttle time, error, session; count of topics, id, count of
@@ -42,7 +42,7 @@ _pack_response: Final = _RESPONSE.pack
 _unpack_response: Final = _RESPONSE.unpack_from
 #: The header's part of it, for those who write that themselves.
 RESPONSE_HEADER_BYTES: Final = 5
-_TAGS_BYTES: Final = len(TAGS_BEHIND_RECORDS)
+_TAGS_BYTES: Final = len(TAGS_AFTER_RECORDS)
 
 
 class ReplicaLimits(NamedTuple):
@@ -94,7 +94,7 @@ def encode_replica_fetch_fast(client_id: bytes, request: ReplicaFetch) -> bytes:
         FETCH_KEY, version, correlation_id, length, client_id, 0,
         max_wait_ms, min_bytes, max_bytes, _LOG_END, session_id, epoch,
         2, topic_id, 2, index, leader_epoch, offset, fetched, start, size,
-        *_COUNTS_BEHIND, replica_id, replica_epoch, 0,
+        *_TAIL_COUNTS, replica_id, replica_epoch, 0,
     )  # fmt: skip
 
 
@@ -119,7 +119,7 @@ def read_replica_fetch_fast(frame: memoryview) -> ReplicaFetch | None:
         inside,
     ) = _form(length).unpack(frame)  # fmt: skip
     if (
-        (of_partition, of_topic, forgotten, rack, count, tag, tag_size) != _COUNTS_BEHIND
+        (of_partition, of_topic, forgotten, rack, count, tag, tag_size) != _TAIL_COUNTS
         or tags
         or inside
         or isolation != _LOG_END
@@ -183,7 +183,7 @@ def read_replica_response_fast(frame: memoryview) -> ReplicaFetched | None:
     except (struct.error, IndexError):
         return None
     end = at + size
-    if size <= 0 or end + _TAGS_BYTES != len(frame) or bytes(frame[end:]) != TAGS_BEHIND_RECORDS:
+    if size <= 0 or end + _TAGS_BYTES != len(frame) or bytes(frame[end:]) != TAGS_AFTER_RECORDS:
         return None
     return new_tuple(ReplicaFetched, (session_id, topic_id, index, watermark, start, frame[at:end]))
 
@@ -204,4 +204,4 @@ def _size_at(frame: memoryview, at: int) -> tuple[int, int]:
 @lru_cache(maxsize=REPLICA_FETCH_FORMS_KEPT)
 def _form(length: int) -> Format:
     """Return the form of a request with a client id of so many bytes."""
-    return Format(f">hhiH{length}s{_BEHIND_CLIENT_ID}")
+    return Format(f">hhiH{length}s{_AFTER_CLIENT_ID}")

@@ -80,9 +80,9 @@ def apis(release: str = ENGINE_RELEASE) -> dict[int, Api]:
     """Return the APIs of a release by their keys."""
     by_key = {}
     for key, name in api_names(release).items():
-        _, _, valid_text, flexible, *words = schema_head(f"{name}Request", release)
+        _, _, valid_text, flexible, *flags = schema_head(f"{name}Request", release)
         valid = parse_versions(valid_text)
-        stable = valid._replace(highest=valid.highest - ("unstable" in words))
+        stable = valid._replace(highest=valid.highest - ("unstable" in flags))
         by_key[key] = Api(key, name, valid, stable, parse_versions(flexible))
     return by_key
 
@@ -135,7 +135,7 @@ def response_header_version(api_key: int, api_version: int) -> int:
 
 
 def read_request_header(frame: bytes | memoryview) -> RequestHeader:
-    """Read the header of a request frame (without its size); the body is not looked at.
+    """Read the header of a request frame (without its size); the body is not read.
 
     Raises UnknownMessage for an unknown API key, MalformedMessage for wrong bytes.
     """

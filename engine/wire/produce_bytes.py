@@ -64,7 +64,7 @@ _PARTITION_FORMS: Final = {
     9: Format(">ihqqqBBB"),
 }
 _NUMBERS: Final = _PARTITION_FORMS[5].pack
-_NOTHING_BEHIND: Final = {8: (0, -1), 9: (1, 0, 0)}
+_EMPTY_TAILS: Final = {8: (0, -1), 9: (1, 0, 0)}
 _FORM_OF_VERSION: Final = (0, 0, 2, 2, 2, 5, 5, 5, 8, 9, 9, 9)
 #: Compact counts and lengths of one byte, by their value.
 _SMALL_COUNTS_SIZE: Final = 127
@@ -279,8 +279,8 @@ def encode_produce_response_fast(
     `offsets` are the base offset, the append time and the log's start; from version 5 on, which
     has all of them.
     """
-    before, behind = around_numbers(version, topic)
-    return before + _NUMBERS(partition, 0, *offsets) + behind
+    prefix, suffix = around_numbers(version, topic)
+    return prefix + _NUMBERS(partition, 0, *offsets) + suffix
 
 
 @lru_cache(maxsize=PRODUCED_TOPICS_KEPT)
@@ -288,8 +288,8 @@ def around_numbers(version: int, topic: str) -> tuple[bytes, bytes]:
     """Return the bytes before and after the numbers of a response for one partition."""
     whole = _encode_fast(version, [(topic, [ProducedPartition(0, 0)])])
     # No text has bytes of 0xff, which offsets of −1 are made of.
-    before, _, behind = whole.partition(_NUMBERS(0, 0, -1, -1, -1))
-    return before, behind
+    prefix, _, suffix = whole.partition(_NUMBERS(0, 0, -1, -1, -1))
+    return prefix, suffix
 
 
 def encode_produce_response(
@@ -318,7 +318,7 @@ def _encode_fast(version: int, topics: list[AnsweredTopic]) -> bytes:
     is_flexible = version >= FIRST_FLEXIBLE
     form = _FORM_OF_VERSION[version]
     pack = _PARTITION_FORMS[form].pack
-    behind = _NOTHING_BEHIND.get(form, ())
+    suffix = _EMPTY_TAILS.get(form, ())
     width = 3 + (form >= 2) + (form >= 5)
     out = bytearray(_counted(len(topics), is_flexible))
     for name, partitions in topics:
@@ -331,7 +331,7 @@ def _encode_fast(version: int, topics: list[AnsweredTopic]) -> bytes:
         for partition in partitions:
             if form >= 8 and not partition.is_fast_path:
                 raise Refused
-            out += pack(*partition[:width], *behind)
+            out += pack(*partition[:width], *suffix)
         if is_flexible:
             out.append(0)
     out += _THROTTLE_TIME[(version >= 1) + is_flexible]

@@ -45,9 +45,9 @@ def with_rows(
 def _tail_bytes(codec: MessageCodec, field: str) -> int:
     fields = codec.layout.placed("positional")
     attributes = [each.attribute for each in fields]
-    behind = fields[attributes.index(field) + 1 :]
-    assert all(each.type in FIXED and not each.is_array for each in behind), (codec, field)
-    return sum(FIXED[each.type].size for each in behind) + codec.layout.flexible
+    following = fields[attributes.index(field) + 1 :]
+    assert all(each.type in FIXED and not each.is_array for each in following), (codec, field)
+    return sum(FIXED[each.type].size for each in following) + codec.layout.flexible
 
 
 def _count_bytes(codec: MessageCodec, count: int) -> bytes:

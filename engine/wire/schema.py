@@ -5,13 +5,13 @@ space than its parent), then the structs that several fields share:
 
 ```
 <kind> <API key or -> <valid versions> <flexible versions> [unstable]
-<Name> <type> <versions> [null=<versions>] [tag=<n>:<versions>] [default=<text>] [<word>…]
+<Name> <type> <versions> [null=<versions>] [tag=<n>:<versions>] [default=<text>] [<flag>…]
  <NestedName> …
 = <StructName> <versions>
 <Name> …
 ```
 
-| word | meaning |
+| flag | meaning |
 |---|---|
 | kind | request, response, header, data, metadata (KRaft), key, value (coordinator records) |
 | versions | `3`, `2-5`, `2+`, `none` |
@@ -159,7 +159,7 @@ def _parse_field(line: str) -> FieldSchema:
     nullable = tagged = NO_VERSIONS
     tag = -1
     default: str | None = None
-    words = set()
+    flags = set()
     for option in options:
         key, _, value = option.partition("=")
         if key == "null":
@@ -170,7 +170,7 @@ def _parse_field(line: str) -> FieldSchema:
         elif key == "default":
             default = value
         else:
-            words.add(key)
+            flags.add(key)
     return FieldSchema(
         name=name,
         type=type_name,
@@ -182,9 +182,9 @@ def _parse_field(line: str) -> FieldSchema:
         default=_default(type_name, is_array, default),
         # Records have no empty form: Kafka's generator lets them start as null.
         null_by_default=default == "null" or type_name == "records",
-        plain="plain" in words,
-        ignorable="ignorable" in words,
-        map_key="mapKey" in words,
+        plain="plain" in flags,
+        ignorable="ignorable" in flags,
+        map_key="mapKey" in flags,
     )
 
 
@@ -197,7 +197,7 @@ class _OpenStruct(NamedTuple):
 def parse_message(name: str, release: str, text: str) -> MessageSchema:
     """Parse one message's text; its form is drawn in the module's docstring."""
     head, *lines = text.splitlines()
-    kind, key, valid, flexible, *words = head.split(" ")
+    kind, key, valid, flexible, *flags = head.split(" ")
     structs: dict[str, StructSchema] = {}
     # The open struct at each depth: its name, versions and the fields so far.
     path = [_OpenStruct(name, parse_versions(valid), [])]
@@ -228,7 +228,7 @@ def parse_message(name: str, release: str, text: str) -> MessageSchema:
         api_key=-1 if key == "-" else int(key),
         valid=parse_versions(valid),
         flexible=parse_versions(flexible),
-        latest_unstable="unstable" in words,
+        latest_unstable="unstable" in flags,
         structs=structs,
     )
 
@@ -259,7 +259,7 @@ def api_names(release: str = ENGINE_RELEASE) -> dict[int, str]:
 
 
 def schema_head(name: str, release: str = ENGINE_RELEASE) -> list[str]:
-    """Return the words of a message's first line without parsing its fields."""
+    """Return the tokens of a message's first line without parsing its fields."""
     text = _text_of(name, release)
     if text is None:
         raise UnknownMessage(name, release)

@@ -155,7 +155,7 @@ class ToolReader(Reader):
         return bool(self.fixed("int8") < 0)
 
     def tagged_section(self, layout: StructLayout, made: Struct) -> None:
-        """Read the tagged fields; sizes of known ones are not looked at."""
+        """Read the tagged fields; sizes of known ones are not checked."""
         tagged: dict[int, FieldLayout] = {
             field.tag: field for field in layout.fields if field.tag >= 0
         }

@@ -181,7 +181,7 @@ def _write_field(out: _Source, field: FieldLayout, value: str) -> None:
         _end_if_null(out, field)
 
 
-def _says_something(field: FieldSchema, value: str) -> str:
+def _differs_from_default(field: FieldSchema, value: str) -> str:
     """Return a condition that is true when a field differs from its default."""
     if field.null_by_default:
         return f"{value} is not None"
@@ -197,7 +197,7 @@ def _says_something(field: FieldSchema, value: str) -> str:
 def _write_struct(out: _Source, layout: StructLayout, value: str) -> None:
     """Append a struct held in the local `value`."""
     refused = [
-        _says_something(field.schema, f"{value}.{field.attribute}")
+        _differs_from_default(field.schema, f"{value}.{field.attribute}")
         for field in layout.placed("absent")
         if not field.schema.ignorable
     ]
@@ -217,7 +217,9 @@ def _write_struct(out: _Source, layout: StructLayout, value: str) -> None:
 def _write_tags(out: _Source, tagged: list[FieldLayout], value: str) -> None:
     """Append the tagged section: a zero when all fields have their defaults."""
     places = [f"{value}.{field.attribute}" for field in tagged]
-    tests = [_says_something(f.schema, place) for f, place in zip(tagged, places, strict=True)]
+    tests = [
+        _differs_from_default(f.schema, place) for f, place in zip(tagged, places, strict=True)
+    ]
     outer, count, section = out.out, out.name("n"), out.name("w")
     out.line(f"if {' or '.join(tests)}:")
     out.depth += 1

@@ -125,7 +125,7 @@ class KeptWatches:
         if waiting is not None:
             waiting.keep(None)
 
-    async def read(self, ask: Callable[[], Awaitable[T]]) -> T:
+    async def read(self, request: Callable[[], Awaitable[T]]) -> T:
         """Return the result of a read, in order with the events.
 
         Raises ConnectionLost, and the errors of the request.
@@ -133,7 +133,7 @@ class KeptWatches:
         await self._can_read()
         loss_count = self._loss_count
         try:
-            state = await ask()
+            state = await request()
         except NoNode:
             self._check_connection(loss_count)
             raise

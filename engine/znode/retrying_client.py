@@ -209,10 +209,10 @@ def _check_size(operations: Sequence[Operation], tries: int) -> None:
         raise ZnodeLimitExceeded(operations[0].path, what, ZNODE_REQUEST_BYTES_MAX)
 
 
-async def _again(ask: Callable[[], Awaitable[T]]) -> T:
+async def _again(request: Callable[[], Awaitable[T]]) -> T:
     while True:
         try:
-            return await ask()
+            return await request()
         except ZnodeConnectionLost:
             continue
 

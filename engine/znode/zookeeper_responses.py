@@ -353,8 +353,8 @@ class ZookeeperResponses:
 
 
 def _refused(index: int, code: int, count: int) -> bytes:
-    behind = [RUNTIME_INCONSISTENCY] * (count - index - 1)
-    return multi_response([*([0] * index), code, *behind])
+    following = [RUNTIME_INCONSISTENCY] * (count - index - 1)
+    return multi_response([*([0] * index), code, *following])
 
 
 _RESPONDERS: dict[int, Callable[[ZookeeperResponses, Message], bytes]] = {

@@ -244,8 +244,8 @@ def perform(
         if isinstance(failure, ToolFailure) and failure.java_class.startswith("joptsimple."):
             err.write(f"{failure}\n")
             return exits.FAILED
-        words = " ".join(given.words)
-        err.write(f"Error while executing config command with args '{words}'\n")
+        arguments = " ".join(given.call_arguments)
+        err.write(f"Error while executing config command with args '{arguments}'\n")
         trace = failure.trace() if isinstance(failure, ToolFailure) else f"{failure}\n"
         err.write(trace)
         return exits.FAILED

@@ -280,7 +280,7 @@ def _polled(source: Source, client: KafkaClient, wait_ms: int) -> list[ConsumedR
     try:
         return source.poll(wait_ms)
     except (Unreachable, TimedOut):
-        client.links.pause(min(wait_ms, client.settings.retry_backoff_ms_max))
+        client.connections.pause(min(wait_ms, client.settings.retry_backoff_ms_max))
         return []
     except EngineError as error:
         raise _Stopped(as_java(error)) from error

@@ -159,8 +159,8 @@ def _warn_of_old_names(call: ToolCall, given: GivenOptions) -> None:
 def _producer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
     """Return the producer's properties: file, then pairs, then options of their names."""
     path = given.text("command-config") or given.text("producer.config")
-    words = [*given.texts("producer-property"), *given.texts("command-property")]
-    found = {"client.id": "console-producer", **call.properties(path), **pairs_of(words)}
+    pairs = [*given.texts("producer-property"), *given.texts("command-property")]
+    found = {"client.id": "console-producer", **call.properties(path), **pairs_of(pairs)}
     if given.has("compression-codec"):
         found["compression.type"] = given.text("compression-codec") or "gzip"
     else:
@@ -229,7 +229,7 @@ def _produce(
             _prompt(call, is_console=is_console)
     except ToolFailure as failure:
         call.err.write(failure.trace())
-        _flush_rest(producer)
+        _flush_unsent(producer)
         return exits.FAILED
     except KeyboardInterrupt:
         producer.flush()
@@ -238,7 +238,7 @@ def _produce(
     return exits.OK
 
 
-def _flush_rest(producer: JavaProducer) -> None:
+def _flush_unsent(producer: JavaProducer) -> None:
     from contextlib import suppress
 
     with suppress(ToolFailure):

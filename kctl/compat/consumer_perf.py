@@ -219,7 +219,7 @@ class _Measured:
             try:
                 consumed = source.poll(_POLL_MS)
             except (Unreachable, TimedOut):
-                self._client.links.pause(_POLL_MS)
+                self._client.connections.pause(_POLL_MS)
                 consumed = []
             now_ms = self._now_ms()
             if self._take(consumed, now_ms):

@@ -11,7 +11,7 @@ from kctl.compat.releases import Release
 from kctl.compat.tools import TOOLS
 
 
-class ScriptInTheWay(EngineError):
+class ForeignScript(EngineError):
     """A file that kctl did not write has the path of a script to be written."""
 
     hint = "choose an empty directory, or add --force to replace it"
@@ -35,8 +35,8 @@ _MARK = "# Written by kctl compat install."
 def script_of(tool: str, release: Release) -> str:
     """Return a script that runs kctl's tool with the present interpreter."""
     python = shlex.quote(sys.executable)
-    words = tool if release is Release.V3_9 else f"{tool} --kafka-version {release.value}"
-    return f'#!/bin/sh\n{_MARK}\nexec {python} -m kctl compat {words} "$@"\n'
+    command = tool if release is Release.V3_9 else f"{tool} --kafka-version {release.value}"
+    return f'#!/bin/sh\n{_MARK}\nexec {python} -m kctl compat {command} "$@"\n'
 
 
 def install_scripts(directory: str, release: Release, *, is_forced: bool) -> list[str]:
@@ -45,7 +45,7 @@ def install_scripts(directory: str, release: Release, *, is_forced: bool) -> lis
     try:
         for path in paths.values():
             if not is_forced and os.path.exists(path) and not _is_ours(path):
-                raise ScriptInTheWay(path)
+                raise ForeignScript(path)
         made = _first_missing(directory)
         os.makedirs(directory, exist_ok=True)
         if made is not None:

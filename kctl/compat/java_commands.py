@@ -102,7 +102,7 @@ def read_command(
     tool: str,
     summary: str,
     commands: Sequence[Command],
-    words: Sequence[str],
+    arguments: Sequence[str],
     *,
     common: Sequence[CommandOption] = (),
     one_of: tuple[str, ...] = (),
@@ -115,30 +115,30 @@ def read_command(
     before = _Reader(
         tool, Command("", summary, tuple(common), one_of), tool, f"{{{names}}} ...", commands
     )
-    rest = before.read_options(words, stops_at_a_word=True)
-    if not rest:
+    remaining = before.read_options(arguments, stops_at_operand=True)
+    if not remaining:
         before.refuse("too few arguments")
-    command = _command_named(rest[0], commands, before)
+    command = _command_named(remaining[0], commands, before)
     of_command = _Reader(tool, command, f"{tool} {command.name}")
-    of_command.read_all(rest[1:])
+    of_command.read_all(remaining[1:])
     before.check()
     values = before.values | of_command.values
     return GivenCommand(command, GivenOptions(values))
 
 
-def _command_named(word: str, commands: Sequence[Command], before: _Reader) -> Command:
-    exact = [command for command in commands if command.name == word]
-    fitting = exact or [command for command in commands if command.name.startswith(word)]
+def _command_named(argument: str, commands: Sequence[Command], before: _Reader) -> Command:
+    exact = [command for command in commands if command.name == argument]
+    fitting = exact or [command for command in commands if command.name.startswith(argument)]
     if len(fitting) != 1:
         choices = ", ".join(f"'{command.name}'" for command in commands)
-        before.refuse(f"invalid choice: '{word}' (choose from {choices})")
+        before.refuse(f"invalid choice: '{argument}' (choose from {choices})")
     return fitting[0]
 
 
-def read_arguments(command: Command, words: Sequence[str]) -> GivenOptions:
+def read_arguments(command: Command, arguments: Sequence[str]) -> GivenOptions:
     """Return the options of a tool without commands; raises HelpRequested, CommandRefused."""
     reader = _Reader(command.name, command, command.name)
-    reader.read_all(words)
+    reader.read_all(arguments)
     return GivenOptions(reader.values)
 
 
@@ -155,38 +155,40 @@ class _Reader:
         tool: str,
         command: Command,
         shown: str,
-        rest: str = "",
+        usage_tail: str = "",
         commands: Sequence[Command] = (),
     ) -> None:
         self._tool = tool
         self._command = command
         self._shown = shown
-        self._rest = rest
+        self._usage_tail = usage_tail
         self._commands = commands
         self.values: dict[str, list[str]] = {}
 
-    def read_all(self, words: Sequence[str]) -> None:
-        """Read words that are options, each of them."""
-        self.read_options(words)
+    def read_all(self, arguments: Sequence[str]) -> None:
+        """Read arguments, all of which are options."""
+        self.read_options(arguments)
         self.check()
 
-    def read_options(self, words: Sequence[str], *, stops_at_a_word: bool = False) -> Sequence[str]:
-        """Read options, on request up to the first other word; returns the remaining words."""
-        left = list(reversed(words))
+    def read_options(
+        self, arguments: Sequence[str], *, stops_at_operand: bool = False
+    ) -> Sequence[str]:
+        """Read options, on request up to the first operand; return the remaining arguments."""
+        left = list(reversed(arguments))
         while left:
-            word = left.pop()
-            if word in ("-h", "--help"):
+            argument = left.pop()
+            if argument in ("-h", "--help"):
                 raise HelpRequested(self.help_text())
-            if stops_at_a_word and not _resembles_an_option(word):
-                return [word, *reversed(left)]
-            option, joined = self._option(word)
+            if stops_at_operand and not _resembles_an_option(argument):
+                return [argument, *reversed(left)]
+            option, joined = self._option(argument)
             if option is VERSION_OPTION:
                 raise VersionRequested
             self._take(option, self._values(option, joined, left))
         return ()
 
     def _values(self, option: CommandOption, joined: str | None, left: list[str]) -> list[str]:
-        """Return the values of an option, taken from the words after it."""
+        """Return the values of an option, taken from the arguments after it."""
         if option.takes is Arity.NOTHING:
             return []
         if joined is None and (not left or _resembles_an_option(left[-1])):
@@ -196,9 +198,9 @@ class _Reader:
             values.append(left.pop())
         return values
 
-    def _option(self, word: str) -> tuple[CommandOption, str | None]:
+    def _option(self, argument: str) -> tuple[CommandOption, str | None]:
         """Return the option of an argument and the value joined to it; accepts unique prefixes."""
-        name, is_joined, joined = word.partition("=")
+        name, is_joined, joined = argument.partition("=")
         for option in self._command.options:
             if name in (f"--{option.name}", f"-{option.short}"):
                 return option, joined if is_joined else None
@@ -206,11 +208,11 @@ class _Reader:
             fitting = [o for o in self._command.options if f"--{o.name}".startswith(name)]
             if len(fitting) == 1:
                 return fitting[0], joined if is_joined else None
-        elif word.startswith("-"):
+        elif argument.startswith("-"):
             for option in self._command.options:
-                if option.short and word[1:2] == option.short:
-                    return option, word[2:]
-        return self.refuse(f"unrecognized arguments: '{word}'")
+                if option.short and argument[1:2] == option.short:
+                    return option, argument[2:]
+        return self.refuse(f"unrecognized arguments: '{argument}'")
 
     def _take(self, option: CommandOption, values: list[str]) -> None:
         """Store an option's values; refuse excluded options, non-numbers, unknown choices."""
@@ -249,15 +251,15 @@ class _Reader:
         return next(option for option in self._command.options if option.name == name)
 
     def _usage(self) -> str:
-        words = ["usage:", self._shown, "[-h]"]
+        parts = ["usage:", self._shown, "[-h]"]
         for option in self._command.options:
             if option.name not in self._command.one_of:
                 text = f"--{option.name}{option.value}"
-                words.append(text if option.is_required else f"[{text}]")
+                parts.append(text if option.is_required else f"[{text}]")
         if self._command.one_of:
             needed = map(self._named, self._command.one_of)
-            words.append("(" + " | ".join(f"--{o.name}{o.value}" for o in needed) + ")")
-        return " ".join([*words, self._rest]).rstrip() + "\n"
+            parts.append("(" + " | ".join(f"--{o.name}{o.value}" for o in needed) + ")")
+        return " ".join([*parts, self._usage_tail]).rstrip() + "\n"
 
     def help_text(self) -> str:
         """Return the help."""
@@ -278,5 +280,5 @@ _COUNTS = {
 }
 
 
-def _resembles_an_option(word: str) -> bool:
-    return word.startswith("-") and word != "-" and not is_java_number(word)
+def _resembles_an_option(argument: str) -> bool:
+    return argument.startswith("-") and argument != "-" and not is_java_number(argument)

@@ -135,7 +135,7 @@ class PartitionSource:
         """Return the records that have arrived; as `Source.poll`."""
         self._resolve()
         if not self._fetcher.partitions:
-            self._client.links.pause(timeout_ms)
+            self._client.connections.pause(timeout_ms)
             return []
         consumed = self._fetcher.poll(timeout_ms)
         for records in consumed:
@@ -199,7 +199,7 @@ class GroupSource:
         self._pattern = pattern
         self._topics = [topic] if topic is not None else self._matching()
         self._has_invalid_name = pattern is None and not _is_topic_name(self._topics[0])
-        self._next_look_ms = self._now_ms() + _METADATA_MAX_AGE_MS
+        self._next_refresh_ms = self._now_ms() + _METADATA_MAX_AGE_MS
         self.consumer = group_consumer_of(
             client,
             settings.member,
@@ -217,8 +217,8 @@ class GroupSource:
         """
         if self._has_invalid_name:
             self._check_name(self._topics[0])
-        if self._pattern is not None and self._now_ms() >= self._next_look_ms:
-            self._next_look_ms = self._now_ms() + _METADATA_MAX_AGE_MS
+        if self._pattern is not None and self._now_ms() >= self._next_refresh_ms:
+            self._next_refresh_ms = self._now_ms() + _METADATA_MAX_AGE_MS
             topics = self._matching()
             if topics != self._topics:
                 self._topics = topics
@@ -257,7 +257,7 @@ class GroupSource:
     def _starts(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, int | EngineError]:
-        return _looked_up(
+        return _offsets_of(
             self._client,
             self._settings,
             {key: _no_start(self._settings, key) for key in partitions},
@@ -269,7 +269,7 @@ class GroupSource:
             self.consumer.seek(partition, parting)
         elif _needs_reset(error):
             reset = reset_of(self._settings, partition, position)
-            start = _looked_up(self._client, self._settings, {partition: reset})[partition]
+            start = _offsets_of(self._client, self._settings, {partition: reset})[partition]
             if isinstance(start, EngineError):
                 # Where that may pass, the partition is fetched from the same offset again.
                 raise_if_lasting(start)
@@ -281,7 +281,7 @@ class GroupSource:
             self.consumer.fetcher.try_again(partition, position)
 
 
-def _looked_up(
+def _offsets_of(
     client: KafkaClient, settings: ConsumerSettings, timestamps: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int | EngineError]:
     found = list_offsets(client, timestamps, read_committed=settings.fetch.read_committed)

@@ -78,8 +78,8 @@ def coded(error: EngineError) -> EngineError:
     """
     if not isinstance(error, NoCommonVersion) or error.theirs is not None:
         return error
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.api).upper()
-    return api_error(UNSUPPORTED_VERSION, f"The node does not support {words}")
+    api_name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.api).upper()
+    return api_error(UNSUPPORTED_VERSION, f"The node does not support {api_name}")
 
 
 def java_text(error: EngineError) -> str:

@@ -1,9 +1,9 @@
 """Options as Kafka's tools parse them: long names without abbreviation, any text as value.
 
-`--name value`, `--name=value` and `-name value` are the same; words without an option are passed
-over, and so is a value of a flag. An optional value is the next word unless that begins
-like an option. A repeated option, or a value that is no number, is an error
-when the value is read: an option that the action does not allow is reported first.
+`--name value`, `--name=value` and `-name value` are the same; arguments without an option are
+passed over, and so is a value of a flag. An optional value is the next argument unless that begins
+like an option. A repeated option, or a value that is no number, is an error when the value is read:
+an option that the action does not allow is reported first.
 
 Source: joptsimple 5.0.4 as CommandDefaultOptions sets it up.
 """
@@ -20,7 +20,7 @@ from kctl.compat.releases import Release
 
 
 class OptionsRefused(EngineError):
-    """The words of a call do not fit its options; `shows_usage` where the help follows."""
+    """The arguments of a call do not fit its options; `shows_usage` where the help follows."""
 
     def __init__(self, message: str, *, shows_usage: bool = False) -> None:
         super().__init__(message)
@@ -59,12 +59,12 @@ class GivenOptions:
         self,
         values: dict[str, list[str]],
         occurrences: Sequence[str] = (),
-        words: Sequence[str] = (),
+        call_arguments: Sequence[str] = (),
     ) -> None:
         self._values = values
         #: The names of options in the order of the call, repeated ones as often as given.
         self.occurrences = occurrences
-        self.words = words
+        self.call_arguments = call_arguments
 
     @property
     def is_four(self) -> bool:
@@ -119,26 +119,26 @@ def _number(name: str, value: str, bits: int) -> int:
 
 
 def read_options(
-    options: Iterable[ToolOption], words: Sequence[str], release: Release = Release.V3_9
+    options: Iterable[ToolOption], call_arguments: Sequence[str], release: Release = Release.V3_9
 ) -> GivenOptions:
     """Return the options of a call; OptionsRefused for an unknown one or one without its value."""
     known = {option.name: option for option in options}
     values: dict[str, list[str]] = {}
     occurrences: list[str] = []
     arguments: list[str] = []
-    left = list(reversed(words))
+    left = list(reversed(call_arguments))
     while left:
-        word = left.pop()
-        if word == "--":
+        argument = left.pop()
+        if argument == "--":
             arguments += reversed(left)
             break
-        if not word.startswith("-") or word == "-":
-            arguments.append(word)
+        if not argument.startswith("-") or argument == "-":
+            arguments.append(argument)
             continue
-        name, is_joined, joined = word.removeprefix("-").removeprefix("-").partition("=")
+        name, is_joined, joined = argument.removeprefix("-").removeprefix("-").partition("=")
         option = known.get(name)
         if option is None:
-            raise OptionsRefused(f"{_unknown_name(word, name)} is not a recognized option")
+            raise OptionsRefused(f"{_unknown_name(argument, name)} is not a recognized option")
         occurrences.append(name)
         found = values.setdefault(name, [])
         if option.value is None:
@@ -151,15 +151,15 @@ def read_options(
             raise OptionsRefused(f"Option {name} requires an argument")
     if not any(name in values for name in _FOR_HELP):
         _check_available(known, values)
-    given = GivenOptions(values, occurrences, words)
+    given = GivenOptions(values, occurrences, call_arguments)
     given.arguments = arguments
     given.release = release
     return given
 
 
-def _unknown_name(word: str, name: str) -> str:
-    """Return the unknown name: of a word with one dash, which may combine one-letter options."""
-    return name if word.startswith("--") else word[1]
+def _unknown_name(argument: str, name: str) -> str:
+    """Return the unknown name; an argument with one dash may combine one-letter options."""
+    return name if argument.startswith("--") else argument[1]
 
 
 def _check_available(known: Mapping[str, ToolOption], values: Mapping[str, list[str]]) -> None:
@@ -176,11 +176,11 @@ def _check_available(known: Mapping[str, ToolOption], values: Mapping[str, list[
         )
 
 
-def _is_the_next_option(option: ToolOption, word: str) -> bool:
-    """Return whether a word is no value of an option that may have none."""
-    if option.is_number and is_java_number(word, LONG_BITS):
+def _is_the_next_option(option: ToolOption, argument: str) -> bool:
+    """Return whether an argument is no value of an option that may have none."""
+    if option.is_number and is_java_number(argument, LONG_BITS):
         return False
-    return word.startswith("-") and word != "-"
+    return argument.startswith("-") and argument != "-"
 
 
 def refused(message: str) -> OptionsRefused:

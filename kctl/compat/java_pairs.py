@@ -1,4 +1,4 @@
-"""`key=value` words as Kafka's tools read them.
+"""`key=value` arguments as Kafka's tools read them.
 
 Source: CommandLineUtils.parseKeyValueArgs, maybeMergeOptions.
 """
@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from kctl.compat.java_options import GivenOptions
 
 
-def pairs_of(words: Iterable[str]) -> dict[str, str]:
+def pairs_of(texts: Iterable[str]) -> dict[str, str]:
     """Return keys and values; a key alone has an empty value, the last of a key counts."""
     pairs: dict[str, str] = {}
-    for word in words:
-        key, _, value = word.partition("=")
+    for text in texts:
+        key, _, value = text.partition("=")
         pairs[key] = value
     return pairs
 

@@ -59,7 +59,7 @@ _LETTERS: Final = bytes(65 + byte % 26 for byte in range(256))
 _PERCENTILES: Final = (0.5, 0.99, 0.999)
 
 
-def run_words(call: ToolCall) -> int:
+def run_unparsed(call: ToolCall) -> int:
     """Measure and print; returns the exit code."""
     try:
         given = _given_of_four(call) if call.is_four else _given_of_three(call)
@@ -80,33 +80,37 @@ def run_words(call: ToolCall) -> int:
 
 
 def _given_of_three(call: ToolCall) -> GivenOptions:
-    """Return the words of 3.9.1 as options; raises TerseFailure."""
-    if len(call.words) not in (len(_NAMES), len(_NAMES) + 1):
+    """Return the arguments of 3.9.1 as options; raises TerseFailure."""
+    if len(call.arguments) not in (len(_NAMES), len(_NAMES) + 1):
         raise TerseFailure(
             f"USAGE: java {_JAVA_CLASS} broker_list topic num_messages producer_acks "
             "message_size_bytes [optional] properties_file"
         )
     names = (*_NAMES, "command-config")
-    return GivenOptions({name: [word] for name, word in zip(names, call.words, strict=False)})
+    return GivenOptions(
+        {name: [argument] for name, argument in zip(names, call.arguments, strict=False)}
+    )
 
 
 def _given_of_four(call: ToolCall) -> GivenOptions | None:
     """Return the options of 4.3.0, None where help was printed; raises TerseFailure."""
     usage = usage_text(call.tool, SUMMARY, _OPTIONS)
-    if not call.words:
+    if not call.arguments:
         call.err.write(usage)
         return None
-    if not call.words[0].startswith("--"):
-        if len(call.words) not in (len(_NAMES), len(_NAMES) + 1):
+    if not call.arguments[0].startswith("--"):
+        if len(call.arguments) not in (len(_NAMES), len(_NAMES) + 1):
             raise TerseFailure(
                 "Invalid number of arguments. Expected 5 or 6 positional arguments, but got "
-                f"{len(call.words)}. Usage: bootstrap-server topic num-records producer-acks "
+                f"{len(call.arguments)}. Usage: bootstrap-server topic num-records producer-acks "
                 "record-size [optional] command-config"
             )
         names = (*_NAMES, "command-config")
-        return GivenOptions({name: [word] for name, word in zip(names, call.words, strict=False)})
+        return GivenOptions(
+            {name: [argument] for name, argument in zip(names, call.arguments, strict=False)}
+        )
     try:
-        given = read_options(_OPTIONS, call.words)
+        given = read_options(_OPTIONS, call.arguments)
     except OptionsRefused as error:
         raise TerseFailure(f"{error}\n{usage}") from error
     if given.has("help"):

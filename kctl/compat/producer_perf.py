@@ -125,12 +125,12 @@ def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
                     f"Use --command-{new} instead.\n"
                 )
     path = given.text("command-config") or given.text("producer.config")
-    words = [*given.texts("producer-props"), *given.texts("command-property")]
-    for word in words:
-        if len(java_split(word, "=")) != 2:
-            raise ToolFailure(ILLEGAL_ARGUMENT, f"Invalid property: {word}")
+    pairs = [*given.texts("producer-props"), *given.texts("command-property")]
+    for pair in pairs:
+        if len(java_split(pair, "=")) != 2:
+            raise ToolFailure(ILLEGAL_ARGUMENT, f"Invalid property: {pair}")
     default = {"client.id": "perf-producer-client"}
-    return default | call.properties(path) | pairs_of(words)
+    return default | call.properties(path) | pairs_of(pairs)
 
 
 def _transaction(
@@ -174,8 +174,8 @@ class _Payloads:
         text = content.decode("utf-8", "replace")
         separator = "\n" if delimiter in (None, "\\n") else str(delimiter)
         lines = [line.encode() for line in java_split(text, separator)]
-        word = "records" if call.is_four else "messages"
-        call.out.write(f"Number of {word} read: {len(lines)}\n")
+        pair = "records" if call.is_four else "messages"
+        call.out.write(f"Number of {pair} read: {len(lines)}\n")
         return lines
 
     def value(self, client: KafkaClient, index: int) -> bytes:
@@ -281,7 +281,7 @@ def _send_all(
             polled_ms = clock.monotonic_ms()
         while (pause_ms := throttle.pause_ms(index, clock.wall_ms())) > 0:
             producer.poll(0)
-            client.links.pause(min(pause_ms, _PAUSE_MS))
+            client.connections.pause(min(pause_ms, _PAUSE_MS))
             producer.poll(0)
     producer.flush()
     if transaction is not None:

@@ -317,7 +317,7 @@ class ReassignActions:
                     f"Timed out before log directory move{plural} could be started for: {named}"
                 )
             # A broker without the replica creates it later; the move is requested again.
-            self._client.links.pause(_PAUSE_MS)
+            self._client.connections.pause(_PAUSE_MS)
 
     def _started(self, paths: Mapping[Replica, str]) -> list[Replica]:
         """Request the moves; return those accepted, leave out replicas that do not exist yet."""

@@ -2,12 +2,12 @@
 
 A module of such a tool has `SUMMARY` and
 
-| names | the tool's words are |
+| names | the tool's arguments are |
 |---|---|
 | `options(release)`, `run(call, given)` | options alone |
 | `arguments(release)`, `run_arguments(call, given)` | options as argparse4j reads them |
 | `commands(release)`, `common(release)`, `run_command(call, wanted)` | a command and its options |
-| `run_words(call)` | read by the tool itself |
+| `run_unparsed(call)` | read by the tool itself |
 
 Source: CommandLineUtils.maybePrintHelpOrVersion; the main methods of the tools.
 """
@@ -32,7 +32,7 @@ def run_released(module: ModuleType, call: ToolCall) -> int:
             return _run_command(module, call)
         if hasattr(module, "arguments"):
             return _run_arguments(module, call)
-        return int(module.run_words(call))
+        return int(module.run_unparsed(call))
     except ToolEnded as ended:
         return ended.exit_code
     except OptionsRefused as error:
@@ -60,8 +60,8 @@ def _usage(module: ModuleType, call: ToolCall) -> str:
 
 
 def _run_options(module: ModuleType, call: ToolCall) -> int:
-    given = read_options(module.options(call.release), call.words)
-    if not call.words or given.has("help"):
+    given = read_options(module.options(call.release), call.arguments)
+    if not call.arguments or given.has("help"):
         call.err.write(_usage(module, call))
         return exits.FAILED
     if given.has("version"):
@@ -84,7 +84,7 @@ def _run_command(module: ModuleType, call: ToolCall) -> int:
             call.tool,
             module.SUMMARY,
             module.commands(call.release),
-            call.words,
+            call.arguments,
             common=module.common(call.release),
         )
     except HelpRequested as text:
@@ -105,12 +105,12 @@ def _run_arguments(module: ModuleType, call: ToolCall) -> int:
 
     command = module.arguments(call.release)
     try:
-        given = read_arguments(command, call.words)
+        given = read_arguments(command, call.arguments)
     except HelpRequested as text:
         call.out.write(str(text))
         return exits.FAILED
     except CommandRefused as error:
-        if call.words:
+        if call.arguments:
             call.err.write(f"{error}\n")
             return exits.FAILED
         call.out.write(str(error.help))

@@ -49,19 +49,19 @@ def release_named(text: str) -> Release:
 
 
 def split_release(
-    words: Sequence[str], default: Release = Release.V3_9
+    arguments: Sequence[str], default: Release = Release.V3_9
 ) -> tuple[Release, list[str]]:
-    """Return the release that words name, the default without one, and the tool's words.
+    """Return the release of the arguments or the default, and the tool's own arguments.
 
     Raises UnknownRelease.
     """
     release, left = default, []
-    rest = list(reversed(words))
+    rest = list(reversed(arguments))
     while rest:
-        word = rest.pop()
-        name, is_joined, joined = word.partition("=")
+        argument = rest.pop()
+        name, is_joined, joined = argument.partition("=")
         if name != _OPTION:
-            left.append(word)
+            left.append(argument)
             continue
         release = release_named(joined if is_joined else (rest.pop() if rest else ""))
     return release, left

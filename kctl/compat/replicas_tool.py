@@ -71,7 +71,7 @@ def _options(release: Release) -> tuple[ToolOption, ...]:
     return _BOTH if release.is_four else _BOTH + _THREE
 
 
-def run_words(call: ToolCall) -> int:
+def run_unparsed(call: ToolCall) -> int:
     """Compare replicas until a signal comes, or a difference ends it; returns the exit code."""
     log_line(
         call.err,
@@ -82,8 +82,8 @@ def run_words(call: ToolCall) -> int:
     known = _options(call.release)
     usage = usage_text(call.tool, SUMMARY, known)
     try:
-        given = read_options(known, call.words)
-        if not call.words or given.has("help"):
+        given = read_options(known, call.arguments)
+        if not call.arguments or given.has("help"):
             call.err.write(usage)
             return exits.FAILED
         if given.has("version"):

@@ -1,4 +1,4 @@
-"""One call of a tool that follows several releases: its words, and the world that it acts on."""
+"""One call of a tool that follows several releases: its arguments and its ports."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class ToolEnded(EngineError):
 
 
 class ToolCall(NamedTuple):
-    """A tool, its words, whose release it follows, where it reads and prints."""
+    """A tool, its arguments, the release it follows, where it reads and prints."""
 
     tool: str
-    words: Sequence[str]
+    arguments: Sequence[str]
     release: Release
     connecting: Connect
     files: Files
@@ -99,7 +99,7 @@ class ToolCall(NamedTuple):
 
 def real_call(
     tool: str,
-    words: Sequence[str],
+    arguments: Sequence[str],
     release: Release,
     connecting: Connect,
     files: Files,
@@ -107,4 +107,4 @@ def real_call(
 ) -> ToolCall:
     """Return a call that reads and prints on the streams of this process."""
     source = sys.stdin.buffer if stdin is None else stdin
-    return ToolCall(tool, words, release, connecting, files, source, sys.stdout, sys.stderr)
+    return ToolCall(tool, arguments, release, connecting, files, source, sys.stdout, sys.stderr)

@@ -133,7 +133,7 @@ TOOLS = (*_TABLE, *_RELEASED)
 
 def run_tool(
     tool: str,
-    words: Sequence[str],
+    arguments: Sequence[str],
     *,
     connecting: Connect | None = None,
     files: Files | None = None,
@@ -144,7 +144,9 @@ def run_tool(
 
     connecting = connecting or connect_resolved
     try:
-        release, words = split_release(words, Release.V4_3 if tool in _OF_FOUR else Release.V3_9)
+        release, arguments = split_release(
+            arguments, Release.V4_3 if tool in _OF_FOUR else Release.V3_9
+        )
     except UnknownRelease as error:
         sys.stderr.write(f"{error}\n")
         return exits.FAILED
@@ -156,16 +158,16 @@ def run_tool(
         from kctl.compat.released_tools import run_released
 
         module = import_module(f"kctl.compat.{_RELEASED[tool].module}")
-        call = real_call(tool, words, release, connecting, files or _real_files(), stdin)
+        call = real_call(tool, arguments, release, connecting, files or _real_files(), stdin)
         return run_released(module, call)
     module = _module(tool)
     if hasattr(module, "commands"):
-        return _run_command(tool, module, words, release, connecting)
+        return _run_command(tool, module, arguments, release, connecting)
     options = module.options(release)
     usage = usage_text(tool, module.SUMMARY, options)
     try:
-        given = read_options(options, words, release)
-        if not words or given.has("help"):
+        given = read_options(options, arguments, release)
+        if not arguments or given.has("help"):
             sys.stderr.write(usage)
             return exits.FAILED
         if given.has("version"):
@@ -187,13 +189,13 @@ def run_tool(
 
 
 def _run_command(
-    tool: str, module: ModuleType, words: Sequence[str], release: Release, connecting: Connect
+    tool: str, module: ModuleType, arguments: Sequence[str], release: Release, connecting: Connect
 ) -> int:
-    """Run a tool whose first word is a command; returns its exit code."""
+    """Run a tool whose first argument is a command; return its exit code."""
     from kctl.compat.java_commands import CommandRefused, HelpRequested, read_command
 
     try:
-        wanted = read_command(tool, module.SUMMARY, module.commands(release), words)
+        wanted = read_command(tool, module.SUMMARY, module.commands(release), arguments)
         wanted.given.release = release
         servers = _servers(wanted.given)
     except HelpRequested as help_text:

@@ -193,7 +193,7 @@ class _Events:
         try:
             consumed = [records for records in source.poll(_WAIT_MS) if records.runs]
         except (Unreachable, TimedOut):
-            self._client.links.pause(_WAIT_MS)
+            self._client.connections.pause(_WAIT_MS)
             return
         if not consumed:
             return

@@ -131,7 +131,7 @@ class _Sending:
                 polled_ms = clock.monotonic_ms()
             while (pause_ms := throttle.pause_ms(self._sent - 1, clock.wall_ms())) > 0:
                 producer.poll(0)
-                self._client.links.pause(min(pause_ms, _PAUSE_MS))
+                self._client.connections.pause(min(pause_ms, _PAUSE_MS))
                 producer.poll(0)
 
     def _record(self) -> OutgoingRecord:

@@ -1,4 +1,4 @@
-"""The words of a ZooKeeper shell's commands: lines, options, paths and ACLs.
+"""The arguments of a ZooKeeper shell's commands: lines, options, paths and ACLs.
 
 Source: CliCommand, AclParser, PathUtils and ZooKeeperMain.MyCommandOptions of ZooKeeper 3.8.
 """
@@ -38,7 +38,7 @@ class CommandSyntax(NamedTuple):
     usage: str
     flags: str = ""
     valued: str = ""
-    #: The least number of words besides the options.
+    #: The least number of operands.
     least: int = 1
     #: Options of several letters, behind one dash, each with a value.
     names: tuple[str, ...] = ()
@@ -47,65 +47,65 @@ class CommandSyntax(NamedTuple):
     required: str = ""
 
 
-class Words(NamedTuple):
-    """The words of one command: its flags with their values, and the others."""
+class ShellArguments(NamedTuple):
+    """The arguments of one command: its flags with their values, and its operands."""
 
     flags: dict[str, str]
-    rest: list[str]
+    operands: list[str]
 
     def has(self, flag: str) -> bool:
         """Return whether a flag is given."""
         return flag in self.flags
 
 
-def words_of_line(line: str) -> list[str]:
-    """Return the words of a line; quotes around a word are removed."""
-    words = []
+def tokens_of_line(line: str) -> list[str]:
+    """Return the tokens of a line; quotes around a token are removed."""
+    tokens = []
     for found in _WORD.finditer(line):
         quoted = _QUOTED.fullmatch(found[1])
-        words.append(quoted[2] if quoted else found[1])
-    return words
+        tokens.append(quoted[2] if quoted else found[1])
+    return tokens
 
 
-def read_words(syntax: CommandSyntax, words: Sequence[str]) -> Words:
-    """Return the flags and the other words of a command; raises ShellRefusal."""
+def parse_arguments(syntax: CommandSyntax, tokens: Sequence[str]) -> ShellArguments:
+    """Return the flags and operands of a command; raises ShellRefusal."""
     flags: dict[str, str] = {}
-    rest: list[str] = []
-    left = list(reversed(words))
+    operands: list[str] = []
+    left = list(reversed(tokens))
     while left:
-        word = left.pop()
-        if word == "--":
-            rest += reversed(left)
+        token = left.pop()
+        if token == "--":
+            operands += reversed(left)
             break
-        if not word.startswith("-") or word == "-":
-            rest.append(word)
+        if not token.startswith("-") or token == "-":
+            operands.append(token)
             continue
-        _read_flags(syntax, word, left, flags)
+        _read_flags(syntax, token, left, flags)
     if syntax.required and not any(flag in flags for flag in syntax.exclusive):
         raise ShellRefusal(
             f"{_OPTION_ERRORS}.MissingOptionException: Missing required option: {syntax.required}"
         )
-    return Words(flags, rest)
+    return ShellArguments(flags, operands)
 
 
-def _read_flags(syntax: CommandSyntax, word: str, left: list[str], flags: dict[str, str]) -> None:
-    """Read one word of flags, as `-sR`, `-sv 3`, `-v3` or `-v=3`; `left` is what follows it.
+def _read_flags(syntax: CommandSyntax, token: str, left: list[str], flags: dict[str, str]) -> None:
+    """Read one token of flags, as `-sR`, `-sv 3`, `-v3` or `-v=3`; `left` is what follows it.
 
     Of a flag that comes twice the first value counts.
     """
-    if word[1:] in syntax.names:
-        flags.setdefault(word[1:], _value_of(word[1:], left))
+    if token[1:] in syntax.names:
+        flags.setdefault(token[1:], _value_of(token[1:], left))
         return
-    for at, letter in enumerate(word[1:], 2):
+    for at, letter in enumerate(token[1:], 2):
         _check_exclusive(syntax, letter, flags)
         if letter in syntax.valued:
-            value = word[at:]
+            value = token[at:]
             value = value.removeprefix("=") if value else _value_of(letter, left)
             flags.setdefault(letter, value)
             return
         if letter not in syntax.flags:
             raise ShellRefusal(
-                f"{_OPTION_ERRORS}.UnrecognizedOptionException: Unrecognized option: {word}"
+                f"{_OPTION_ERRORS}.UnrecognizedOptionException: Unrecognized option: {token}"
             )
         flags[letter] = ""
 
@@ -121,7 +121,7 @@ def _check_exclusive(syntax: CommandSyntax, letter: str, flags: dict[str, str]) 
 
 
 def _value_of(letter: str, left: list[str]) -> str:
-    """Take the next word as the value of a flag; raises ShellRefusal."""
+    """Take the next token as the value of a flag; raises ShellRefusal."""
     if not left or (left[-1].startswith("-") and not _is_number(left[-1])):
         raise ShellRefusal(
             f"{_OPTION_ERRORS}.MissingArgumentException: Missing argument for option: {letter}"
@@ -129,8 +129,8 @@ def _value_of(letter: str, left: list[str]) -> str:
     return left.pop()
 
 
-def _is_number(word: str) -> bool:
-    return re.fullmatch(r"-\d+(\.\d+)?", word, re.ASCII) is not None
+def _is_number(token: str) -> bool:
+    return re.fullmatch(r"-\d+(\.\d+)?", token, re.ASCII) is not None
 
 
 def java_int(text: str) -> int:
@@ -164,7 +164,7 @@ def java_decoded_int(text: str) -> int:
 
 
 def check_shell_path(path: str, *, is_sequential: bool = False) -> None:
-    """Refuse a path that ZooKeeper does not take; raises ShellRefusal in its client's words."""
+    """Refuse a path that ZooKeeper does not take; raises ShellRefusal with its client's message."""
     checked = f"{path}1" if is_sequential else path
     if not checked:
         raise ShellRefusal("Path length must be > 0")
@@ -198,15 +198,15 @@ def _path_fault(path: str) -> str | None:
 def acl_of(text: str, err: TextIO) -> list[NodeAclEntry]:
     """Return the entries of `scheme:id:permissions,…`; what is none of them is reported."""
     entries = []
-    words = text.split(",")
-    # As Java's split: without the empty words of the end, but for a text that is empty.
-    while text and words and not words[-1]:
-        words.pop()
-    for word in words:
-        scheme, first, rest = word.partition(":")
+    texts = text.split(",")
+    # As Java's split: without the empty texts of the end, but for a text that is empty.
+    while text and texts and not texts[-1]:
+        texts.pop()
+    for entry_text in texts:
+        scheme, first, rest = entry_text.partition(":")
         name, last, permissions = rest.rpartition(":")
         if not first or not last:
-            err.write(f"{word} does not have the form scheme:id:perm\n")
+            err.write(f"{entry_text} does not have the form scheme:id:perm\n")
             continue
         bits = 0
         for letter in permissions:

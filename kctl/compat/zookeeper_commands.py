@@ -17,13 +17,13 @@ from engine.znode.zookeeper_wire import RequestRefused
 from kctl.compat.java_numbers import LONG_BITS, is_java_number
 from kctl.compat.zookeeper_arguments import (
     CommandSyntax,
+    ShellArguments,
     ShellRefusal,
-    Words,
     acl_of,
     check_shell_path,
     java_int,
+    parse_arguments,
     permissions_text,
-    read_words,
 )
 from kctl.compat.zookeeper_failures import INVALID_ACL, key_error_text
 from kctl.compat.zookeeper_quotas import QuotaCommands
@@ -80,7 +80,7 @@ usage: ls [options] path
  -s   stat
  -w   watch"""
 _TTL_MS_MAX: Final = (1 << 40) - 1
-#: Commands with an older form, `ls path watch`, and how their words are named in the warning.
+#: Commands with an older form, `ls path watch`, and how their arguments are named in the warning.
 _WITH_WATCH: Final = {"ls": "ls [-w] path", "get": "get [-s] [-w] path", "stat": "stat [-w] path"}
 
 
@@ -102,7 +102,7 @@ class NodeCommands:
         self.ephemerals: set[str] = set()
         quotas = QuotaCommands(session, out, err)
         of_session = SessionCommands(session, out, err)
-        self._runs: dict[str, Callable[[Words], None]] = {
+        self._runs: dict[str, Callable[[ShellArguments], None]] = {
             "addWatch": of_session.add_watch,
             "addauth": self._add_auth,
             "config": of_session.print_configuration,
@@ -127,38 +127,38 @@ class NodeCommands:
             "whoami": of_session.print_identities,
         }
 
-    def run(self, words: list[str]) -> None:
+    def run(self, tokens: list[str]) -> None:
         """Run a command. Errors: ShellRefusal, ShellAbort, those of the store."""
-        syntax = SYNTAXES[words[0]]
-        # Java's reads no words behind `whoami`.
-        read = read_words(syntax, words[1:] if words[0] != "whoami" else [])
+        syntax = SYNTAXES[tokens[0]]
+        # Java's reads no arguments after `whoami`.
+        read = parse_arguments(syntax, tokens[1:] if tokens[0] != "whoami" else [])
         if read.has("?"):
             self._print(_LS_HELP)
-        if words[0] in _WITH_WATCH and len(read.rest) > 1:
+        if tokens[0] in _WITH_WATCH and len(read.operands) > 1:
             self._err.write(
-                f"'{words[0]} path [watch]' has been deprecated. "
-                f"Please use '{_WITH_WATCH[words[0]]}' instead.\n"
+                f"'{tokens[0]} path [watch]' has been deprecated. "
+                f"Please use '{_WITH_WATCH[tokens[0]]}' instead.\n"
             )
-            read = read_words(syntax, [words[1], "-w", *words[3:]])
-        if len(read.rest) < syntax.least:
-            raise ShellRefusal(f"{words[0]} {syntax.usage}")
-        self._runs[words[0]](read)
+            read = parse_arguments(syntax, [tokens[1], "-w", *tokens[3:]])
+        if len(read.operands) < syntax.least:
+            raise ShellRefusal(f"{tokens[0]} {syntax.usage}")
+        self._runs[tokens[0]](read)
 
     def _print(self, text: str) -> None:
         self._out.write(f"{text}\n")
 
     # -- reading
 
-    def _ls(self, words: Words) -> None:
-        path = words.rest[0]
+    def _ls(self, arguments: ShellArguments) -> None:
+        path = arguments.operands[0]
         check_shell_path(path)
-        if words.has("R"):
-            for found in self._below(path, watches=words.has("w")):
+        if arguments.has("R"):
+            for found in self._below(path, watches=arguments.has("w")):
                 self._print(found)
             return
-        names, stat = self._session().child_names(path, watches=words.has("w"))
+        names, stat = self._session().child_names(path, watches=arguments.has("w"))
         self._print(f"[{', '.join(names)}]")
-        if words.has("s"):
+        if arguments.has("s"):
             self._print(stat_text(stat))
 
     def _below(self, path: str, *, watches: bool = False) -> Iterator[str]:
@@ -178,34 +178,34 @@ class NodeCommands:
         for child in paths:
             yield from self._children_below(child, watches)
 
-    def _get(self, words: Words) -> None:
-        path = words.rest[0]
+    def _get(self, arguments: ShellArguments) -> None:
+        path = arguments.operands[0]
         check_shell_path(path)
-        data, stat = self._session().node_data(path, watches=words.has("w"))
+        data, stat = self._session().node_data(path, watches=arguments.has("w"))
         self._print("null" if data is None else java_utf8(data))
-        if words.has("s"):
+        if arguments.has("s"):
             self._print(stat_text(stat))
 
-    def _stat(self, words: Words) -> None:
-        path = words.rest[0]
+    def _stat(self, arguments: ShellArguments) -> None:
+        path = arguments.operands[0]
         check_shell_path(path)
-        self._print(stat_text(self._session().node_stat(path, watches=words.has("w"))))
+        self._print(stat_text(self._session().node_stat(path, watches=arguments.has("w"))))
 
-    def _get_acl(self, words: Words) -> None:
-        path = words.rest[0]
+    def _get_acl(self, arguments: ShellArguments) -> None:
+        path = arguments.operands[0]
         check_shell_path(path)
         acl, stat = self._session().acl(path)
         for entry in acl:
             self._print(f"'{entry.scheme},'{entry.id}\n: {permissions_text(entry.permissions)}")
-        if words.has("s"):
+        if arguments.has("s"):
             self._print(stat_text(stat))
 
-    def _count_below(self, words: Words) -> None:
-        check_shell_path(words.rest[0])
-        self._print(str(self._session().count_below(words.rest[0])))
+    def _count_below(self, arguments: ShellArguments) -> None:
+        check_shell_path(arguments.operands[0])
+        self._print(str(self._session().count_below(arguments.operands[0])))
 
-    def _get_ephemerals(self, words: Words) -> None:
-        prefix = words.rest[0] if words.rest else ROOT
+    def _get_ephemerals(self, arguments: ShellArguments) -> None:
+        prefix = arguments.operands[0] if arguments.operands else ROOT
         check_shell_path(prefix)
         # As the server has them, below the chroot of the address; the prefix is not.
         chroot = self._session().chroot
@@ -213,26 +213,30 @@ class NodeCommands:
         found = [path for path in paths if path.startswith(prefix)]
         self._print(f"[{', '.join(found)}]")
 
-    def _sync(self, words: Words) -> None:
-        check_shell_path(words.rest[0])
-        self._session().sync(words.rest[0])
+    def _sync(self, arguments: ShellArguments) -> None:
+        check_shell_path(arguments.operands[0])
+        self._session().sync(arguments.operands[0])
         self._print("Sync is OK")
 
     # -- changing
 
-    def _create(self, words: Words) -> None:
-        _check_modes(words)
-        path, *rest = words.rest
+    def _create(self, arguments: ShellArguments) -> None:
+        _check_modes(arguments)
+        path, *rest = arguments.operands
         acl = acl_of(rest[1], self._err) if len(rest) > 1 else None
-        check_shell_path(path, is_sequential=words.has("s"))
-        _check_time_to_live(words)
-        created = self._created(path, rest[0].encode() if rest else None, acl, words)
-        if words.has("e"):
+        check_shell_path(path, is_sequential=arguments.has("s"))
+        _check_time_to_live(arguments)
+        created = self._created(path, rest[0].encode() if rest else None, acl, arguments)
+        if arguments.has("e"):
             self.ephemerals.add(created)
         self._err.write(f"Created {created}\n")
 
     def _created(
-        self, path: str, data: bytes | None, acl: list[NodeAclEntry] | None, words: Words
+        self,
+        path: str,
+        data: bytes | None,
+        acl: list[NodeAclEntry] | None,
+        arguments: ShellArguments,
     ) -> str:
         """Create a node and return its path; a refused ACL is reported twice, as in Java's."""
         try:
@@ -242,10 +246,10 @@ class NodeCommands:
                 path,
                 data,
                 acl,
-                ephemeral=words.has("e"),
-                sequential=words.has("s"),
-                container=words.has("c"),
-                ttl_ms=int(words.flags["t"]) if words.has("t") else None,
+                ephemeral=arguments.has("e"),
+                sequential=arguments.has("s"),
+                container=arguments.has("c"),
+                ttl_ms=int(arguments.flags["t"]) if arguments.has("t") else None,
             )
         except EmptyAcl:
             self._err.write("KeeperErrorCode = InvalidACL\n")
@@ -255,30 +259,30 @@ class NodeCommands:
                 self._err.write(f"KeeperErrorCode = InvalidACL for {path}\n")
             raise
 
-    def _set(self, words: Words) -> None:
-        path, text = words.rest[:2]
-        version = _version(words)
+    def _set(self, arguments: ShellArguments) -> None:
+        path, text = arguments.operands[:2]
+        version = _version(arguments)
         check_shell_path(path)
         stat = self._session().set_data(path, text.encode(), version)
-        if words.has("s"):
+        if arguments.has("s"):
             self._print(stat_text(stat))
 
-    def _delete(self, words: Words) -> None:
-        if len(words.rest) > 1:
+    def _delete(self, arguments: ShellArguments) -> None:
+        if len(arguments.operands) > 1:
             self._err.write(
                 "'delete path [version]' has been deprecated. "
                 "Please use 'delete [-v version] path' instead.\n"
             )
-        version = _version(words)
-        check_shell_path(words.rest[0])
-        self._session().delete(words.rest[0], version)
-        self.ephemerals.discard(words.rest[0])
+        version = _version(arguments)
+        check_shell_path(arguments.operands[0])
+        self._session().delete(arguments.operands[0], version)
+        self.ephemerals.discard(arguments.operands[0])
 
-    def _delete_all(self, words: Words) -> None:
-        if not is_java_number(words.flags.get("b", "1")):
+    def _delete_all(self, arguments: ShellArguments) -> None:
+        if not is_java_number(arguments.flags.get("b", "1")):
             raise ShellRefusal("-b argument must be an int value")
-        check_shell_path(words.rest[0])
-        path = words.rest[0]
+        check_shell_path(arguments.operands[0])
+        path = arguments.operands[0]
         if not self._session().delete_all(path):
             self._err.write("Failed to delete some node(s) in the subtree!\n")
         below = f"{path.rstrip('/')}/"
@@ -286,16 +290,16 @@ class NodeCommands:
             each for each in self.ephemerals if each == path or each.startswith(below)
         }
 
-    def _set_acl(self, words: Words) -> None:
-        path, text = words.rest[:2]
+    def _set_acl(self, arguments: ShellArguments) -> None:
+        path, text = arguments.operands[:2]
         acl = acl_of(text, self._err)
-        version = _version(words)
+        version = _version(arguments)
         check_shell_path(path)
         if not acl:
             raise EmptyAcl
-        if not words.has("R"):
+        if not arguments.has("R"):
             stat = self._session().set_acl(path, acl, version)
-            if words.has("s"):
+            if arguments.has("s"):
                 self._print(stat_text(stat))
             return
         for found in self._below(path):
@@ -305,30 +309,30 @@ class NodeCommands:
                 # Java's goes on, and ends no line.
                 self._out.write(key_error_text(error, found))
 
-    def _add_auth(self, words: Words) -> None:
-        scheme, *rest = words.rest
+    def _add_auth(self, arguments: ShellArguments) -> None:
+        scheme, *rest = arguments.operands
         self._session().add_auth(scheme, rest[0] if rest else "")
 
 
-def _check_modes(words: Words) -> None:
+def _check_modes(arguments: ShellArguments) -> None:
     """Refuse kinds of nodes that exclude each other, and times that are none."""
-    if words.has("c") and (words.has("e") or words.has("s")):
+    if arguments.has("c") and (arguments.has("e") or arguments.has("s")):
         raise ShellRefusal(
             "-c cannot be combined with -s or -e. Containers cannot be ephemeral or sequential."
         )
-    if words.has("t"):
-        if not is_java_number(words.flags["t"], LONG_BITS):
+    if arguments.has("t"):
+        if not is_java_number(arguments.flags["t"], LONG_BITS):
             raise ShellRefusal("-t argument must be a long value")
-        if words.has("e"):
+        if arguments.has("e"):
             raise ShellRefusal("TTLs cannot be used with Ephemeral znodes")
-        if words.has("c"):
+        if arguments.has("c"):
             raise ShellRefusal("TTLs cannot be used with Container znodes")
 
 
-def _check_time_to_live(words: Words) -> None:
-    if words.has("t") and not 0 < int(words.flags["t"]) <= _TTL_MS_MAX:
+def _check_time_to_live(arguments: ShellArguments) -> None:
+    if arguments.has("t") and not 0 < int(arguments.flags["t"]) <= _TTL_MS_MAX:
         raise ShellRefusal(f"ttl must be positive and cannot be larger than: {_TTL_MS_MAX}")
 
 
-def _version(words: Words) -> int:
-    return java_int(words.flags["v"]) if words.has("v") else ANY_VERSION
+def _version(arguments: ShellArguments) -> int:
+    return java_int(arguments.flags["v"]) if arguments.has("v") else ANY_VERSION

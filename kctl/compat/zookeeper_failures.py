@@ -71,8 +71,8 @@ def shell_error_text(error: EngineError, path: str) -> str:
         return _OF_SERVERS[error.code]
     if isinstance(error, RequestRefused) and error.code in _CODES:
         return f"{_CODES[error.code]}{path or 'null'}"
-    words = _FAILURES.get(type(error))
-    return key_error_text(error, path) if words is None else f"{words}{path}"
+    prefix = _FAILURES.get(type(error))
+    return key_error_text(error, path) if prefix is None else f"{prefix}{path}"
 
 
 def key_error_text(error: EngineError, path: str) -> str:

@@ -21,7 +21,12 @@ from engine.znode.errors import NodeExists, NoNode
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_numbers import INT_BITS, LONG_BITS, java_number
 from kctl.compat.java_split import java_split, java_split_pattern
-from kctl.compat.zookeeper_arguments import ShellAbort, ShellRefusal, Words, check_shell_path
+from kctl.compat.zookeeper_arguments import (
+    ShellAbort,
+    ShellArguments,
+    ShellRefusal,
+    check_shell_path,
+)
 
 if TYPE_CHECKING:
     from engine.znode.kazoo_shell import ZnodeShellSession
@@ -46,13 +51,13 @@ class QuotaCommands:
         self._out = out
         self._err = err
 
-    def set_limit(self, words: Words) -> None:
+    def set_limit(self, arguments: ShellArguments) -> None:
         """Set one limit of a node, beside those that it has. Errors: ShellRefusal."""
-        path = words.rest[0]
+        path = arguments.operands[0]
         if path.startswith(_QUOTAS):
             self._err.write(f"cannot set a quota under the path: {_QUOTAS}\n")
             return
-        limits = _limits_of(words, self._err)
+        limits = _limits_of(arguments, self._err)
         if limits is None:
             return
         check_shell_path(path)
@@ -63,9 +68,9 @@ class QuotaCommands:
         self._make_nodes(path)
         self._keep(path, limits)
 
-    def print_quota(self, words: Words) -> None:
+    def print_quota(self, arguments: ShellArguments) -> None:
         """Print the limits of a node, and what there is."""
-        path = words.rest[0]
+        path = arguments.operands[0]
         self._err.write(f"absolute path is {_limit_path(path)}\n")
         check_shell_path(_limit_path(path))
         try:
@@ -76,15 +81,15 @@ class QuotaCommands:
         except NoNode:
             self._err.write(f"quota for {path} does not exist.\n")
 
-    def delete_limit(self, words: Words) -> None:
+    def delete_limit(self, arguments: ShellArguments) -> None:
         """Remove one limit of a node, or without a flag all of them with their nodes."""
-        path = words.rest[0]
+        path = arguments.operands[0]
         check_shell_path(_limit_path(path))
         if not self._is_there(_limit_path(path)):
             self._out.write(f"Quota does not exist for {path}\n")
             return
         try:
-            self._delete(path, [_NAMES[flag] for flag in words.flags])
+            self._delete(path, [_NAMES[flag] for flag in arguments.flags])
         except NoNode:
             self._err.write(f"quota for {path} does not exist.\n")
 
@@ -208,10 +213,10 @@ def _limit_path(path: str) -> str:
     return f"{_QUOTAS}{path}/{_LIMITS}"
 
 
-def _limits_of(words: Words, err: TextIO) -> dict[str, int] | None:
+def _limits_of(arguments: ShellArguments, err: TextIO) -> dict[str, int] | None:
     """Return the limits with the one that is given; None where that is none, which is reported."""
     limits = dict.fromkeys(_NAMES.values(), _NO_LIMIT)
-    for flag, text in words.flags.items():
+    for flag, text in arguments.flags.items():
         try:
             limit = java_number(text, INT_BITS if flag in _OF_COUNTS else LONG_BITS)
         except ToolFailure:

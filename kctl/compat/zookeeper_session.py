@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from kctl.compat.java_numbers import LONG_BITS, is_java_number
 from kctl.compat.java_order import names_in_java_order
-from kctl.compat.zookeeper_arguments import ShellAbort, ShellRefusal, Words, check_shell_path
+from kctl.compat.zookeeper_arguments import (
+    ShellAbort,
+    ShellArguments,
+    ShellRefusal,
+    check_shell_path,
+)
 from kctl.compat.zookeeper_stats import stat_text
 
 if TYPE_CHECKING:
@@ -40,7 +45,7 @@ class SessionCommands:
         self._out = out
         self._err = err
 
-    def print_identities(self, _: Words) -> None:
+    def print_identities(self, _: ShellArguments) -> None:
         """Print what the server takes this client for."""
         identities = self._session().identities()
         self._print("Auth scheme: User")
@@ -49,68 +54,70 @@ class SessionCommands:
 
     # -- watches
 
-    def add_watch(self, words: Words) -> None:
+    def add_watch(self, arguments: ShellArguments) -> None:
         """Set a watch that stays. Errors: ShellRefusal, ShellAbort for a path that is none."""
-        mode = words.flags.get("m", _RECURSIVE).upper()
-        if len(words.rest) != 1 or mode not in _MODES:
+        mode = arguments.flags.get("m", _RECURSIVE).upper()
+        if len(arguments.operands) != 1 or mode not in _MODES:
             raise ShellRefusal(f"addWatch {ADD_WATCH_USAGE}")
         try:
-            check_shell_path(words.rest[0])
+            check_shell_path(arguments.operands[0])
         except ShellRefusal as error:
             raise ShellAbort(f"java.lang.IllegalArgumentException: {error}") from error
-        self._session().add_watch(words.rest[0], is_recursive=mode == _RECURSIVE)
+        self._session().add_watch(arguments.operands[0], is_recursive=mode == _RECURSIVE)
 
-    def remove_watches(self, words: Words) -> None:
+    def remove_watches(self, arguments: ShellArguments) -> None:
         """Take off the watches of a node, whose ends are reported as events."""
         from engine.znode.kazoo_shell import ALL_WATCHES, CHILDREN_WATCHES, DATA_WATCHES
 
-        check_shell_path(words.rest[0])
-        kind = CHILDREN_WATCHES if words.has("c") else DATA_WATCHES if words.has("d") else 0
-        self._session().remove_watches(words.rest[0], kind or ALL_WATCHES, is_local=words.has("l"))
+        check_shell_path(arguments.operands[0])
+        kind = CHILDREN_WATCHES if arguments.has("c") else DATA_WATCHES if arguments.has("d") else 0
+        self._session().remove_watches(
+            arguments.operands[0], kind or ALL_WATCHES, is_local=arguments.has("l")
+        )
 
     # -- servers
 
-    def print_configuration(self, words: Words) -> None:
+    def print_configuration(self, arguments: ShellArguments) -> None:
         """Print the servers of the ensemble, or the addresses that they have for clients."""
-        data, stat = self._session().configuration(watches=words.has("w"))
+        data, stat = self._session().configuration(watches=arguments.has("w"))
         text = "null" if data is None else data.decode(errors="replace")
-        self._print(_client_addresses(text) if words.has("c") else text)
-        if words.has("s"):
+        self._print(_client_addresses(text) if arguments.has("c") else text)
+        if arguments.has("s"):
             self._print(stat_text(stat))
 
-    def reconfigure(self, words: Words) -> None:
+    def reconfigure(self, arguments: ShellArguments) -> None:
         """Change the servers of the ensemble. Errors: ShellRefusal, those of the server."""
-        version = _checked_version(words)
+        version = _checked_version(arguments)
         joining, leaving, members = (
-            words.flags[name].lower() if words.has(name) else None
+            arguments.flags[name].lower() if arguments.has(name) else None
             for name in ("add", "remove", "members")
         )
         data, stat = self._session().reconfigure(joining, leaving, members, version)
         self._print(f"Committed new configuration:\n{(data or b'').decode(errors='replace')}")
-        if words.has("s"):
+        if arguments.has("s"):
             self._print(stat_text(stat))
 
     def _print(self, text: str) -> None:
         self._out.write(f"{text}\n")
 
 
-def _checked_version(words: Words) -> int:
+def _checked_version(arguments: ShellArguments) -> int:
     """Return the version that a configuration must have; refuses options that clash."""
-    if not any(map(words.has, (*_INCREMENTAL, *_WHOLE))):
+    if not any(map(arguments.has, (*_INCREMENTAL, *_WHOLE))):
         raise ShellRefusal(f"reconfig {RECONFIG_USAGE}")
-    version = words.flags.get("v", "-1")
+    version = arguments.flags.get("v", "-1")
     if not is_java_number(version, LONG_BITS):
         raise ShellRefusal("-v must be followed by a long (configuration version)")
-    if any(map(words.has, _WHOLE)) and any(map(words.has, _INCREMENTAL)):
+    if any(map(arguments.has, _WHOLE)) and any(map(arguments.has, _INCREMENTAL)):
         raise ShellRefusal(
             "Can't use -file or -members together with -add or -remove (mixing incremental and "
             "non-incremental modes is not allowed)"
         )
-    if all(map(words.has, _WHOLE)):
+    if all(map(arguments.has, _WHOLE)):
         raise ShellRefusal(
             "Can't use -file and -members together (conflicting non-incremental modes)"
         )
-    if words.has("file"):
+    if arguments.has("file"):
         raise ShellRefusal("-file is not served here: name the servers by -members")
     return int(version)
 

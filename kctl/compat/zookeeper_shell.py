@@ -38,7 +38,7 @@ from kctl.compat.zookeeper_arguments import (
     ShellRefusal,
     java_decoded_int,
     java_int,
-    words_of_line,
+    tokens_of_line,
 )
 from kctl.compat.zookeeper_commands import SYNTAXES, NodeCommands
 from kctl.compat.zookeeper_failures import shell_error_text
@@ -78,26 +78,26 @@ _EVENTS: Final = {
 }
 
 
-def run_words(call: ToolCall) -> int:
+def run_unparsed(call: ToolCall) -> int:
     """Run a command, or those of standard input; returns the exit code."""
-    if not call.words or call.words[0] in ("--help", "-h"):
+    if not call.arguments or call.arguments[0] in ("--help", "-h"):
         call.out.write(f"{_USAGE}\n")
         return exits.FAILED
-    if call.words[0] == "--version":
+    if call.arguments[0] == "--version":
         call.out.write(f"{call.release.value}\n")
         return exits.OK
-    if "-zk-tls-config-file" in call.words:
+    if "-zk-tls-config-file" in call.arguments:
         call.err.write("-zk-tls-config-file is not served here\n")
         return exits.FAILED
-    if "-client-configuration" in call.words[:-1]:
+    if "-client-configuration" in call.arguments[:-1]:
         call.err.write("-client-configuration is not served here\n")
         return exits.FAILED
-    address, (words, timeout) = call.words[0], _command_of(call, call.words[1:])
-    paths = [word for word in words[1:] if word.startswith("/")]
-    call.admit_store(words[0] if words else "", address, paths[0] if paths else "/", _TIMEOUT_S)
+    address, (tokens, timeout) = call.arguments[0], _command_of(call, call.arguments[1:])
+    paths = [token for token in tokens[1:] if token.startswith("/")]
+    call.admit_store(tokens[0] if tokens else "", address, paths[0] if paths else "/", _TIMEOUT_S)
     shell = _Shell(call, address)
     try:
-        return _run(call, shell, words, timeout)
+        return _run(call, shell, tokens, timeout)
     except ShellAbort as error:
         call.flush()
         call.err.write(f'Exception in thread "main" {error}\n')
@@ -106,12 +106,12 @@ def run_words(call: ToolCall) -> int:
         shell.end()
 
 
-def _command_of(call: ToolCall, words: Sequence[str]) -> tuple[list[str], str]:
+def _command_of(call: ToolCall, tokens: Sequence[str]) -> tuple[list[str], str]:
     """Return the command after the options of the shell, and the time-out of a session.
 
     The options change nothing here; a time-out has to be a number.
     """
-    left, timeout = list(words), "0"
+    left, timeout = list(tokens), "0"
     while left and left[0].startswith("-"):
         option = left.pop(0)
         if option in _VALUED_OPTIONS:
@@ -123,14 +123,14 @@ def _command_of(call: ToolCall, words: Sequence[str]) -> tuple[list[str], str]:
     return left, timeout
 
 
-def _run(call: ToolCall, shell: _Shell, words: list[str], timeout: str) -> int:
+def _run(call: ToolCall, shell: _Shell, tokens: list[str], timeout: str) -> int:
     """Run one command, else those of standard input; returns the exit code."""
     call.out.write(f"Connecting to {shell.address}\n")
     call.flush()
     java_int(timeout)
     try:
-        if words:
-            shell.run(words)
+        if tokens:
+            shell.run(tokens)
         else:
             call.out.write("Welcome to ZooKeeper!\nJLine support is disabled\n")
             call.flush()
@@ -165,26 +165,26 @@ class _Shell:
         self._prints_events = True
         self._printing = Lock()
         self._history: list[str] = []
-        #: The words of the last line that had some.
-        self._words: list[str] | None = None
+        #: The tokens of the last line that had some.
+        self._tokens: list[str] | None = None
 
     def run_line(self, line: str) -> None:
         """Run the command of a line, which the history keeps.
 
-        A line without words, as a lone quote, runs the command before it again.
+        A line without tokens, as a lone quote, runs the command before it again.
         """
         if not line:
             return
-        self._words = words_of_line(line) or self._words
-        if self._words is None:
+        self._tokens = tokens_of_line(line) or self._tokens
+        if self._tokens is None:
             raise ShellAbort(_NO_WORDS)
         self._history.append(line)
-        self.run(self._words)
+        self.run(self._tokens)
 
-    def run(self, words: list[str]) -> None:
+    def run(self, tokens: list[str]) -> None:
         """Run a command and keep its exit code; raises ToolEnded to quit, and ShellAbort."""
         try:
-            self._run_command(words)
+            self._run_command(tokens)
             self.exit_code = exits.OK
         except _UnknownCommand as error:
             self._print_usage()
@@ -192,7 +192,7 @@ class _Shell:
         except (ToolEnded, ShellAbort):
             raise
         except EngineError as error:
-            path = next((word for word in words[1:] if word.startswith("/")), "/")
+            path = next((token for token in tokens[1:] if token.startswith("/")), "/")
             self._fail(shell_error_text(error, path), exits.FAILED)
         finally:
             if self._session is not None:
@@ -209,8 +209,8 @@ class _Shell:
         lines = "".join(f"\t{name} {usages[name]}\n" for name in sorted(usages))
         self._call.err.write(f"ZooKeeper -server host:port cmd args\n{lines}")
 
-    def _run_command(self, words: list[str]) -> None:
-        name, *rest = words
+    def _run_command(self, tokens: list[str]) -> None:
+        name, *rest = tokens
         if name == "quit":
             with suppress(ZnodeConnectionLost):
                 self._close()
@@ -222,7 +222,7 @@ class _Shell:
         if not self._is_alive():
             self._print("Not connected")
         elif name in SYNTAXES:
-            self._nodes.run(words)
+            self._nodes.run(tokens)
         elif name == "close":
             self._close()
             self._is_closed = True
@@ -243,12 +243,12 @@ class _Shell:
         number = java_decoded_int(rest[0])
         if not 0 <= number < len(self._history) - 1:
             raise ShellRefusal("Command index out of range")
-        words = words_of_line(self._history[number])
-        if not words or words[0] == "redo":
+        tokens = tokens_of_line(self._history[number])
+        if not tokens or tokens[0] == "redo":
             raise ShellRefusal("No redoing redos")
-        self._words = words
+        self._tokens = tokens
         self._history[-1] = self._history[number]
-        self.run(words)
+        self.run(tokens)
 
     def _print_history(self, _: Sequence[str]) -> None:
         last = max(len(self._history) - 1, 0)

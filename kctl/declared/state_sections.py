@@ -293,8 +293,8 @@ def _read_quotas(section: YamlValue, sections: _Sections) -> None:
             raise value.fault(f"quotas: {entity_text(entity)} has no limits")
         is_address = entity[0][0] == "ip"
         limits: dict[str, float] = {}
-        for word, amount in fields["limits"].mapping("limits").items():
-            quota = _or_fault(amount, quota_of, word)
+        for quota_name, amount in fields["limits"].mapping("limits").items():
+            quota = _or_fault(amount, quota_of, quota_name)
             if (quota == CONNECTIONS) != is_address:
                 of = "an address" if quota == CONNECTIONS else "users and client ids"
                 raise amount.fault(f"{quota} is a quota of {of}")
@@ -327,10 +327,10 @@ def _entity(fields: Mapping[str, YamlValue], value: YamlValue) -> Entity:
     return entity
 
 
-def _or_fault(value: YamlValue, read: Callable[..., V], *words: object) -> V:
+def _or_fault(value: YamlValue, read: Callable[..., V], *arguments: object) -> V:
     """Return the result of parsing at a place; raises BadStateFile."""
     try:
-        return read(*words)
+        return read(*arguments)
     except (UnreadableArgument, RulesNotClear) as error:
         raise value.fault(str(error), error.hint) from error
 

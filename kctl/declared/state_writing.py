@@ -24,7 +24,7 @@ from engine.declared.step_making import DEFAULT_NAME, entity_text
 from engine.security.acls import WILDCARD_HOST, AclBinding, AclResource, PatternType
 from engine.security.scram import ScramMechanism
 from kctl.arguments import UnreadableArgument
-from kctl.commands.acls.rule_texts import host_of, in_order, word_of
+from kctl.commands.acls.rule_texts import cli_name, host_of, in_order
 from kctl.commands.quotas.entities import DEFAULT
 from kctl.declared.state_schema import VERSION
 from kctl.declared.variables import without_references
@@ -176,15 +176,15 @@ def _entry_key(rule: AclBinding) -> tuple[Any, ...]:
 def _entry(rules: list[AclBinding]) -> dict[str, Any]:
     """Return one entry for access rules that differ in their operation alone."""
     pattern, entry = rules[0]
-    fields: dict[str, Any] = {word_of(entry.permission): without_references(entry.principal)}
+    fields: dict[str, Any] = {cli_name(entry.permission): without_references(entry.principal)}
     if entry.host != WILDCARD_HOST:
         fields["hosts"] = entry.host
-    fields["operations"] = [word_of(rule.entry.operation) for rule in rules]
+    fields["operations"] = [cli_name(rule.entry.operation) for rule in rules]
     is_cluster = pattern.kind is AclResource.CLUSTER
-    kind = word_of(pattern.kind).replace("-", "_")
+    kind = cli_name(pattern.kind).replace("-", "_")
     fields[kind] = True if is_cluster else without_references(pattern.name)
     if pattern.pattern_type is PatternType.PREFIXED:
-        fields["pattern"] = word_of(pattern.pattern_type)
+        fields["pattern"] = cli_name(pattern.pattern_type)
     return fields
 
 

@@ -30,35 +30,35 @@ class Numbers(list[int]):
 
 
 class _Layout:
-    """The constant text of the columns: `before` each of them, and `behind` for after the last."""
+    """The constant text of the columns: `before` each of them, and `tail` for after the last."""
 
     def __init__(self) -> None:
         self.before: list[str] = []
         self.columns: list[Sequence[str]] = []
-        self.behind = ""
+        self.tail = ""
 
     def add_text(self, text: str) -> None:
         """Append text that is the same in all rows."""
-        self.behind += text
+        self.tail += text
 
     def add_column(self, column: Sequence[str]) -> None:
         """Append a column."""
-        self.before.append(self.behind)
+        self.before.append(self.tail)
         self.columns.append(column)
-        self.behind = ""
+        self.tail = ""
 
     def joined(self, count: int, between: str) -> str:
         """Return all rows with a text between them."""
         if not self.columns:
-            return between.join([self.behind] * count)
+            return between.join([self.tail] * count)
         width = 2 * len(self.columns)
         pieces = [""] * (width * count)
         for place, (before, column) in enumerate(zip(self.before, self.columns, strict=True)):
             pieces[2 * place :: width] = [before] * count
             pieces[2 * place + 1 :: width] = column
-        pieces[0::width] = [self.behind + between + self.before[0]] * count
+        pieces[0::width] = [self.tail + between + self.before[0]] * count
         pieces[0] = self.before[0]
-        pieces.append(self.behind)
+        pieces.append(self.tail)
         return "".join(pieces)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TextIO
 
 from engine.host.ports import Clock
-from kctl.render.lasting_line import LastingLine, share_and_left
+from kctl.render.status_line import StatusLine, share_and_left
 
 
 class RateLine:
@@ -24,7 +24,7 @@ class RateLine:
         total_count: int | None = None,
         stream: TextIO | None = None,
     ) -> None:
-        self._line = LastingLine(clock, stream)
+        self._line = StatusLine(clock, stream)
         self._total_bytes = total_bytes
         self._total_count = total_count
 

@@ -37,18 +37,18 @@ class VisibleStream:
 
     def __init__(self, write: Callable[[bytes], object]) -> None:
         self._write = write
-        self._rest = b""
+        self._partial_line = b""
 
     def write(self, block: Buffer) -> None:
         """Pass on the complete lines."""
-        lines, end, rest = (self._rest + bytes(block)).rpartition(b"\n")
+        lines, end, partial_line = (self._partial_line + bytes(block)).rpartition(b"\n")
         self._write(visible_lines(lines + end))
-        self._rest = rest
+        self._partial_line = partial_line
 
     def close(self) -> None:
         """Pass on the last line, which has no end."""
-        self._write(visible_lines(self._rest))
-        self._rest = b""
+        self._write(visible_lines(self._partial_line))
+        self._partial_line = b""
 
 
 @cache

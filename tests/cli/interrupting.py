@@ -158,8 +158,8 @@ def interrupt(shell: Shell, case: Case, how: str, delay_s: float) -> Ending:
         shutil.rmtree(shell.home / case.result)
     kept = [name for name in new if not name.startswith(allowed)]
     # It says so, or was at its very end.
-    is_told = b"runs; `kctl cluster stop`" in told or process.returncode <= 0
-    if left and case.starts and is_told and shell.status()["state"] == "running":
+    notifies_peer = b"runs; `kctl cluster stop`" in told or process.returncode <= 0
+    if left and case.starts and notifies_peer and shell.status()["state"] == "running":
         left = []
     text = told.decode(errors="replace")
     return Ending(process.returncode, text, took_s, was_over, left + kept, result)

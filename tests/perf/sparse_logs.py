@@ -28,7 +28,7 @@ from engine.host.real import RealClock, RealFiles
 from engine.log.directory.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
 from engine.log.directory.clean_shutdown import CleanShutdown, encode_clean_shutdown
 from engine.log.directory.log_manager import LogManager
-from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
+from engine.log.directory.log_manager_ports import LogManagerConfig, LogManagerPorts
 from engine.log.directory.offset_checkpoint import RECOVERY_POINTS, encode_offsets
 from engine.log.log_config import LogConfig
 from engine.log.producer_snapshots import ProducerSnapshots
@@ -92,7 +92,7 @@ def measure(folder: Path) -> None:
     manager = LogManager(
         files,
         LogManagerConfig([str(folder)], 1, "2Qe4I_4CSUacVq8ogDx2xw"),
-        LogSurroundings(
+        LogManagerPorts(
             tasks=InlineTasks(),
             clock=clock,
             entropy=SeededEntropy(1),

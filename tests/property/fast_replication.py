@@ -20,7 +20,7 @@ from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchSpec, PartitionState
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.codec import message_codec
-from engine.wire.fast_fetch_bytes import TAGS_BEHIND_RECORDS
+from engine.wire.fast_fetch_bytes import TAGS_AFTER_RECORDS
 from engine.wire.fast_replica_bytes import (
     FETCH_KEY,
     ReplicaFetch,
@@ -147,7 +147,7 @@ def replica_responses(
     parts = encode_fetch_response(version, FetchResponse([(TOPIC_ID, [part])], 0, session_id))
     frame = response_header_bytes(FETCH_KEY, version, correlation_id) + b"".join(parts)  # type: ignore[arg-type]
     head = head_of_replica_response(correlation_id, session_id, TOPIC_ID, (index, *offsets), size)
-    assert frame == head + records + TAGS_BEHIND_RECORDS
+    assert frame == head + records + TAGS_AFTER_RECORDS
     watermark, _, start = offsets
     told = (session_id, TOPIC_ID, index, watermark, start, records)
     assert told == read_replica_response_fast(memoryview(frame))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.host.memory import MemoryFiles
-from engine.log.cleaner.batch_filter import BatchFilter, CleaningMoment
+from engine.log.cleaner.batch_filter import BatchFilter, CleaningTime
 from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.offset_map import SLOT_BYTES, OffsetMap
 from engine.log.cleaner.transactions import CleanedTransactions
@@ -230,7 +230,7 @@ def test_compiled_code_keeps_what_plain_code_does(
     for number, (key, value, gap) in enumerate(drawn):
         builder.append(NOW_MS + 11 * number % 7, key, value, [("h", b"x")] * gap)
     batch = BatchView(memoryview(builder.build()))
-    moment = CleaningMoment((horizon_ms or 0) + (1 if is_late else -1), DAY_MS)
+    moment = CleaningTime((horizon_ms or 0) + (1 if is_late else -1), DAY_MS)
     kept = [
         BatchFilter(offsets, CleanedTransactions(), {}, moment, compiled, config=CONFIG).keep(batch)
         for compiled in (None, CompiledCleaner(code, offsets.memory))

@@ -146,9 +146,9 @@ def number(rng: Random, bits: int) -> int:
 
 
 def leader_and_endpoints(
-    rng: Random, *, is_told: bool
+    rng: Random, *, notifies_peer: bool
 ) -> tuple[tuple[int, int] | None, list[NodeEndpoint]]:
-    if not is_told or rng.random() < 0.5:
+    if not notifies_peer or rng.random() < 0.5:
         return None, []
     leader = (rng.randrange(9), rng.randrange(9))
     return leader, [NodeEndpoint(leader[0], "höst", 9092, rng.choice((None, "rack", "")))]
@@ -163,7 +163,7 @@ def test_produce_answers_are_written_alike(version: int, seed: int) -> None:
     for topic in rng.sample(("a", "häß", "x" * 130), rng.randrange(4)):
         partitions = []
         for index in range(rng.choice((0, 1, 2, 130))):
-            leader, more = leader_and_endpoints(rng, is_told=version >= 10 and index < 2)
+            leader, more = leader_and_endpoints(rng, notifies_peer=version >= 10 and index < 2)
             endpoints = endpoints or more
             is_refused = rng.random() < 0.1
             partitions.append(
@@ -203,7 +203,7 @@ def test_produce_answers_are_written_alike(version: int, seed: int) -> None:
 
 def fetched(rng: Random, version: int, index: int) -> FetchedPartition:
     is_flexible = version >= 12
-    leader, _ = leader_and_endpoints(rng, is_told=is_flexible)
+    leader, _ = leader_and_endpoints(rng, notifies_peer=is_flexible)
     return FetchedPartition(
         index,
         number(rng, 16),
@@ -262,7 +262,7 @@ def fetch_message(version: int, answer: FetchResponse) -> Any:
 def test_fetch_answers_are_written_alike(version: int, seed: int) -> None:
     rng = Random(seed)
     has_ids = version >= 13
-    _, endpoints = leader_and_endpoints(rng, is_told=version >= 16)
+    _, endpoints = leader_and_endpoints(rng, notifies_peer=version >= 16)
     answer = FetchResponse(
         [
             (

@@ -30,7 +30,7 @@ from engine.host.promise import Promise
 from engine.host.turns import Line, LoopTurns
 from engine.kafka_errors import kafka_error
 from engine.log.directory.log_manager import LogManager
-from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
+from engine.log.directory.log_manager_ports import LogManagerConfig, LogManagerPorts
 from engine.log.log_config import LogConfig
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
@@ -136,7 +136,7 @@ class Node:
             broker_id,
             IsrProposalPorts(
                 lambda: self.epoch,
-                lambda name, message, *, highest=None: stage.ask_controller(self, message),
+                lambda name, message, *, highest=None: stage.send_to_controller(self, message),
                 self._decided,
             ),
             stage.timers,
@@ -172,7 +172,7 @@ class Node:
         logs = LogManager(
             self.files,
             LogManagerConfig((_LOG_DIR,), self.broker_id, "cluster"),
-            LogSurroundings(
+            LogManagerPorts(
                 InlineTasks(),
                 stage.clock,
                 SeededEntropy(),
@@ -353,7 +353,7 @@ class Stage:
         active = [node for node in self.nodes.values() if node.controller.is_active]
         return max(active, key=lambda node: node.controller.epoch)
 
-    def ask_controller(self, node: Node, message: Callable[[int], Any]) -> Promise[Any]:
+    def send_to_controller(self, node: Node, message: Callable[[int], Any]) -> Promise[Any]:
         """Bring a proposal to the controller, once its sender is not cut off."""
         response: Promise[Any] = Promise()
         request = message(_ALTER_PARTITION_VERSION)

@@ -94,22 +94,22 @@ class TransactionScript:
             stage.abort_timed_out()
 
     def do_hold(self, words: list[str], options: dict[str, str]) -> None:
-        self.stage.links.is_held = True
+        self.stage.channels.is_held = True
 
     def do_release(self, words: list[str], options: dict[str, str]) -> None:
-        self.stage.links.release()
+        self.stage.channels.release()
 
     def do_leader(self, words: list[str], options: dict[str, str]) -> None:
         for stage in self._stages.values():
-            stage.links.leaders[_key(words[0])] = -1 if words[1] == "none" else int(words[1])
+            stage.channels.leaders[_key(words[0])] = -1 if words[1] == "none" else int(words[1])
 
     def do_refuse(self, words: list[str], options: dict[str, str]) -> None:
         for stage in self._stages.values():
-            stage.links.codes[_key(words[0])] = int(words[1])
+            stage.channels.codes[_key(words[0])] = int(words[1])
 
     def do_accept(self, words: list[str], options: dict[str, str]) -> None:
         for stage in self._stages.values():
-            del stage.links.codes[_key(words[0])]
+            del stage.channels.codes[_key(words[0])]
 
     def do_state(self, words: list[str], options: dict[str, str]) -> list[str]:
         transaction = self.stage.transaction()
@@ -123,14 +123,14 @@ class TransactionScript:
         """Return the markers that coordinators have sent since."""
         lines = []
         for name, stage in self._stages.items():
-            for broker_id, markers in stage.links.written[self._seen.get(name, 0) :]:
+            for broker_id, markers in stage.channels.written[self._seen.get(name, 0) :]:
                 for marker in markers:
                     end = "COMMIT" if marker.is_commit else "ABORT"
                     keys = ", ".join(map(str, marker.partitions))
                     lines.append(
                         f"{name} to {broker_id}: {end} in epoch {marker.producer_epoch} for {keys}"
                     )
-            self._seen[name] = len(stage.links.written)
+            self._seen[name] = len(stage.channels.written)
         return lines
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.log.cleaner import log_cleaner, segment_cleaner
-from engine.log.cleaner.batch_filter import BatchFilter, CleaningMoment
+from engine.log.cleaner.batch_filter import BatchFilter, CleaningTime
 from engine.log.cleaner.cleanable import CleanableLog
 from engine.log.cleaner.cleaning import CleaningRun
 from engine.log.cleaner.offset_map import OffsetMap
@@ -40,10 +40,10 @@ def the_maps_last_value_goes(patch: pytest.MonkeyPatch) -> None:
 def tombstones_go_at_once(patch: pytest.MonkeyPatch) -> None:
     """Let tombstones go with the second cleaning, however early that is."""
 
-    def moment(now_ms: int, _delete_retention_ms: int) -> CleaningMoment:
-        return CleaningMoment(now_ms, 0)
+    def moment(now_ms: int, _delete_retention_ms: int) -> CleaningTime:
+        return CleaningTime(now_ms, 0)
 
-    patch.setattr(segment_cleaner, "CleaningMoment", moment)
+    patch.setattr(segment_cleaner, "CleaningTime", moment)
 
 
 def last_batches_of_producers_go(patch: pytest.MonkeyPatch) -> None:

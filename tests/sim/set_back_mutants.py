@@ -6,8 +6,8 @@ import pytest
 
 from engine.replication.leadership import Leadership
 from engine.sim import store
-from engine.sim.set_back import put_back
 from engine.sim.store import WatchedJournal
+from engine.sim.store_rollback import put_back
 from engine.sim.stored_paths import STATE_PATH
 from engine.znode.journal import Stored
 from engine.znode.values import decode_partition_state, encode_partition_state

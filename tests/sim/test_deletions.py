@@ -78,7 +78,7 @@ class Rules:
             epochs=SimpleNamespace(latest_epoch=latest_epoch),
             topic_id="an id",
         )
-        self.rules.looked_at(history, T0, cast(LocalLog, log), broker, Moment(0, wall_ms))
+        self.rules.check_start(history, T0, cast(LocalLog, log), broker, Moment(0, wall_ms))
         return self.broken
 
 

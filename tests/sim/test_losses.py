@@ -16,12 +16,12 @@ from engine.model import TopicPartition
 from engine.records.batch_header import LEADER_EPOCH_AT, set_leader_epoch
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.sim import losses as losses_module
+from engine.sim.bit_rot import BitRot, BitRotRules
 from engine.sim.clients import ProducerKind, SentBatch
 from engine.sim.histories import Awaited, Fork, History, Loss
 from engine.sim.ledger import Ledger
 from engine.sim.losses import LossRules, ReplicaEnd, Rules
 from engine.sim.records import batches
-from engine.sim.rot import Rot, RotRules
 from engine.sim.topics import Topics
 from engine.znode.values import PartitionStateNode
 from tests.sim.test_deletions import COUNT, log_of
@@ -71,7 +71,7 @@ class Cluster:
         self._content = b""
         patch.setattr(losses_module, "content_batches", lambda *_: list(batches(self._content)))
         self._nodes = {broker_id: cast(Any, SimpleNamespace(broker=None)) for broker_id in (1, 2)}
-        self.rots = RotRules({}, {})
+        self.rots = BitRotRules({}, {})
         self.rules = LossRules(
             Rules(2, False, False),
             {T0: self.history},
@@ -503,7 +503,7 @@ def test_a_process_that_ends_may_lose_what_is_damaged(
 ) -> None:
     # A log that was closed in order is recovered where a damaged length hides the next batch, and
     # deleted where the last offset comes to be below its start.
-    rot = Rot(1, T0, 7, **damage)
+    rot = BitRot(1, T0, 7, **damage)
     cluster.rots.of = lambda _: rot  # type: ignore[method-assign]
     node = SimpleNamespace(broker_id=1, needs_recovery=lambda _: needs_recovery)
     cluster.rules.process_ended(cast(Any, node))

@@ -85,7 +85,7 @@ class SlowLinks:
     def find_leaders(self, _topics: Sequence[str], done: Callable[[], None]) -> None:
         self.waiting.append(done)
 
-    def ask(self, _controller: str, call: Call) -> Promise[Any]:
+    def send(self, _controller: str, call: Call) -> Promise[Any]:
         self.asked.append(call)
         return Promise.of(SimpleNamespace(message=messages.AlterClientQuotasResponse(entries=[])))
 

@@ -18,6 +18,7 @@ from engine.model import TopicPartition
 from engine.replication.following.replica_fetcher import ReplicaFetcher
 from engine.replication.isr import FollowerProgress
 from engine.replication.partition import Partition
+from engine.sim.bit_rot import BitRotRules
 from engine.sim.clients import passing_kind
 from engine.sim.epochs import EpochRules
 from engine.sim.histories import History, Loss
@@ -26,7 +27,6 @@ from engine.sim.logs import epochs_rise
 from engine.sim.node import SimulatedBroker
 from engine.sim.phases import watch_phases
 from engine.sim.quiescence import are_even, is_held, lacks_offsets_alone, may_not_fit
-from engine.sim.rot import RotRules
 from engine.sim.sessions import SessionRules
 from engine.sim.side_files import filled_files, unreadable_files
 from engine.sim.topics import Topics
@@ -46,7 +46,7 @@ class Noting:
         self.broken: list[str] = []
         self.files: set[int] = set()
         self.histories: dict[TopicPartition, History] = {}
-        self.rots = RotRules(self.histories, {})
+        self.rots = BitRotRules(self.histories, {})
         self.topics = Topics(
             lambda rule, _text: self.broken.append(rule),
             self.histories,

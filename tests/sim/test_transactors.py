@@ -71,7 +71,7 @@ class _MovedPartition:
         self.asked: list[Address] = []
         self.timers = SimpleNamespace(clock=SimpleNamespace(wall_ms=lambda: 0))
 
-    def ask(self, address: Address, _call: Call) -> Promise[Any]:
+    def send(self, address: Address, _call: Call) -> Promise[Any]:
         assert len(self.asked) < 3
         self.asked.append(address)
         response = messages.ProduceResponse

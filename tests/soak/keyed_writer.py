@@ -117,6 +117,6 @@ class KeyedWriter:
         self.acknowledged_count += 1
         offset, wanted = message.offset(), self.partition.offset_of(number)
         # An idempotent batch that was there already may be answered without its offset.
-        is_told = self.partition.kept.knows_offsets and offset is not None and offset >= 0
-        if is_told and offset != wanted:
+        notifies_peer = self.partition.kept.knows_offsets and offset is not None and offset >= 0
+        if notifies_peer and offset != wanted:
             self.errors.append(f"{number} acknowledged at {offset}, not {wanted}")

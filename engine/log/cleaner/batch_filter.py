@@ -61,7 +61,7 @@ class KeptBatch(NamedTuple):
     max_timestamp_ms: int
 
 
-class CleaningMoment(NamedTuple):
+class CleaningTime(NamedTuple):
     """The time of a cleaning, and for how long tombstones are kept after it."""
 
     now_ms: int
@@ -76,7 +76,7 @@ class BatchFilter:
         offsets: OffsetMap,
         transactions: CleanedTransactions,
         producers: Mapping[int, ProducerEnd],
-        moment: CleaningMoment,
+        moment: CleaningTime,
         compiled: CompiledCleaner | None = None,
         *,
         config: LogConfig,

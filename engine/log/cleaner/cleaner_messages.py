@@ -33,7 +33,7 @@ from engine.log.cleaner.cleaning_facts import (
 CLEANER_MODULE = "engine.log.cleaner.cleaner_process"
 
 
-class Word(Enum):
+class CleanerCommand(Enum):
     """The broker's message to work under way."""
 
     GO_ON = "go on"
@@ -67,7 +67,7 @@ class Failed(NamedTuple):
         return error
 
 
-Request: TypeAlias = CleaningFacts | SegmentGroup | Word
+Request: TypeAlias = CleaningFacts | SegmentGroup | CleanerCommand
 Answer: TypeAlias = Progress | Done | Failed
 
 
@@ -116,13 +116,13 @@ class ProcessWork:
                 yield answer.done_bytes
             except GeneratorExit:
                 with suppress(SideProcessGone):
-                    self._exchange(Word.STOP)
+                    self._exchange(CleanerCommand.STOP)
                 raise
-            answer = self._exchange(Word.GO_ON)
+            answer = self._exchange(CleanerCommand.GO_ON)
         if isinstance(answer, Failed):
             raise answer.error()
         self.counts, self.latest_offset = answer
 
     def _exchange(self, request: Request) -> Answer:
-        answer: Answer = pickle.loads(self.process.ask(pickle.dumps(request)))
+        answer: Answer = pickle.loads(self.process.request(pickle.dumps(request)))
         return answer

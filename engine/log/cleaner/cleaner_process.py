@@ -15,7 +15,14 @@ from engine.host.ports import Clock, Files
 from engine.host.real import RealClock
 from engine.host.side_process import FilesOfOwner, owner_pid, serve
 from engine.limits import CLEANER_TOLD_MS
-from engine.log.cleaner.cleaner_messages import Answer, Done, Progress, Request, Word, failed
+from engine.log.cleaner.cleaner_messages import (
+    Answer,
+    CleanerCommand,
+    Done,
+    Progress,
+    Request,
+    failed,
+)
 from engine.log.cleaner.cleaning_facts import CleaningFacts, WorkSteps
 from engine.log.cleaner.segment_cleaner import SegmentCleaner
 from engine.native.clean_records import take_up_cleaner
@@ -41,7 +48,7 @@ class CleanerService:
 
     def _answer_to(self, request: Request) -> Answer:
         """Begin or continue the requested work and return its answer, a failure included."""
-        if request is Word.STOP:
+        if request is CleanerCommand.STOP:
             return self._stopped()
         if isinstance(request, CleaningFacts):
             # The last cleaning's map is released before this one's is allocated.
@@ -53,7 +60,7 @@ class CleanerService:
                 # As large a map may be more than there is.
                 return failed(error)
             self._steps = self._work.build_map()
-        elif not isinstance(request, Word):
+        elif not isinstance(request, CleanerCommand):
             assert self._work is not None
             self._steps = self._work.write_group(request)
         return self._driven()

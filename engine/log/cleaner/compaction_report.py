@@ -14,7 +14,7 @@ from engine.log.cleaner.compaction_state import (
     LogCompaction,
 )
 from engine.log.cleaner.compaction_wait import CompactionWait, compaction_wait
-from engine.log.cleaner.log_cleaner import CleaningNow, LastCleaning, LogCleaner
+from engine.log.cleaner.log_cleaner import LastCleaning, LogCleaner, RunningCleaning
 from engine.log.cleaner.log_facts import cleanable_log
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
@@ -44,7 +44,7 @@ def _state(cleaner: LogCleaner, around: CleanerLogs, log: LocalLog, now_ms: int)
     """Return the compaction state of one log; an unreadable file is reported as its fault."""
     key = log.topic_partition
     fault = cleaner.uncleanable.get(key)
-    under_way = cleaner.cleanings_now().get(key)
+    in_progress = cleaner.cleanings_now().get(key)
     cleanable: CleanableRange | None = None
     waiting: CompactionWait | None = None
     try:
@@ -69,7 +69,7 @@ def _state(cleaner: LogCleaner, around: CleanerLogs, log: LocalLog, now_ms: int)
         cleanable is not None and fault is None and cleanable.may_be_cleaned(log.config),
         waiting if fault is None else None,
         fault,
-        None if under_way is None else _progress(under_way),
+        None if in_progress is None else _progress(in_progress),
         _result(cleaner.last_cleanings.get(key)),
     )
 
@@ -79,7 +79,7 @@ def _phase(
 ) -> CompactionPhase:
     if fault is not None:
         return CompactionPhase.UNCLEANABLE
-    if key in cleaner.under_way:
+    if key in cleaner.in_progress:
         return CompactionPhase.CLEANING
     if key in cleaner.wanted and cleanable is not None and cleanable.cleanable_bytes:
         return CompactionPhase.WAITING
@@ -96,7 +96,7 @@ def _offsets(
     return first_dirty, first_dirty
 
 
-def _progress(cleaning: CleaningNow) -> CleaningProgress:
+def _progress(cleaning: RunningCleaning) -> CleaningProgress:
     cleanable, counts = cleaning.cleanable, cleaning.counts
     # The dirty part is read for its keys first, then all of it for the kept records.
     total = cleanable.cleanable_bytes + cleanable.total_bytes

@@ -2,7 +2,7 @@
 
 ```
 every log.cleaner.backoff.ms, and when a cleaning has ended
-    as long as fewer than log.cleaner.threads are under way: begin with a requested log,
+    as long as fewer than log.cleaner.threads are in progress: begin with a requested log,
     else with the dirtiest
     retention of logs that are compacted: those of compact,delete by time and size too
 a cleaning    see `cleaning.py`; its parts on a worker thread run by `LogTasks`, one after the other
@@ -120,8 +120,8 @@ class LastCleaning(NamedTuple):
     ended_ms: int
 
 
-class CleaningNow(NamedTuple):
-    """A cleaning under way: its range, and its counts, which grow on a worker thread."""
+class RunningCleaning(NamedTuple):
+    """A cleaning in progress: its range, and its counts, which grow on a worker thread."""
 
     cleanable: CleanableRange
     counts: CleaningCounts
@@ -140,7 +140,7 @@ class _Slice:
 
 
 class _Cleaning:
-    """A cleaning under way; `steps` is the part of it that runs on a worker thread.
+    """A cleaning in progress; `steps` is the part of it that runs on a worker thread.
 
     `process` does its work, None where threads of this process do.
     """
@@ -167,10 +167,10 @@ class LogCleaner:
         self._config = config
         self._throttle = CleanerThrottle(ports.clock, config.io_bytes_per_second)
         self._processes = WorkProcesses(ports.start_process)
-        self._under_way: dict[TopicPartition, _Cleaning] = {}
+        self._in_progress: dict[TopicPartition, _Cleaning] = {}
         self._is_stopped = False
-        self._is_looking = False
-        self._is_to_look_again = False
+        self._is_checking = False
+        self._is_check_pending = False
         #: The offsets up to which logs are to be cleaned at any dirty ratio, as requested.
         self.wanted: dict[TopicPartition, int] = {}
         self._uncleanable = UncleanableLogs()
@@ -184,18 +184,18 @@ class LogCleaner:
         return self._uncleanable.reasons()
 
     @property
-    def under_way(self) -> Sequence[TopicPartition]:
+    def in_progress(self) -> Sequence[TopicPartition]:
         """Return the partitions that are cleaned now."""
-        return list(self._under_way)
+        return list(self._in_progress)
 
-    def cleanings_now(self) -> dict[TopicPartition, CleaningNow]:
-        """Return the progress of the cleanings under way."""
+    def cleanings_now(self) -> dict[TopicPartition, RunningCleaning]:
+        """Return the progress of the running cleanings."""
         now_ms = self._ports.clock.monotonic_ms()
         return {
-            key: CleaningNow(
+            key: RunningCleaning(
                 cleaning.run.cleanable, cleaning.run.counts, now_ms - cleaning.began_ms
             )
-            for key, cleaning in self._under_way.items()
+            for key, cleaning in self._in_progress.items()
         }
 
     def start(self) -> None:
@@ -204,20 +204,20 @@ class LogCleaner:
             self._ports.tasks.once(_TASK, 0, self._round)
 
     def stop(self) -> None:
-        """Begin nothing more, and end the cleanings under way soon; their files are removed."""
+        """Begin nothing more, and end the running cleanings soon; their files are removed."""
         self._is_stopped = True
-        for cleaning in self._under_way.values():
+        for cleaning in self._in_progress.values():
             cleaning.run.stop()
 
     def abort(self, topic_partition: TopicPartition) -> None:
         """Abort the cleaning of a partition, if there is one: it begins to move."""
-        cleaning = self._under_way.get(topic_partition)
+        cleaning = self._in_progress.get(topic_partition)
         if cleaning is not None:
             cleaning.run.stop()
 
     def close(self) -> None:
-        """End the work under way and all processes; nothing runs on worker threads any more."""
-        for cleaning in list(self._under_way.values()):
+        """End all work in progress and all processes; nothing runs on worker threads any more."""
+        for cleaning in list(self._in_progress.values()):
             self._ended(cleaning, CleaningAborted("the cleaner stops"))
         self._processes.close()
 
@@ -246,20 +246,20 @@ class LogCleaner:
         """
         if self._is_stopped:
             return
-        if self._is_looking:
-            self._is_to_look_again = True
+        if self._is_checking:
+            self._is_check_pending = True
             return
-        self._is_looking = True
+        self._is_checking = True
         self._ports.tasks.in_steps(_TASK, self._check_steps(), self._checked)
 
     def _checked(self) -> None:
-        self._is_looking = False
-        if self._is_to_look_again and not self._is_stopped:
-            self._is_to_look_again = False
+        self._is_checking = False
+        if self._is_check_pending and not self._is_stopped:
+            self._is_check_pending = False
             self._ports.tasks.once(_TASK, 0, self.check)
 
     def _check_steps(self) -> Steps:
-        while len(self._under_way) < self._config.thread_count:
+        while len(self._in_progress) < self._config.thread_count:
             chosen = yield from self._next()
             if chosen is None or self._is_stopped:
                 break
@@ -366,7 +366,7 @@ class LogCleaner:
         return (
             log.config.is_compacted
             and log.topic_partition not in self._logs.futures
-            and log.topic_partition not in self._under_way
+            and log.topic_partition not in self._in_progress
             and not self._uncleanable.has(log)
         )
 
@@ -407,7 +407,7 @@ class LogCleaner:
             self._failed(log, error)
             return
         cleaning = _Cleaning(run, process, self._ports.clock.monotonic_ms())
-        self._under_way[log.topic_partition] = cleaning
+        self._in_progress[log.topic_partition] = cleaning
         cleaning.steps = run.work.build_map()
         self._drive(cleaning, lambda: self._mapped(cleaning))
 
@@ -478,9 +478,9 @@ class LogCleaner:
     def _ended(self, cleaning: _Cleaning, error: Exception | None) -> None:
         """End a cleaning: free its slot, discard its files after an error, and log the result."""
         run, key = cleaning.run, cleaning.log.topic_partition
-        if self._under_way.get(key) is not cleaning:
+        if self._in_progress.get(key) is not cleaning:
             return
-        del self._under_way[key]
+        del self._in_progress[key]
         if cleaning.steps is not None:
             cleaning.steps.close()
         if cleaning.process is not None:

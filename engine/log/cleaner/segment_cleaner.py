@@ -15,7 +15,7 @@ from engine.errors import CorruptRecord, StorageError
 from engine.host.ports import Buffer, Files
 from engine.log.cleaner.batch_filter import (
     BatchFilter,
-    CleaningMoment,
+    CleaningTime,
     KeptBatch,
     fast_spans,
     has_plain_numbers,
@@ -199,7 +199,7 @@ class SegmentCleaner:
         """
         transactions = self._transactions
         transactions.on_kept = cleaned.add_aborted
-        moment = CleaningMoment(self._facts.now_ms, group.config.delete_retention_ms)
+        moment = CleaningTime(self._facts.now_ms, group.config.delete_retention_ms)
         batch_filter = BatchFilter(
             self._offsets,
             transactions,

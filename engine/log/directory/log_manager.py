@@ -43,9 +43,9 @@ from engine.log.directory.log_directory import (
     is_failure_of_directory,
     remove_folder,
 )
+from engine.log.directory.log_manager_ports import LogManagerConfig, LogManagerPorts
 from engine.log.directory.log_placement import LogPlacement
 from engine.log.directory.log_refusals import DuplicateLog, KafkaStorageError
-from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LONG_MAX
 from engine.log.recovery.loader import LoadRequest, load_log
@@ -59,19 +59,15 @@ _manager_log = logging.getLogger("kafka.log.LogManager")
 class LogManager:
     """The logs of one broker. Source: LOG-10."""
 
-    def __init__(
-        self, files: Files, config: LogManagerConfig, surroundings: LogSurroundings
-    ) -> None:
+    def __init__(self, files: Files, config: LogManagerConfig, ports: LogManagerPorts) -> None:
         self._files = files
         self._config = config
-        self._around = surroundings
-        self.directories = [
-            LogDirectory(files, path, surroundings.lock) for path in config.log_dirs
-        ]
+        self._ports = ports
+        self.directories = [LogDirectory(files, path, ports.lock) for path in config.log_dirs]
         self._logs: dict[TopicPartition, LocalLog] = {}
         self._futures: dict[TopicPartition, LocalLog] = {}
         self._placement = LogPlacement(
-            surroundings.entropy, lambda directory: len(self._logs_in(directory))
+            ports.entropy, lambda directory: len(self._logs_in(directory))
         )
         #: Those that could not be opened.
         self.failed = FailedLogs(files, self.directories)
@@ -97,7 +93,7 @@ class LogManager:
 
     def _start(self, loaded: dict[str, LoadedDirectory]) -> None:
         """Open the directories and their loaded logs, and schedule the periodic tasks."""
-        now_ms = self._around.clock.wall_ms()
+        now_ms = self._ports.clock.wall_ms()
         for directory in self.directories:
             with self._guarded(directory):
                 directory.open(self._config.broker_id, self._config.cluster_id, now_ms=now_ms)
@@ -129,9 +125,7 @@ class LogManager:
 
         def load(directory: LogDirectory, hooks: LogHooks) -> None:
             try:
-                loaded[directory.path] = directory.load(
-                    self._around.config_of, hooks, now_ms=now_ms
-                )
+                loaded[directory.path] = directory.load(self._ports.config_of, hooks, now_ms=now_ms)
             except StorageError as error:
                 failures[directory.path] = error
             except BaseException as error:
@@ -140,10 +134,10 @@ class LogManager:
 
         works = []
         for directory in self._online():
-            tasks = DeferredTasks(self._around.tasks)
+            tasks = DeferredTasks(self._ports.tasks)
             waiting.append(tasks)
             works.append(partial(load, directory, self._hooks_of(directory, tasks)))
-        self._around.run_all(works)
+        self._ports.run_all(works)
         if faults:
             raise faults[0]
         for tasks in waiting:
@@ -157,7 +151,7 @@ class LogManager:
             tasks,
             on_failure=lambda error: self.take_offline(directory.path, error),
             on_truncated=partial(self._write_truncated_points, directory),
-            jitter_ms=self._around.entropy.random_below,
+            jitter_ms=self._ports.entropy.random_below,
         )
 
     def _take_over(self, directory: LogDirectory, loaded: LoadedDirectory) -> None:
@@ -171,11 +165,11 @@ class LogManager:
         for failed in loaded.failed:
             self.failed.note(failed)
         for path in loaded.to_delete:
-            self._remove_later(directory, path, self._around.config_of("").file_delete_delay_ms)
+            self._remove_later(directory, path, self._ports.config_of("").file_delete_delay_ms)
 
     def _schedule(self) -> None:
         """Schedule the periodic tasks; a period of Long.MAX_VALUE turns a task off."""
-        config, tasks = self._config, self._around.tasks
+        config, tasks = self._config, self._ports.tasks
         first = config.initial_task_delay_ms
         for name, period, steps in (
             ("kafka-log-retention", config.retention_check_interval_ms, self.clean_up),
@@ -284,11 +278,11 @@ class LogManager:
         request = LoadRequest(
             path,
             key,
-            self._around.config_of(key.topic),
-            self._around.clock.wall_ms(),
+            self._ports.config_of(key.topic),
+            self._ports.clock.wall_ms(),
             is_created=is_created,
         )
-        log, _ = load_log(self._files, request, self._hooks_of(home, self._around.tasks))
+        log, _ = load_log(self._files, request, self._hooks_of(home, self._ports.tasks))
         log.begin_new(log.topic_id if topic_id is None else topic_id, home.sync_new_names)
         return log
 
@@ -330,7 +324,7 @@ class LogManager:
                     name = self._placement.folder_name(topic_partition, DirectoryKind.DELETE)
                     path = f"{home.path}/{name}"
                     self.failed.set_aside(failed, path)
-                    delay_ms = self._around.config_of(topic_partition.topic).file_delete_delay_ms
+                    delay_ms = self._ports.config_of(topic_partition.topic).file_delete_delay_ms
                     self._remove_later(home, path, delay_ms)
                 if not home.is_online:
                     failed_homes.append(home.path)
@@ -441,7 +435,7 @@ class LogManager:
                 with self._guarded(directory), suppress(FileMissing):
                     remove_folder(self._files, path)
 
-        self._around.tasks.once("kafka-delete-logs", delay_ms, remove)
+        self._ports.tasks.once("kafka-delete-logs", delay_ms, remove)
 
     # Periodic tasks
 
@@ -451,14 +445,14 @@ class LogManager:
             if log.config.is_compacted:
                 continue
             with self._guarded_log(directory, log):
-                watermark = self._around.high_watermark_of(log.topic_partition)
-                log.delete_old_segments(watermark, self._around.clock.wall_ms())
+                watermark = self._ports.high_watermark_of(log.topic_partition)
+                log.delete_old_segments(watermark, self._ports.clock.wall_ms())
             yield
 
     def flush_dirty(self) -> Steps:
         """Flush the logs whose flush.ms has passed, one in each step."""
         for directory, log in self._each():
-            now_ms = self._around.clock.wall_ms()
+            now_ms = self._ports.clock.wall_ms()
             if now_ms - log.last_flush_ms >= log.config.flush_ms:
                 with self._guarded_log(directory, log):
                     log.flush(now_ms)
@@ -500,13 +494,13 @@ class LogManager:
         Source: SCH-12.
         """
         for _, log in self._each():
-            now_ms, idle_ms = self._around.clock.wall_ms(), log.config.producer_id_expiration_ms
+            now_ms, idle_ms = self._ports.clock.wall_ms(), log.config.producer_id_expiration_ms
             log.producers.remove_expired(now_ms=now_ms, expiration_ms=idle_ms)
             yield
 
     def reconfigure(self, topic: str | None = None) -> None:
         """Apply new settings to the logs of a topic, or to all logs."""
-        config_of = cache(self._around.config_of)
+        config_of = cache(self._ports.config_of)
         for log in self._all():
             name = log.topic_partition.topic
             if topic is None or name == topic:
@@ -561,7 +555,7 @@ class LogManager:
             if failure is not None:
                 self.take_offline(home.path, failure)
 
-        self._around.tasks.offload("cleaner-offset-checkpoint", write, done)
+        self._ports.tasks.offload("cleaner-offset-checkpoint", write, done)
 
     # Directories
 
@@ -584,7 +578,7 @@ class LogManager:
             with suppress(StorageError):
                 log.close_files()
         self._home = {path: home for path, home in self._home.items() if home is not directory}
-        self._around.on_offline(directory.path, error, lost)
+        self._ports.on_offline(directory.path, error, lost)
 
     def _guarded(self, directory: LogDirectory) -> DirectoryGuard:
         return DirectoryGuard(self.take_offline, directory.path)
@@ -620,7 +614,7 @@ class LogManager:
     def stop(self) -> None:
         """Close everything so that the next start needs no recovery, where that is possible."""
         self._is_stopped = True
-        now_ms = self._around.clock.wall_ms()
+        now_ms = self._ports.clock.wall_ms()
         for directory in self._online():
             logs = self._logs_in(directory)
             with self._guarded(directory):

@@ -42,8 +42,8 @@ def parse_text_checkpoint(content: bytes, path: str, *, fields: int) -> list[lis
         return []
     count = parse_integer(lines[1], path, "a number of entries")
     entries = [line.split() for line in lines[2:]]
-    for line, words in zip(lines[2:], entries, strict=True):
-        if len(words) != fields:
+    for line, values in zip(lines[2:], entries, strict=True):
+        if len(values) != fields:
             raise CorruptFile(path, f"{fields} fields in a line", repr(line[:100]))
     if len(entries) != count:
         raise CorruptFile(path, f"{count} entries", len(entries))

@@ -70,7 +70,7 @@ class SegmentOffsetsDisordered(StorageError):
         self.rule = rule
 
 
-class Disorder(NamedTuple):
+class IndexDisorder(NamedTuple):
     """The batch at which an index entry fell due that an index cannot take, and why."""
 
     position: int
@@ -93,7 +93,7 @@ class SegmentReplay:
         self.good_bytes = 0
         self.next_offset = segment.base_offset
         self.aborted: list[AbortedTransaction] = []
-        self.disorder: Disorder | None = None
+        self.disorder: IndexDisorder | None = None
         self.damage: str | None = None
 
     def run(self, interval_bytes: int, *, skips_disorder: bool = False) -> None:
@@ -108,7 +108,7 @@ class SegmentReplay:
             self._scan()
             self.builder.finish()
         except IndexOrderBroken as error:
-            self.disorder = Disorder(self.good_bytes, str(error))
+            self.disorder = IndexDisorder(self.good_bytes, str(error))
 
     def _scan(self) -> None:
         """Read the segment up to the first invalid batch; note its good bytes and damage."""

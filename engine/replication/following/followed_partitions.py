@@ -99,14 +99,14 @@ class FollowedPartitions:
     ) -> None:
         self._logs = logs
         self._quota = quota
-        self._held_back: set[TopicPartition] = set()
+        self._throttled: set[TopicPartition] = set()
         self._clock = clock
         self.config = config or ReplicaFetcherConfig()
         # Never 0: a partition that is due in the same turn would be fetched before others continue.
         self._backoff_ms = max(1, self.config.backoff_ms)
         self._states: dict[TopicPartition, FetchState] = {}
         # Those whose position is that of the request on its way, or of the last one.
-        self._asked: set[TopicPartition] = set()
+        self._requested: set[TopicPartition] = set()
         #: Of those that were requested last: those that had moved since the request before.
         self.moved: set[TopicPartition] = set()
         #: All requested partitions continue: since `requested` records were appended, and no more.
@@ -135,14 +135,14 @@ class FollowedPartitions:
     def remove(self, topic_partition: TopicPartition) -> None:
         """Follow a partition no more; it may not have been followed."""
         if self._states.pop(topic_partition, None) is not None:
-            self._asked.discard(topic_partition)
+            self._requested.discard(topic_partition)
             self.is_as_requested = False
 
     def _put(self, topic_partition: TopicPartition, state: FetchState) -> None:
         """Set the next state of a partition, whose position may have moved."""
         before = self._states.get(topic_partition)
         if before is None or not state.has_position_of(before):
-            self._asked.discard(topic_partition)
+            self._requested.discard(topic_partition)
         self._states[topic_partition] = state
 
     def topic_ids(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, bytes]:
@@ -168,11 +168,11 @@ class FollowedPartitions:
         Partitions that lag are left out while they are throttled (REPL-17).
         """
         specs = {}
-        self._held_back.clear()
+        self._throttled.clear()
         self.is_as_requested = True
         for topic_partition, state in self._due(FetchPhase.FETCHING).items():
-            if self._is_held_back(topic_partition, state):
-                self._held_back.add(topic_partition)
+            if self._should_throttle(topic_partition, state):
+                self._throttled.add(topic_partition)
                 continue
             own = self._logs.local_replica_log(topic_partition, state.leader_epoch)
             if own is None:
@@ -181,13 +181,13 @@ class FollowedPartitions:
             if own.log_start_offset != state.log_start_offset:
                 self._put(topic_partition, state.starting_at(own.log_start_offset))
             specs[topic_partition] = self._spec(topic_partition)
-        self.moved = specs.keys() - self._asked
-        self._asked = set(specs)
+        self.moved = specs.keys() - self._requested
+        self._requested = set(specs)
         return specs
 
-    def _is_held_back(self, topic_partition: TopicPartition, state: FetchState) -> bool:
-        """Return whether a throttle holds back a partition that lags (REPL-17)."""
-        return not state.is_caught_up and self._quota.holds_back(topic_partition)
+    def _should_throttle(self, topic_partition: TopicPartition, state: FetchState) -> bool:
+        """Return whether the follower throttle applies: the partition lags (REPL-17)."""
+        return not state.is_caught_up and self._quota.should_throttle(topic_partition)
 
     def _spec(self, topic_partition: TopicPartition) -> FetchSpec:
         leader_epoch, fetch_offset, last_fetched_epoch, start, _, _, _ = self._states[
@@ -199,7 +199,7 @@ class FollowedPartitions:
 
     def request_on(self, topic_partition: TopicPartition) -> FetchSpec:
         """Return the next fetch of a partition for which `take_given` has returned True."""
-        self._asked.add(topic_partition)
+        self._requested.add(topic_partition)
         return self._spec(topic_partition)
 
     def requested_ends(self) -> dict[TopicPartition, int]:
@@ -212,14 +212,14 @@ class FollowedPartitions:
 
         One that has no such epoch any more, because its log was truncated, is fetched again.
         """
-        questions = {}
+        epoch_requests = {}
         for topic_partition, state in self._due(FetchPhase.FETCHING_EPOCH).items():
             gap = self._logs.epoch_gap(topic_partition, state.leader_epoch)
             if gap is None:
                 self._perform(topic_partition, FetchFromEnd())
             else:
-                questions[topic_partition] = EpochRequest(state.leader_epoch, gap)
-        return questions
+                epoch_requests[topic_partition] = EpochRequest(state.leader_epoch, gap)
+        return epoch_requests
 
     def _due(self, phase: FetchPhase) -> dict[TopicPartition, FetchState]:
         now_ms = self._clock.monotonic_ms()
@@ -238,9 +238,9 @@ class FollowedPartitions:
         due = [
             state.delayed_until_ms
             for topic_partition, state in self._states.items()
-            if state.delayed_until_ms is not None and topic_partition not in self._held_back
+            if state.delayed_until_ms is not None and topic_partition not in self._throttled
         ]
-        if self._held_back:
+        if self._throttled:
             due.append(self._clock.monotonic_ms() + self._backoff_ms)
         return min(due, default=None)
 
@@ -266,7 +266,7 @@ class FollowedPartitions:
     def awaits(self, topic_partition: TopicPartition) -> bool:
         """Return whether a partition has been requested, and has not moved since."""
         return (
-            topic_partition in self._asked
+            topic_partition in self._requested
             and self._states[topic_partition].phase is FetchPhase.FETCHING
         )
 
@@ -285,7 +285,7 @@ class FollowedPartitions:
         state = self._states.get(topic_partition)
         if (
             state is None
-            or topic_partition not in self._asked
+            or topic_partition not in self._requested
             or state.phase is not FetchPhase.FETCHING
             or (
                 spec is not None
@@ -302,7 +302,7 @@ class FollowedPartitions:
             return False
         following = self._states[topic_partition]
         is_fetching = following.phase is FetchPhase.FETCHING
-        return is_fetching and not self._is_held_back(topic_partition, following)
+        return is_fetching and not self._should_throttle(topic_partition, following)
 
     def ends_taken(
         self, requested: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, LeaderEnds]

@@ -1,4 +1,4 @@
-"""One leader of a fetcher: the encoders of its requests, and the link that sends them.
+"""One leader of a fetcher: the encoders of its requests, and the channel that sends them.
 
 | request | API |
 |---|---|
@@ -6,7 +6,7 @@
 | where a log ends, where it starts | ListOffsets |
 | where the epoch before a gap ended | OffsetForLeaderEpoch |
 
-A leader of the same process is called, any other gets frames: only the link knows the
+A leader of the same process is called, any other gets frames: only the channel knows the
 difference.
 
 Source: Kafka's LeaderEndPoint, LocalLeaderEndPoint and RemoteLeaderEndPoint.
@@ -41,7 +41,7 @@ _LOWEST_LIST_OFFSETS: Final = 4
 _LOWEST_EPOCH_ENDS: Final = 2
 
 
-class LeaderLink(Protocol):
+class LeaderChannel(Protocol):
     """The way to one leader; see `engine.broker.peers`."""
 
     @property
@@ -49,7 +49,7 @@ class LeaderLink(Protocol):
         """Return whether the leader runs in this process, in the life of the last request."""
         ...
 
-    def ask(self, call: Call) -> Promise[Message]:
+    def send(self, call: Call) -> Promise[Message]:
         """Promise the response to a request; requests are served in the order of the calls."""
         ...
 
@@ -61,20 +61,20 @@ class LeaderLink(Protocol):
 class FetcherPorts(NamedTuple):
     """The parts of a broker that its fetchers need.
 
-    `epoch` is the broker's. `link` opens the link to a leader for a client of that id, None if the
-    leader cannot be reached.
+    `epoch` is the broker's. `channel` opens a channel to a leader for a client id; it returns None
+    if the leader cannot be reached.
     """
 
     broker_id: int
     epoch: Callable[[], int]
     metadata_cache: MetadataCache
-    link: Callable[[BrokerNode, str], LeaderLink | None]
+    channel: Callable[[BrokerNode, str], LeaderChannel | None]
     timers: Timers
     clock: Clock
 
 
 class LeaderEndPoint:
-    """The leader of one fetcher; each question fails if it is not reached, or lost."""
+    """The leader of one fetcher; a request fails if the leader is not reached, or lost."""
 
     def __init__(
         self, leader_id: int, followed: FollowedPartitions, ports: FetcherPorts, number: int
@@ -86,28 +86,28 @@ class LeaderEndPoint:
         self._client_id = f"broker-{ports.broker_id}-fetcher-{number}"
         self.session = FetchSessionHandler(ports.broker_id, ports.epoch, followed.config)
         self._fast = FastFetchCycle(self._client_id, followed, self.session, ports.clock)
-        self._link: LeaderLink | None = None
+        self._channel: LeaderChannel | None = None
 
     @property
     def is_same(self) -> bool:
         """Return whether the leader runs in this process, in its life of the last request."""
-        return self._link is not None and self._link.is_same
+        return self._channel is not None and self._channel.is_same
 
     def reach(self) -> bool:
-        """Open a link if there is none; return whether there is one."""
-        if self._link is None:
+        """Open a channel if there is none; return whether there is one."""
+        if self._channel is None:
             leader = self._ports.metadata_cache.brokers.get(self._leader_id)
-            self._link = None if leader is None else self._ports.link(leader, self._client_id)
-        if self._link is None:
+            self._channel = None if leader is None else self._ports.channel(leader, self._client_id)
+        if self._channel is None:
             self.session.reset()
-        return self._link is not None
+        return self._channel is not None
 
     def let_go(self) -> None:
-        """Close the link; the next request uses another, in another session."""
-        link, self._link = self._link, None
+        """Close the channel; the next request uses another, in another session."""
+        channel, self._channel = self._channel, None
         self.session.reset()
-        if link is not None:
-            link.close()
+        if channel is not None:
+            channel.close()
 
     def fetch(self, specs: Mapping[TopicPartition, FetchSpec], give: Give) -> Promise[Message]:
         """Fetch the partitions that `FollowedPartitions.requested` has just returned.
@@ -152,8 +152,8 @@ class LeaderEndPoint:
         return self._send(_epoch_ends(self._ports.broker_id, requested))
 
     def _send(self, call: Call) -> Promise[Message]:
-        assert self._link is not None
-        return self._link.ask(call)
+        assert self._channel is not None
+        return self._channel.send(call)
 
 
 def _list_offsets(replica_id: int, requested: Mapping[TopicPartition, int], timestamp: int) -> Call:

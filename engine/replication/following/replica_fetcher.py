@@ -5,7 +5,7 @@
 _next ──┼── out of range: leader's end, leader's start ──┼─> a later turn: _next
         ├── an epoch after a gap: end of the one before ─┤
         └── Fetch, the leader waits for records ─────────┘
-              └── no leader, connection lost: back-off of all requested, a new link with the next
+              └── no leader, connection lost: back-off of all requested, then a new connection
 ```
 
 A response is processed on a separate turn: a local leader responds in the middle of its work.
@@ -69,8 +69,8 @@ class ReplicaFetcher:
         """Return the id of the fetch session and the epoch in it; 0, 0 without one."""
         return self._leader.session.place
 
-    def asks_for(self, topic_partition: TopicPartition) -> bool:
-        """Return whether the session has a partition: one with a back-off is not in it."""
+    def is_in_session(self, topic_partition: TopicPartition) -> bool:
+        """Return whether a partition is in the fetch session; one with a back-off is not."""
         return self._leader.session.holds(topic_partition)
 
     def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:

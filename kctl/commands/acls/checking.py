@@ -32,6 +32,7 @@ from kctl.command_results import end_with
 from kctl.commands.acls.listing import EVERY_RULE, described
 from kctl.commands.acls.rule_texts import (
     RULE_COLUMNS,
+    cli_name,
     create_command,
     host_of,
     operations_of,
@@ -42,7 +43,6 @@ from kctl.commands.acls.rule_texts import (
     rule_row,
     rule_text,
     rule_that_allows,
-    word_of,
 )
 from kctl.commands.acls.wanted_rules import RulesNotClear, RulesRequest, rules_for_job
 from kctl.connect import ClusterOptions, connect
@@ -79,7 +79,7 @@ class CheckRequest(NamedTuple):
     output: str
 
 
-class Question(NamedTuple):
+class AccessCheck(NamedTuple):
     """An operation on a resource, from a host; `*` is every host that no rule names."""
 
     host: str
@@ -95,20 +95,20 @@ def check_rules(options: ClusterOptions, request: CheckRequest) -> int:
     with connect(options) as client:
         rules = described(client, [EVERY_RULE])
         settings = _settings(client, request)
-    questions = _questions(rules, principal, wanted, host)
+    checks = _access_checks(rules, principal, wanted, host)
     decisions = {
-        question: decide(
+        check: decide(
             rules,
-            Requester(principal, question.host),
-            question.needed.operation,
-            question.needed.resource,
+            Requester(principal, check.host),
+            check.needed.operation,
+            check.needed.resource,
             settings,
         )
-        for question in questions
+        for check in checks
     }
-    rows = [_row(principal, question, decision) for question, decision in decisions.items()]
+    rows = [_row(principal, check, decision) for check, decision in decisions.items()]
     code = end_with(CHECK_COLUMNS, rows, request.output)
-    refused = [question for question, decision in decisions.items() if not decision.is_allowed]
+    refused = [check for check, decision in decisions.items() if not decision.is_allowed]
     if refused and request.job.job is not None:
         _propose(principal, refused, decisions)
     return exits.PROBLEMS_FOUND if refused else code
@@ -142,19 +142,19 @@ def _every(resource: AclPattern) -> AclPattern:
     return resource
 
 
-def _questions(
+def _access_checks(
     rules: Sequence[AclBinding],
     principal: str,
     wanted: Sequence[NeededRule],
     host: str | None,
-) -> list[Question]:
-    """Return a question for each host: the given one, else all on which the decision may depend."""
-    questions = []
+) -> list[AccessCheck]:
+    """Return a check for each host: the given one, else all that the decision may depend on."""
+    checks = []
     for needed in wanted:
         named = hosts_named(rules, (principal, WILDCARD_PRINCIPAL), needed.resource)
         hosts = [WILDCARD_HOST, *named] if host is None else [host]
-        questions += [Question(one, needed) for one in hosts]
-    return questions
+        checks += [AccessCheck(one, needed) for one in hosts]
+    return checks
 
 
 def _settings(client: KafkaClient, request: CheckRequest) -> AuthorizerSettings:
@@ -190,26 +190,26 @@ def _shown_settings(client: KafkaClient) -> dict[str, str | None]:
     return {entry.name: entry.value for entry in entries}
 
 
-def _row(principal: str, question: Question, decision: AclDecision) -> OutputRow:
+def _row(principal: str, check: AccessCheck, decision: AclDecision) -> OutputRow:
     """Return one decision as a row: the requested permission, the result and its reason."""
-    resource = question.needed.resource
-    row = rule_row(rule_that_allows(principal, question.host, question.needed.operation, resource))
+    resource = check.needed.resource
+    row = rule_row(rule_that_allows(principal, check.host, check.needed.operation, resource))
     del row["permission"]
     return {
         **row,
         "result": decision.result.value,
         "reason": decision.reason.value,
-        "why": _why(question, decision),
+        "why": _why(check, decision),
         "rule": None if decision.rule is None else rule_row(decision.rule),
     }
 
 
-def _why(question: Question, decision: AclDecision) -> str:
+def _why(check: AccessCheck, decision: AclDecision) -> str:
     """Return the reason of a decision: the rule that made it, or why no rule did."""
     if decision.rule is not None:
         return rule_text(decision.rule)
-    operation = word_of(question.needed.operation)
-    resource = resource_text(question.needed.resource)
+    operation = cli_name(check.needed.operation)
+    resource = resource_text(check.needed.resource)
     if decision.reason is AclReason.SUPER_USER:
         return "a super user"
     if decision.reason is AclReason.NO_RULE_ALLOWS:
@@ -223,15 +223,13 @@ def _why(question: Question, decision: AclDecision) -> str:
 
 
 def _propose(
-    principal: str, refused: Sequence[Question], decisions: dict[Question, AclDecision]
+    principal: str, refused: Sequence[AccessCheck], decisions: dict[AccessCheck, AclDecision]
 ) -> None:
     """Print the command that adds the missing rules, unless a rule denies."""
     missing = [
-        rule_that_allows(
-            principal, question.host, question.needed.operation, question.needed.resource
-        )
-        for question in refused
-        if decisions[question].reason is not AclReason.DENYING_RULE
+        rule_that_allows(principal, check.host, check.needed.operation, check.needed.resource)
+        for check in refused
+        if decisions[check].reason is not AclReason.DENYING_RULE
     ]
     if missing:
         notify("rules are missing; to create them:")

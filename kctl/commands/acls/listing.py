@@ -42,7 +42,7 @@ EVERY_RULE: Final = AclFilter(
     PatternFilter(AclResource.ANY, None, PatternType.ANY),
     EntryFilter(None, None, AclOperation.ANY, AclPermission.ANY),
 )
-_QUESTION_RULES_MAX: Final = 3
+_PROMPT_RULES_MAX: Final = 3
 #: The types that filters have: MATCH means all patterns that a name is in.
 _FILTER_TYPES: Final = (
     PatternType.ANY,
@@ -155,7 +155,7 @@ def exactly(rule: AclBinding) -> AclFilter:
 
 
 def few_rules(rules: list[AclBinding]) -> str:
-    """Return rules for a question: all if they are few."""
-    named = "; ".join(map(rule_text, rules[:_QUESTION_RULES_MAX]))
-    more = "; …" if len(rules) > _QUESTION_RULES_MAX else ""
+    """Return rules for a prompt: all if they are few."""
+    named = "; ".join(map(rule_text, rules[:_PROMPT_RULES_MAX]))
+    more = "; …" if len(rules) > _PROMPT_RULES_MAX else ""
     return f"{counted(len(rules), 'rule')} ({named}{more})"

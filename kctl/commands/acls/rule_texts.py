@@ -1,4 +1,4 @@
-"""Access rules in words: `User:alice`, `describe-configs`, `topic:orders`, rows of rules.
+"""Access rules as text: `User:alice`, `describe-configs`, `topic:orders`, rows of rules.
 
 | resource | text |
 |---|---|
@@ -43,29 +43,29 @@ RULE_COLUMNS: Final = (
 W = TypeVar("W", AclOperation, AclResource, PatternType, AclPermission)
 
 
-def word_of(member: W) -> str:
+def cli_name(member: W) -> str:
     """Return a member as commands write it: `describe-configs`."""
     return member.name.lower().replace("_", "-")
 
 
 def member_of(kind: type[W], text: str, what: str, allowed: Iterable[W]) -> W:
-    """Return the member of a word in any spelling; raises UnreadableArgument."""
+    """Return the member of a name in any spelling; raises UnreadableArgument."""
     members = list(allowed)
     wanted = text.strip().lower().replace("_", "").replace("-", "")
     for member in members:
-        if word_of(member).replace("-", "") == wanted:
+        if cli_name(member).replace("-", "") == wanted:
             return member
-    raise UnreadableArgument(what, text, f"one of {', '.join(map(word_of, members))}")
+    raise UnreadableArgument(what, text, f"one of {', '.join(map(cli_name, members))}")
 
 
 def operations_of(texts: Iterable[str]) -> list[AclOperation]:
-    """Return the operations of words, with commas between them or not; raises UnreadableArgument.
+    """Return the operations of names, with commas between them or not; raises UnreadableArgument.
 
-    In the order of the words, none twice.
+    In the order of the names, none twice.
     """
-    words = [word for text in texts for word in text.split(",")]
+    names = [name for text in texts for name in text.split(",")]
     concrete = [operation for operation in AclOperation if operation > AclOperation.ANY]
-    found = [member_of(AclOperation, word, "an operation", concrete) for word in words]
+    found = [member_of(AclOperation, name, "an operation", concrete) for name in names]
     return list(dict.fromkeys(found))
 
 
@@ -104,24 +104,24 @@ def pattern_type_of(text: str | None) -> PatternType:
 
 def resource_of(text: str, pattern_type: PatternType) -> AclPattern:
     """Return the resource of `topic:orders` or `cluster`; raises UnreadableArgument."""
-    word, colon, name = text.partition(":")
-    if word == "cluster" and name in ("", CLUSTER_NAME):
+    kind_name, colon, name = text.partition(":")
+    if kind_name == "cluster" and name in ("", CLUSTER_NAME):
         return AclPattern(AclResource.CLUSTER, CLUSTER_NAME, PatternType.LITERAL)
     if not colon or not name or not is_utf8(text):
         raise UnreadableArgument("a resource", text, "TYPE:NAME as in topic:orders, or cluster")
     kinds = [kind for kind in AclResource if kind > AclResource.ANY]
-    kind = member_of(AclResource, word, "a type of resource", kinds)
+    kind = member_of(AclResource, kind_name, "a type of resource", kinds)
     return AclPattern(kind, name, pattern_type)
 
 
 def resource_text(pattern: AclPattern) -> str:
-    """Return a resource as one word."""
+    """Return a resource as `TYPE:NAME`."""
     if pattern.kind is AclResource.CLUSTER:
-        return word_of(pattern.kind)
+        return cli_name(pattern.kind)
     name = pattern.name
     if pattern.pattern_type is PatternType.PREFIXED:
         name = f"{name}…" if name else WILDCARD_NAME
-    return f"{word_of(pattern.kind)}:{name}"
+    return f"{cli_name(pattern.kind)}:{name}"
 
 
 def rule_text(rule: AclBinding) -> str:
@@ -129,7 +129,7 @@ def rule_text(rule: AclBinding) -> str:
     pattern, entry = rule
     where = "" if entry.host == WILDCARD_HOST else f" from {entry.host}"
     return (
-        f"{word_of(entry.permission)} {entry.principal}{where} to {word_of(entry.operation)} "
+        f"{cli_name(entry.permission)} {entry.principal}{where} to {cli_name(entry.operation)} "
         f"{resource_text(pattern)}"
     )
 
@@ -140,11 +140,11 @@ def rule_row(rule: AclBinding) -> OutputRow:
     return {
         "principal": entry.principal,
         "host": entry.host,
-        "permission": word_of(entry.permission),
-        "operation": word_of(entry.operation),
-        "resource_type": word_of(pattern.kind),
+        "permission": cli_name(entry.permission),
+        "operation": cli_name(entry.operation),
+        "resource_type": cli_name(pattern.kind),
         "resource_name": pattern.name,
-        "pattern": word_of(pattern.pattern_type),
+        "pattern": cli_name(pattern.pattern_type),
     }
 
 
@@ -163,17 +163,17 @@ def create_command(rules: Sequence[AclBinding]) -> str:
         by_pattern.setdefault((pattern, entry.host), []).append(entry.operation)
     commands = []
     for (pattern, host), operations in by_pattern.items():
-        words = ["kctl", "acls", "create", "--allow", principal]
-        words += ["--operation", ",".join(map(word_of, operations))]
+        arguments = ["kctl", "acls", "create", "--allow", principal]
+        arguments += ["--operation", ",".join(map(cli_name, operations))]
         if pattern.kind is AclResource.CLUSTER:
-            words.append("--cluster")
+            arguments.append("--cluster")
         else:
-            words += [f"--{word_of(pattern.kind)}", pattern.name]
+            arguments += [f"--{cli_name(pattern.kind)}", pattern.name]
         if pattern.pattern_type is PatternType.PREFIXED:
-            words += ["--pattern", "prefixed"]
+            arguments += ["--pattern", "prefixed"]
         if host != WILDCARD_HOST:
-            words += ["--host", host]
-        commands.append(shlex.join(words))
+            arguments += ["--host", host]
+        commands.append(shlex.join(arguments))
     return "\n".join(commands)
 
 

@@ -29,11 +29,11 @@ from kctl import exits
 from kctl.arguments import UnreadableArgument, is_utf8
 from kctl.commands.acls.options import ResourceOptions
 from kctl.commands.acls.rule_texts import (
+    cli_name,
     operations_of,
     pattern_type_of,
     principal_of,
     resource_text,
-    word_of,
 )
 
 _NAMED: Final = (
@@ -182,10 +182,10 @@ def _check_operations(resource: AclPattern, operations: Sequence[AclOperation]) 
     supported = (*SUPPORTED_OPERATIONS[kind], *SUPPORTED_SINCE_FOUR.get(kind, ()))
     for operation in operations:
         if operation not in supported:
-            words = ", ".join(sorted(map(word_of, supported)))
+            names = ", ".join(sorted(map(cli_name, supported)))
             raise RulesNotClear(
-                f"{word_of(operation)} is no operation of {resource_text(resource)}",
-                f"a {word_of(kind)} has {words}",
+                f"{cli_name(operation)} is no operation of {resource_text(resource)}",
+                f"a {cli_name(kind)} has {names}",
             )
 
 

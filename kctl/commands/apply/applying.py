@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.config_admin import ConfigChange, ConfigOp, ConfigResourceType, Resource
-from engine.declared.performing import Errors, check_passwords, perform, validate
 from engine.declared.resources import ResourceKind
+from engine.declared.step_execution import Errors, check_passwords, perform, validate
 from engine.declared.steps import (
     AddPartitions,
     ChangeSettings,
@@ -20,13 +20,13 @@ from engine.declared.steps import (
     StateStep,
 )
 from engine.errors import EngineError
-from engine.reassign.cluster_reader import ReassignmentUnderWay
+from engine.reassign.cluster_reader import ReassignmentInProgress
 from kctl import exits
 from kctl.command_results import end_with
 from kctl.commands.apply.moving import check_moves, finish_earlier_moves, move
 from kctl.commands.apply.step_run import StepResult, StepRun
 from kctl.commands.reassign.execute import settings_of
-from kctl.commands.topics.settling import await_created, await_deleted, await_partitions
+from kctl.commands.topics.metadata_wait import await_created, await_deleted, await_partitions
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify, report_error
 from kctl.declared.open_moves import has_earlier_moves
@@ -147,7 +147,7 @@ def _check(client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateR
         return
     try:
         check_moves(client, operations, request.moves)
-    except ReassignmentUnderWay as error:
+    except ReassignmentInProgress as error:
         # Others need not wait for it, and it may be over when it is their turn.
         notify(f"warning: replicas cannot be moved now: {error}")
 

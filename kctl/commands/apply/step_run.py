@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from engine.declared.performing import Errors, step_groups
 from engine.declared.resources import ALL_BROKERS, ResourceKind
+from engine.declared.step_execution import Errors, step_groups
 from engine.declared.steps import ChangeSettings, StateStep, StepAction
 from engine.errors import EngineError
 from kctl import exits

@@ -53,7 +53,7 @@ _STDIN: Final = "-"
 _GZIP: Final = b"\x1f\x8b"
 
 
-class NoLogThere(EngineError):
+class NoEmbeddedLog(EngineError):
     """The embedded cluster has no log."""
 
     hint = "name a log of a broker, or the directory of an embedded cluster with --data"
@@ -156,7 +156,7 @@ def _embedded_logs(data: str | None) -> list[str]:
     directory = DataDirectory(files, cluster_path(os.environ, data))
     plan = directory.plan()
     if plan is None:
-        raise NoLogThere(directory.path)
+        raise NoEmbeddedLog(directory.path)
     paths = [directory.log_path]
     paths += [directory.broker_log_path(broker_id) for broker_id in plan.broker_ids()]
     return [path for path in paths if files.exists(path)]

@@ -13,7 +13,7 @@ from kctl.connect import ClusterOptions, connect
 from kctl.console import notify, report_error
 from kctl.embedded_metrics import embedded_metrics
 from kctl.render import Column, check_format
-from kctl.run_where import embedded_cluster
+from kctl.run_location import embedded_cluster
 
 #: The attributes of a meter in JMX, in the order of a MeterReading.
 _METER_ATTRIBUTES = (

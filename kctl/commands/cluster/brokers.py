@@ -12,10 +12,10 @@ from engine.cluster.broker_processes import (
     pause_broker,
     resume_broker,
 )
-from engine.cluster.daemon import NoClusterThere
+from engine.cluster.daemon import NoClusterInDirectory
 from engine.cluster.data_directory import DataDirectory
 from engine.cluster.plan import ClusterPlan
-from engine.cluster.requests import Action, ask
+from engine.cluster.requests import Action, request_action
 from engine.host.real import RealClock, RealFiles
 from kctl import exits
 from kctl.console import confirm, notify
@@ -34,7 +34,7 @@ def _cluster(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     plan = directory.plan()
     if plan is None:
-        raise NoClusterThere(directory.path)
+        raise NoClusterInDirectory(directory.path)
     return directory, plan
 
 
@@ -48,7 +48,7 @@ def request_change(action: str, broker_id: int | None, data: str | None, timeout
         check_broker(directory, plan, broker_id)
     requested = Action(action)
     with daemon.turn(directory, RealFiles(), RealClock(), timeout_s, _pause):
-        done = ask(directory, requested, broker_id, RealClock(), timeout_s, _pause)
+        done = request_action(directory, requested, broker_id, RealClock(), timeout_s, _pause)
     address = _address(directory, done)
     notify(f"broker {done} {_DONE[requested]}" + (f" at {address}" if address else ""))
     return exits.OK
@@ -60,7 +60,7 @@ def _address(directory: DataDirectory, broker_id: int) -> str | None:
 
 
 def remove_broker(broker_id: int, data: str | None, timeout_s: float, *, yes: bool) -> int:
-    """Ask for confirmation, and remove a broker that holds no replicas; return the exit code."""
+    """Prompt for confirmation, and remove a broker that holds no replicas; return the exit code."""
     directory, plan = _cluster(data)
     check_broker(directory, plan, broker_id)
     confirm(

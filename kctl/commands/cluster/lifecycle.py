@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import NamedTuple
 
 from engine.cluster import daemon
-from engine.cluster.daemon import ClusterStatus, NoClusterThere
+from engine.cluster.daemon import ClusterStatus, NoClusterInDirectory
 from engine.cluster.data_directory import ClusterState, DataDirectory
 from engine.cluster.ownership import check_start
 from engine.cluster.plan import (
@@ -79,7 +79,7 @@ class NoLogOfBroker(EngineError):
         self.broker_id = broker_id
 
 
-class OpenToAll(EngineError):
+class UnauthenticatedListener(EngineError):
     """A cluster without authentication would listen for other machines."""
 
     exit_code = exits.USAGE
@@ -219,8 +219,8 @@ def settings_to_start(data: DataDirectory, request: StartRequest) -> dict[str, s
     return {**parse_properties(RealFiles().read_bytes(path), path), **given}
 
 
-def _warn_of_secrets(words: list[str]) -> None:
-    for name in filter(is_secret, settings_of(words)):
+def _warn_of_secrets(arguments: list[str]) -> None:
+    for name in filter(is_secret, settings_of(arguments)):
         notify(
             f"warning: {name} is a secret, and ps shows what is given by --set: use --config FILE"
         )
@@ -230,7 +230,7 @@ def _check_open(plan: ClusterPlan) -> None:
     """Raise OpenToAll, or warn of open listeners where they are allowed."""
     found = open_listeners(broker_settings(plan, ["/"], FIRST_BROKER_ID))
     if found and not plan.is_insecure:
-        raise OpenToAll(found)
+        raise UnauthenticatedListener(found)
     for listener in found:
         notify(f"warning: {listener} takes everybody who reaches it, without authentication")
 
@@ -251,9 +251,9 @@ def _check(plan: ClusterPlan) -> None:
         error.hint = hint_on_settings({error.key: str(error.value)}, broker_keys())
         raise
     for name in unknown:
-        question = did_you_mean(name, broker_keys())
+        suggestion = did_you_mean(name, broker_keys())
         line = f"warning: {name} is no setting of brokers and is passed over"
-        notify(f"{line}; {question}" if question else line)
+        notify(f"{line}; {suggestion}" if suggestion else line)
     _check_open(plan)
 
 
@@ -261,7 +261,7 @@ def stop_cluster(data: str | None, timeout_s: float) -> int:
     """Stop a cluster; one that does not run is fine."""
     directory = _directory(data)
     if directory.state() is ClusterState.ABSENT:
-        raise NoClusterThere(directory.path)
+        raise NoClusterInDirectory(directory.path)
     if daemon.stop(directory, RealClock(), timeout_s, _pause):
         notify(f"the cluster in {directory.path} has stopped")
     else:
@@ -325,7 +325,7 @@ def print_logs(
     except FileMissing as error:
         if broker_id is not None and directory.plan() is not None:
             raise NoLogOfBroker(directory.path, broker_id) from error
-        raise NoClusterThere(directory.path) from error
+        raise NoClusterInDirectory(directory.path) from error
     position = 0 if line_count is None else _start_of_last_lines(file, line_count)
     try:
         while True:
@@ -359,7 +359,7 @@ def destroy_cluster(data: str | None, timeout_s: float, *, yes: bool) -> int:
     directory, files = _directory(data), RealFiles()
     state = directory.state()
     if state is ClusterState.ABSENT:
-        raise NoClusterThere(directory.path)
+        raise NoClusterInDirectory(directory.path)
     stays = daemon.directories_that_stay(directory)
     what = f"remove the cluster in {directory.path} ({_named(directory)}) with all its data"
     if stays:

@@ -74,7 +74,7 @@ def _cluster(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     plan = directory.plan()
     if plan is None:
-        raise daemon.NoClusterThere(directory.path)
+        raise daemon.NoClusterInDirectory(directory.path)
     return directory, plan
 
 
@@ -91,18 +91,18 @@ def _change(
 
 
 def _group(plan: ClusterPlan, text: str) -> list[str]:
-    return [_place(plan, word.strip()) for word in text.split(",")]
+    return [_place(plan, place.strip()) for place in text.split(",")]
 
 
-def _place(plan: ClusterPlan, word: str) -> str:
+def _place(plan: ClusterPlan, place: str) -> str:
     """Return a broker's id or the store, as places are named."""
     ids = plan.broker_ids()
-    if word == STORE:
-        return word
-    if word.isascii() and word.isdigit() and len(word) <= 10 and int(word) in ids:
-        return str(int(word))
+    if place == STORE:
+        return place
+    if place.isascii() and place.isdigit() and len(place) <= 10 and int(place) in ids:
+        return str(int(place))
     known = ", ".join(map(str, ids))
-    raise UnreadableArgument("a broker of the cluster", word, f"one of {known}, or {STORE}")
+    raise UnreadableArgument("a broker of the cluster", place, f"one of {known}, or {STORE}")
 
 
 def _check_groups(groups: list[list[str]]) -> None:

@@ -54,7 +54,7 @@ def repair_cluster(request: RepairRequest) -> int:
             return exits.CHANGES_PENDING
         for path, reason in found.reasons.items():
             notify(f"{path}: {reason}")
-        confirm(_question(data, found), yes=request.yes)
+        confirm(_prompt(data, found), yes=request.yes)
         aside = repair.apply(data, files, clock, found)
     for path in aside:
         notify(f"note: what was there is now {path}")
@@ -66,7 +66,7 @@ def _pause(duration_ms: int) -> None:
     time.sleep(duration_ms / 1000)
 
 
-def _question(data: DataDirectory, found: Repair) -> str:
+def _prompt(data: DataDirectory, found: Repair) -> str:
     if found.found is None:
         return f"Write a new plan of the cluster in {data.path}"
     cluster_id = found.found.cluster_ids[0] if found.found.cluster_ids else "unknown"

@@ -32,7 +32,7 @@ _NUMBERS = {
 TIMEOUT_S = 300.0
 
 
-def read_start(words: list[str]) -> dict[str, Any] | None:
+def read_start(arguments: list[str]) -> dict[str, Any] | None:
     """Return the request of a plain `start`, None if one of its arguments is not known here."""
     requested: dict[str, Any] = {
         "settings": [],
@@ -43,24 +43,24 @@ def read_start(words: list[str]) -> dict[str, Any] | None:
     requested.update(data=None, brokers=None, port=None, zookeeper_port=None, output="table")
     requested.update(from_logs=(), writable=False, racks=None, processes=None, log_dirs=None)
     requested.update(config=None, insecure=False, secure=False)
-    left = iter(words)
-    for word in left:
-        if word in _FLAGS:
-            name, requested_value = _FLAGS[word]
+    left = iter(arguments)
+    for argument in left:
+        if argument in _FLAGS:
+            name, requested_value = _FLAGS[argument]
             requested[name] = requested_value
             continue
         value = next(left, "-")
         if value.startswith("-"):
             return None
-        if word in _LISTS:
-            requested[_LISTS[word]].append(value)
-        elif word in _TEXTS:
-            requested[_TEXTS[word]] = value
-        elif word in _NUMBERS and value.isascii() and value.isdecimal() and len(value) < 19:
-            least, largest = _NUMBERS[word]
+        if argument in _LISTS:
+            requested[_LISTS[argument]].append(value)
+        elif argument in _TEXTS:
+            requested[_TEXTS[argument]] = value
+        elif argument in _NUMBERS and value.isascii() and value.isdecimal() and len(value) < 19:
+            least, largest = _NUMBERS[argument]
             if not least <= int(value) <= largest:
                 return None
-            requested[word[2:].replace("-", "_")] = int(value)
+            requested[argument[2:].replace("-", "_")] = int(value)
         else:
             return None
     return requested

@@ -24,7 +24,12 @@ from engine.log.directory.offset_checkpoint import CLEANER_POINTS
 from engine.log.log_config import LogConfig
 from kctl.arguments import counted
 from kctl.command_results import end_with
-from kctl.commands.compact.requests import BUFFER, CompactPlanRequest, CompactRunRequest, KeysLeft
+from kctl.commands.compact.requests import (
+    BUFFER,
+    CompactPlanRequest,
+    CompactRunRequest,
+    KeysExceedMemory,
+)
 from kctl.commands.compact.rows import (
     RUN_COLUMNS,
     Freed,
@@ -40,7 +45,7 @@ from kctl.destinations import check_destination
 from kctl.render import check_format
 from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
-from kctl.run_where import RunWhere
+from kctl.run_location import ConflictingRunOptions
 from kctl.sizes import parse_bytes
 from kctl.temporary import temporary_folder
 
@@ -151,7 +156,7 @@ def _freed(trial: CompactedLog | None) -> tuple[Freed, EngineError | None]:
         return Freed(), trial.fault
     fault = None
     if trial.cleanable_bytes and trial.pass_count:
-        fault = KeysLeft(str(trial.topic_partition), trial.first_dirty_offset)
+        fault = KeysExceedMemory(str(trial.topic_partition), trial.first_dirty_offset)
     return Freed(trial.freed_bytes, trial.freed_records), fault
 
 
@@ -184,7 +189,7 @@ def clean_directory(directory: str, request: CompactRunRequest) -> int:
     """Clean logs of a directory; returns the exit code."""
     check_format(request.output)
     if request.in_place == (request.out is not None):
-        raise RunWhere(
+        raise ConflictingRunOptions(
             "--dir needs one of --in-place and --out DIR", "--out leaves the directory as it is"
         )
     check_destination(request.out, [directory])
@@ -199,8 +204,8 @@ def clean_directory(directory: str, request: CompactRunRequest) -> int:
     host = DirectoryHost(RealFiles(), *_machine())
     if request.out is None:
         topics = counted(len(chosen.topics), "topic")
-        question = f"clean {topics} in {os.path.abspath(directory)}"
-        confirm(question, yes=request.yes, can_be_tried=False)
+        prompt = f"clean {topics} in {os.path.abspath(directory)}"
+        confirm(prompt, yes=request.yes, can_be_tried=False)
         where: AbstractContextManager[str] = nullcontext(directory)
     else:
         where = directory_copy(RealFiles(), directory, request.out, lock_file.is_held)

@@ -20,7 +20,7 @@ from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
 from kctl.command_results import end_with
 from kctl.commands.compact.on_embedded import leaders_logs
-from kctl.commands.compact.requests import CompactPlanRequest, KeysLeft
+from kctl.commands.compact.requests import CompactPlanRequest, KeysExceedMemory
 from kctl.commands.compact.rows import Freed, draw_bars, plan_columns, print_sum, with_freed
 from kctl.commands.compact.topics import CompactedTopics, compacted_topics
 from kctl.commands.logs.progress import Progress
@@ -165,7 +165,7 @@ def _exact_rows(
                 continue
             if trial.mapped_offset < log.trial_range.first_uncleanable_offset:
                 progress.clear()
-                report_error(KeysLeft(str(key), trial.mapped_offset))
+                report_error(KeysExceedMemory(str(key), trial.mapped_offset))
                 failures += 1
             freed = Freed(
                 trial.read_bytes - trial.kept_bytes, trial.read_records - trial.kept_records

@@ -11,7 +11,7 @@ from engine.client.blocking import KafkaClient
 from engine.cluster import daemon
 from engine.cluster.broker_processes import BrokerState
 from engine.cluster.data_directory import DataDirectory
-from engine.cluster.requests import ask_compaction
+from engine.cluster.requests import request_compaction
 from engine.errors import EngineError
 from engine.host.real import RealClock, RealFiles
 from engine.log.cleaner.compaction_state import CompactionPhase, LogCompaction
@@ -31,10 +31,10 @@ from kctl.commands.compact.topics import CompactedTopics, advice, compacted_topi
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify, report_error
 from kctl.render import RowWriter, check_format
-from kctl.render.lasting_line import LastingLine, share_and_left
 from kctl.render.rows import OutputRow
+from kctl.render.status_line import StatusLine, share_and_left
 from kctl.render.table import size_text
-from kctl.run_where import RunWhere, embedded_cluster
+from kctl.run_location import ConflictingRunOptions, embedded_cluster
 
 #: Often enough to show the progress of a cleaning.
 _PERIOD_S = 0.25
@@ -66,7 +66,7 @@ class CleanerStateUnavailable(EngineError):
         super().__init__("no request tells how far the cleaners of Kafka's brokers are")
 
 
-class CleansItself(EngineError):
+class CleanerNotControllable(EngineError):
     """Brokers of Kafka decide themselves when they clean a log."""
 
     def __init__(self) -> None:
@@ -110,10 +110,10 @@ def _requested(
     timeout_s = client.timeout_ms / 1000
 
     def pause(duration_ms: int) -> None:
-        client.links.pause(duration_ms)
+        client.connections.pause(duration_ms)
 
     with daemon.turn(data, RealFiles(), RealClock(), timeout_s, pause):
-        states_by_broker = ask_compaction(
+        states_by_broker = request_compaction(
             data, RealClock(), timeout_s, pause, topics=topics, begins=begins
         )
     return {
@@ -190,7 +190,7 @@ def clean_cluster(options: ClusterOptions, request: CompactRunRequest) -> int:
         data = embedded_cluster(client)
         found = compacted_topics(client, request.topics, request.match, {})
         if data is None:
-            report_error(CleansItself())
+            report_error(CleanerNotControllable())
             _advise(found)
             return exits.FAILED
         names = set(found.configs)
@@ -231,14 +231,16 @@ def _refuse_options(request: CompactRunRequest) -> None:
         (request.buffer, "--buffer"),
     ):
         if given:
-            raise RunWhere(f"{name} needs --dir", "a cluster cleans its logs by their settings")
+            raise ConflictingRunOptions(
+                f"{name} needs --dir", "a cluster cleans its logs by their settings"
+            )
 
 
 def _awaited(
     client: KafkaClient, data: DataDirectory, before: Replicas, names: Collection[str]
 ) -> Replicas:
     """Wait until no requested log waits or is cleaned; returns the logs as they are then."""
-    line = LastingLine(RealClock())
+    line = StatusLine(RealClock())
     replicas = before
     try:
         while any(log.phase in _AT_WORK for log in replicas.values()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import EngineError
-from kctl.run_where import RunWhere
+from kctl.run_location import ConflictingRunOptions
 from kctl.sizes import parse_bytes
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class CompactPlanRequest(NamedTuple):
     def cleaning_settings(self) -> CleaningSettings:
         """Return the settings of a trial cleaning; raises RunWhere, UnreadableArgument."""
         if self.buffer is not None and not self.exact:
-            raise RunWhere("--buffer needs --exact", "keys are read with it alone")
+            raise ConflictingRunOptions("--buffer needs --exact", "keys are read with it alone")
         from engine.log.cleaner.cleaning_facts import CleaningSettings
 
         return CleaningSettings(map_bytes=parse_bytes(self.buffer or BUFFER))
@@ -50,7 +50,7 @@ class CompactRunRequest(NamedTuple):
     output: str
 
 
-class KeysLeft(EngineError):
+class KeysExceedMemory(EngineError):
     """The keys of a log exceed the memory for them: more is freed than was counted."""
 
     def __init__(self, name: str, first_dirty_offset: int) -> None:

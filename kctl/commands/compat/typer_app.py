@@ -12,7 +12,7 @@ from kctl.options.cluster import noun
 
 app = noun("Tools of Apache Kafka, in our place: the same options, output and exit codes.")
 _PASSED_ON = {"ignore_unknown_options": True, "help_option_names": []}
-_Words = Annotated[
+_Arguments = Annotated[
     list[str] | None, typer.Argument(metavar="OPTIONS", help="Those of the tool; --help lists.")
 ]
 
@@ -20,8 +20,8 @@ _Words = Annotated[
 def _add(tool: str) -> None:
     """Add the command of a tool."""
 
-    def run(words: _Words = None) -> int:
-        return run_tool(tool, words or [])
+    def run(arguments: _Arguments = None) -> int:
+        return run_tool(tool, arguments or [])
 
     app.command(tool, help=help_of(tool), context_settings=_PASSED_ON)(run)
 

@@ -244,7 +244,7 @@ def _row(resource: Resource, entry: ConfigEntry, *, is_table: bool) -> OutputRow
         "resource_name": resource.name or _DEFAULTS,
         "key": entry.name,
         "value": entry.value,
-        "source": source_word(entry.source.name),
+        "source": source_text(entry.source.name),
         "is_read_only": entry.is_read_only,
         "is_sensitive": entry.is_sensitive,
         "type": entry.type,
@@ -265,10 +265,10 @@ def plain_text(markup: str) -> str:
 
 
 def _synonym(synonym: Synonym) -> OutputRow:
-    source = source_word(synonym.source.name)
+    source = source_text(synonym.source.name)
     return {"name": synonym.name, "value": synonym.value, "source": source}
 
 
-def source_word(name: str) -> str:
-    """Return a source as a short word: `dynamic-topic`, `static-broker`, `default`."""
+def source_text(name: str) -> str:
+    """Return the short name of a source: `dynamic-topic`, `static-broker`, `default`."""
     return name.removesuffix("_CONFIG").lower().replace("_", "-")

@@ -27,7 +27,7 @@ _POINT = "start, end, an offset, -COUNT, -1h, @MILLISECONDS or 2026-01-31T12:00:
     "'%p %o %k %s\\n' · kctl consume clicks --from -1h -o ndjson | jq .value"
 )
 def consume(
-    words: Annotated[
+    selectors: Annotated[
         list[str],
         typer.Argument(metavar="TOPIC[:PARTITIONS]...", help="clicks, clicks:3, clicks:0,4-6."),
     ],
@@ -145,7 +145,7 @@ def consume(
         settings_in_file(options, own_keys)
     )
     request = ConsumeRequest(
-        words=words,
+        selectors=selectors,
         start=start,
         until="end" if exit_at_end and until is None else until,
         max_messages=max_messages,

@@ -44,7 +44,7 @@ _WAIT_MS = 1_000
 class ConsumeRequest(NamedTuple):
     """The options of `kctl consume`."""
 
-    words: list[str]
+    selectors: list[str]
     start: str
     until: str | None
     max_messages: int | None
@@ -172,7 +172,7 @@ def _starts(
     now_ms = client.clock.wall_ms()
     start = parse_point(request.start, now_ms)
     until = None if request.until is None else parse_point(request.until, now_ms)
-    _, partitions, errors = select_partitions(client, request.words)
+    _, partitions, errors = select_partitions(client, request.selectors)
     for error in errors:
         run.fail(error)
     lookup = OffsetLookup(client, partitions, read_committed=request.fetch.read_committed)
@@ -193,9 +193,9 @@ def group_consumer(client: KafkaClient, request: ConsumeRequest, run: PrintRun) 
     Errors: UnreadableArgument for partitions by number, and for an end other than that of now.
     """
     assert request.group is not None
-    for word in request.words:
-        if ":" in word:
-            raise UnreadableArgument("a topic for --group", word, "TOPIC: the group shares it")
+    for selector in request.selectors:
+        if ":" in selector:
+            raise UnreadableArgument("a topic for --group", selector, "TOPIC: the group shares it")
     if request.until not in (None, "end"):
         raise UnreadableArgument("an end for --group", request.until or "", "-e, or none")
     start = parse_point(request.start, client.clock.wall_ms())
@@ -213,7 +213,7 @@ def group_consumer(client: KafkaClient, request: ConsumeRequest, run: PrintRun) 
     consumer = group_consumer_of(
         client,
         request.group,
-        request.words,
+        request.selectors,
         start_of=start_of,
         fetch=request.fetch,
         auto_commit_interval_ms=request.auto_commit_interval_ms,

@@ -43,7 +43,7 @@ CHOICE_COLUMNS = (
     *_GUARD_COLUMNS,
 )
 #: How long `set` waits for the cluster's id.
-_ASK_MS = 2_000
+_CLUSTER_ID_TIMEOUT_MS = 2_000
 
 
 def _load() -> Profiles:
@@ -117,17 +117,17 @@ def _with_changes_of(
 
 def _guards(profile: Profile) -> str:
     """Return the guards of a context as the end of a message, or "" if it has none."""
-    words = [
-        word
-        for word, is_set in (
+    parts = [
+        part
+        for part, is_set in (
             ("protected", profile.is_protected),
             ("read-only", profile.is_read_only),
         )
         if is_set
     ]
     if profile.cluster_id is not None:
-        words.append(f"for cluster {profile.cluster_id}")
-    return f": {', '.join(words)}" if words else ""
+        parts.append(f"for cluster {profile.cluster_id}")
+    return f": {', '.join(parts)}" if parts else ""
 
 
 def _changed(name: str, kept: Profile | None, change: ContextChange) -> Profile:
@@ -164,7 +164,7 @@ def _with_id(
     if profile.cluster_id is not None and not is_moved:
         return profile, None
     try:
-        found = _ask_for_id(profile)
+        found = _fetch_cluster_id(profile)
     except EngineError as error:
         then = "learnt" if profile.cluster_id is None else f"compared with {profile.cluster_id}"
         return profile, f"note: the cluster's id is {then} at the first use: {error}"
@@ -173,7 +173,7 @@ def _with_id(
     return profile._replace(cluster_id=found or profile.cluster_id), None
 
 
-def _ask_for_id(profile: Profile) -> str | None:
+def _fetch_cluster_id(profile: Profile) -> str | None:
     """Return the id of the cluster at a profile's addresses, None if the brokers have none."""
     from engine.client.blocking import KafkaClient
     from kctl.connect import client_settings_of, real_host
@@ -185,7 +185,7 @@ def _ask_for_id(profile: Profile) -> str | None:
         clock=host.clock,
         entropy=host.entropy,
         settings=client_settings_of(profile.command_config, {}),
-        timeout_ms=_ASK_MS,
+        timeout_ms=_CLUSTER_ID_TIMEOUT_MS,
     ) as client:
         return client.view([]).cluster_id
 

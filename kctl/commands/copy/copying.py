@@ -18,7 +18,7 @@ from engine.copying.copy_journal import CopyJournal, CopyState, read_copy
 from engine.copying.copy_plan import EXACTLY_ONCE, TopicCopy
 from engine.copying.copy_resumption import ProgressLost, resumed_positions
 from engine.copying.copy_writers import AtLeastOnceWriter, CopyWriter, ExactlyOnceWriter, NotCopied
-from engine.copying.copying_run import CopyingRun, NotRead
+from engine.copying.copying_run import CopyingRun, PartitionUnreadable
 from engine.copying.topic_preparation import Destination
 from engine.errors import ApiError, EngineError
 from engine.host.held_file import RealHeldFiles
@@ -41,7 +41,7 @@ from kctl.commands.copy.planning import (
     require_same_source,
 )
 from kctl.commands.copy.request import CopyRequest
-from kctl.commands.topics.settling import await_created
+from kctl.commands.topics.metadata_wait import await_created
 from kctl.connect import ClusterOptions, client_of
 from kctl.console import notify, report_error
 from kctl.guard import client_checks, reading_checks
@@ -67,7 +67,7 @@ _WAIT_MS: Final = 1_000
 _RIGHTS_OF_TRANSACTIONS: Final = (GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)
 
 
-class TopicNotMade(EngineError):
+class TopicNotCreated(EngineError):
     """The destination does not create a topic."""
 
     def __init__(self, topic: str, cause: EngineError) -> None:
@@ -116,9 +116,9 @@ def copy_topics(request: CopyRequest) -> int:
 
 
 def _client(
-    word: str, config: str | None, request: CopyRequest, *, reads_only: bool = False
+    argument: str, config: str | None, request: CopyRequest, *, reads_only: bool = False
 ) -> KafkaClient:
-    choice = choice_of(word, config)
+    choice = choice_of(argument, config)
     checks = reading_checks(choice) if reads_only else client_checks(choice)
     return client_of(choice, checks, ClusterOptions(timeout_s=request.timeout_s))
 
@@ -155,8 +155,8 @@ def _job(
         )
         return _Job(state.plan, state, topics)
     earlier = state.plan if state is not None and is_same else None
-    behind = earlier if request.append else None
-    plan = new_plan(source, destination, request, identity, behind)
+    continued = earlier if request.append else None
+    plan = new_plan(source, destination, request, identity, continued)
     topics = prepared_topics(source, destination, request, plan, is_resumed=False, earlier=earlier)
     return _Job(plan, None, topics)
 
@@ -253,7 +253,7 @@ def _make_topics(destination: KafkaClient, topics: Destination) -> None:
         return
     for name, created in create_topics(destination, topics.missing).items():
         if isinstance(created, EngineError):
-            raise TopicNotMade(name, created)
+            raise TopicNotCreated(name, created)
     await_created(destination, [topic.name for topic in topics.missing])
 
 
@@ -303,7 +303,11 @@ def _print_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
     # That a transaction ends is the copy's affair; why it does is the operator's.
     cause = error.cause if isinstance(error, TransactionFailed) else error
     report_error(cause, "destination" if isinstance(error, TransactionFailed) else None)
-    if isinstance(error, NotCopied | NotRead) and not error.hint and hint_for(error.cause):
+    if (
+        isinstance(error, NotCopied | PartitionUnreadable)
+        and not error.hint
+        and hint_for(error.cause)
+    ):
         notify(f"hint: {hint_for(error.cause)}")
     if _is_of_rights(cause) and plan.delivery == EXACTLY_ONCE:
         notify(

@@ -59,7 +59,7 @@ class CopyRequest(NamedTuple):
             [
                 *(source_id, destination_id, sorted(self.topics), self.match, self.prefix),
                 *(self.start, self.until, sorted(self.groups), self.rules.share),
-                sorted(self.rules.ways.items()),
+                sorted(self.rules.methods.items()),
                 None if key is None else sha256(key).hexdigest(),
                 self.delivery,
             ]
@@ -91,11 +91,11 @@ def content_rules(
     sample: str | None, anonymised: Sequence[str], key_path: str | None
 ) -> ContentRules:
     """Return the rules that change or drop records; raises UnreadableArgument, WrongCopyRule."""
-    ways = anonymised_parts(tuple(anonymised))
-    if key_path is not None and "hash" not in ways.values():
+    methods = anonymised_parts(tuple(anonymised))
+    if key_path is not None and "hash" not in methods.values():
         raise UnreadableArgument("an option", "--anonymise-key", "--anonymise PART=hash with it")
     key = None if key_path is None else read_hash_key(key_path)
-    return ContentRules(None if sample is None else _share(sample), ways, key)
+    return ContentRules(None if sample is None else _share(sample), methods, key)
 
 
 def _share(text: str) -> float:

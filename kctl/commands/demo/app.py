@@ -20,7 +20,7 @@ app = noun("Producers and consumers at work, on a temporary cluster or on any wi
 @on_cluster
 def produce_consume(
     cluster: ClusterOptions,
-    way: Annotated[
+    mode: Annotated[
         str,
         typer.Argument(
             metavar="[sync|async]",
@@ -43,7 +43,7 @@ def produce_consume(
     """
     from kctl.commands.demo.produce_consume import ProduceConsumeRequest, run_produce_consume
 
-    return run_produce_consume(cluster, ProduceConsumeRequest(way, records, topic, output))
+    return run_produce_consume(cluster, ProduceConsumeRequest(mode, records, topic, output))
 
 
 @app.command(

@@ -19,7 +19,7 @@ from engine.demo.instances import (
     ClusterAccess,
     CopyRun,
     InstanceTotals,
-    Strikes,
+    KillSchedule,
     start_process,
 )
 from kctl import exits
@@ -28,8 +28,8 @@ from kctl.commands.demo.clusters import DemoCluster, demo_cluster, is_named
 from kctl.connect import ClusterOptions, cluster_named
 from kctl.console import confirm, notify
 from kctl.render import Column, check_format, write_rows
-from kctl.render.lasting_line import LastingLine, share_and_left
 from kctl.render.rows import OutputRow
+from kctl.render.status_line import StatusLine, share_and_left
 
 INSTANCE_COLUMNS = (
     Column("instance", "INSTANCE", right=True, is_name=True),
@@ -84,7 +84,7 @@ def _cluster_plan(request: ExactlyOnceRequest) -> ClusterPlan:
 
 
 def _fill(client: KafkaClient, copy: CopyPlan) -> None:
-    line = LastingLine(client.clock)
+    line = StatusLine(client.clock)
     try:
         fill_input(client, copy, lambda count: _show(line, "written", count, copy.record_count))
     finally:
@@ -103,7 +103,7 @@ def _copy(
     access = ClusterAccess(
         cluster.bootstrap_servers, cluster.properties, round(options.timeout_s * 1000)
     )
-    line = LastingLine(client.clock)
+    line = StatusLine(client.clock)
 
     def on_strike(what: str) -> None:
         line.clear()
@@ -115,7 +115,7 @@ def _copy(
 
     strikes = None
     if request.kill:
-        strikes = Strikes(client.entropy, cluster.temporary, on_strike)
+        strikes = KillSchedule(client.entropy, cluster.temporary, on_strike)
     run = CopyRun(
         client,
         copy,
@@ -132,7 +132,7 @@ def _copy(
 
 
 def _check(client: KafkaClient, copy: CopyPlan) -> CheckedOutput:
-    line = LastingLine(client.clock)
+    line = StatusLine(client.clock)
     try:
         return check_output(
             client, copy, lambda count: _show(line, "checked", count, copy.record_count)
@@ -141,7 +141,7 @@ def _check(client: KafkaClient, copy: CopyPlan) -> CheckedOutput:
         line.clear()
 
 
-def _show(line: LastingLine, verb: str, count: int, total: int) -> None:
+def _show(line: StatusLine, verb: str, count: int, total: int) -> None:
     line.show(
         lambda lasting_s: ", ".join(
             [f"{count:,} records {verb}", *share_and_left(count, total, lasting_s)]

@@ -37,7 +37,7 @@ _EVERY_MS = 200
 class ProduceConsumeRequest(NamedTuple):
     """The options of `kctl demo produce-consume`."""
 
-    way: str
+    mode: str
     records: int | None
     topic: str
     output: str
@@ -46,9 +46,9 @@ class ProduceConsumeRequest(NamedTuple):
 def run_produce_consume(options: ClusterOptions, request: ProduceConsumeRequest) -> int:
     """Produce and consume until the count is reached or Ctrl-C; returns the exit code."""
     check_format(request.output)
-    ways = [way.value for way in SendMode]
-    if request.way not in ways:
-        raise UnreadableArgument("a way to send", request.way, " or ".join(ways))
+    modes = [mode.value for mode in SendMode]
+    if request.mode not in modes:
+        raise UnreadableArgument("a way to send", request.mode, " or ".join(modes))
     plan = ClusterPlan(port=0, settings={"group.initial.rebalance.delay.ms": "0"})
     with (
         demo_cluster(options, plan) as cluster,
@@ -82,7 +82,7 @@ def _run(
     clock = clients[0].clock
     printer = _Printer(request.output, clock)
     group_id = f"{request.topic}-{clients[0].entropy.random_bytes(4).hex()}"
-    demo = ProduceConsume(clients, request.topic, group_id, SendMode(request.way), printer.print)
+    demo = ProduceConsume(clients, request.topic, group_id, SendMode(request.mode), printer.print)
     try:
         demo.run(request.records, let_interrupt)
     finally:

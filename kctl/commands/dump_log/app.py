@@ -4,7 +4,7 @@ The options of Kafka's tool have its meaning, including exit codes: usage errors
 `--help` exit with 1, findings with 0 unless `--check` is given. `-h` shows the same help on
 stdout with exit code 0.
 
-A call whose words are all known is read here, without importing Typer: that is a third of the
+A call whose arguments are all known is read here, without importing Typer: that is a third of the
 time that a small dump takes. All else, with every error, is left to `dump_log_options.py`, and a
 test holds the two to the same options.
 """
@@ -52,18 +52,18 @@ def read_options_fast(args: list[str]) -> dict[str, Any] | None:
         **dict.fromkeys(REPEATED),
     }
     seen: set[str] = set()
-    words = iter(args)
-    for word in words:
-        if not word.startswith("-"):
-            given["paths"].append(word)
+    remaining = iter(args)
+    for argument in remaining:
+        if not argument.startswith("-"):
+            given["paths"].append(argument)
             continue
-        name = "output" if word == "-o" else word[2:].replace("-", "_")
-        if word != "-o" and (not word.startswith("--") or "_" in word):
+        name = "output" if argument == "-o" else argument[2:].replace("-", "_")
+        if argument != "-o" and (not argument.startswith("--") or "_" in argument):
             return None
         if name in FLAGS:
             given[name] = True
             continue
-        value = next(words, None)
+        value = next(remaining, None)
         is_option = name in TEXTS or name in NUMBERS
         if not is_option or name in seen or value is None or value.startswith("-"):
             return None
@@ -101,9 +101,9 @@ def run(args: list[str]) -> int:
         sys.stderr.write(f"error: {repeated} is given more than once\n")
         return exits.FAILED
     command = _command()
-    requested = [word for word in prepared if word in ("--help", "--version")]
+    requested = [argument for argument in prepared if argument in ("--help", "--version")]
     try:
-        rest = [word for word in prepared if word not in requested]
+        rest = [argument for argument in prepared if argument not in requested]
         if requested:
             command.make_context("kctl dump-log", rest)
         else:
@@ -139,24 +139,24 @@ def _version(args: list[str]) -> int:
     from engine.dump.options import kafka_version_named
 
     version = "3.9.1"
-    for word, following in zip(args, [*args[1:], ""], strict=True):
-        if word == "--kafka-version":
+    for argument, following in zip(args, [*args[1:], ""], strict=True):
+        if argument == "--kafka-version":
             version = following
-        elif word.startswith("--kafka-version="):
-            version = word.partition("=")[2]
+        elif argument.startswith("--kafka-version="):
+            version = argument.partition("=")[2]
     sys.stdout.write(f"{kafka_version_named(version)}\n")
     return exits.OK
 
 
 def _count(args: list[str], name: str) -> int:
-    return sum(word == name or word.startswith(f"{name}=") for word in args)
+    return sum(argument == name or argument.startswith(f"{name}=") for argument in args)
 
 
 def _with_optional_arguments(args: list[str]) -> list[str]:
     """Set the default argument of decoder options without one."""
     out: list[str] = []
-    for word, following in zip(args, [*args[1:], "-"], strict=True):
-        out.append(word)
-        if word in _OPTIONAL_ARGUMENT and following.startswith("-"):
+    for argument, following in zip(args, [*args[1:], "-"], strict=True):
+        out.append(argument)
+        if argument in _OPTIONAL_ARGUMENT and following.startswith("-"):
             out.append(_CLASS_DEFAULT)
     return out

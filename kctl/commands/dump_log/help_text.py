@@ -39,14 +39,14 @@ def help_text(command: Any) -> str:
     for title, names in {_KAFKA: others, **_GROUPS}.items():
         lines += ["", f"{title}:"]
         for name in names:
-            lines += _entry(_words(options[name]), _meaning(options[name]))
+            lines += _entry(_option_names(options[name]), _meaning(options[name]))
     lines += _entry("-h, --help", "This help: -h on stdout, --help as Kafka does (stderr, exit 1).")
     return "\n".join([*lines, "", _EXAMPLES, command.epilog, ""])
 
 
-def _words(option: Any) -> str:
-    words = ", ".join(option.opts)
-    return words if option.is_flag else f"{words} {'N' if option.type.name == 'int' else 'TEXT'}"
+def _option_names(option: Any) -> str:
+    names = ", ".join(option.opts)
+    return names if option.is_flag else f"{names} {'N' if option.type.name == 'int' else 'TEXT'}"
 
 
 def _meaning(option: Any) -> str:
@@ -54,9 +54,9 @@ def _meaning(option: Any) -> str:
     return f"{option.help} [{option.default}]" if shown else str(option.help)
 
 
-def _entry(words: str, meaning: str) -> list[str]:
+def _entry(names: str, meaning: str) -> list[str]:
     lines = textwrap.wrap(meaning, _WIDTH - _COLUMN)
-    first = f"  {words}"
+    first = f"  {names}"
     if len(first) > _COLUMN - 2:
         return [first, *(" " * _COLUMN + line for line in lines)]
     return [first.ljust(_COLUMN) + lines[0], *(" " * _COLUMN + line for line in lines[1:])]

@@ -60,7 +60,7 @@ def _watch(
     snapshot = take_snapshot(client, timeout_ms)
     is_lost = False
     while True:
-        client.links.pause(every_ms)
+        client.connections.pause(every_ms)
         try:
             next_snapshot = newest(snapshot, take_snapshot(client, timeout_ms))
         except EngineError as error:

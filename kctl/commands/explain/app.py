@@ -28,7 +28,7 @@ def explain() -> None:
 @on_cluster
 def partition(
     cluster: ClusterOptions,
-    word: Annotated[
+    text: Annotated[
         str, typer.Argument(metavar="TOPIC:PARTITION", help="clicks:3, or clicks-3 as in logs.")
     ],
     zookeeper: Annotated[
@@ -49,4 +49,4 @@ def partition(
     from kctl.commands.explain.partition import explain_partition
 
     options = cluster
-    return explain_partition(options, word, zookeeper, output)
+    return explain_partition(options, text, zookeeper, output)

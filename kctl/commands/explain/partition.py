@@ -87,7 +87,7 @@ _MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 
 
 def explain_partition(
-    options: ClusterOptions, word: str, zookeeper: str | None, output: str
+    options: ClusterOptions, text: str, zookeeper: str | None, output: str
 ) -> int:
     """Print all that is known of a partition; returns the exit code.
 
@@ -96,7 +96,7 @@ def explain_partition(
     """
     check_format(output)
     failures = Failures()
-    key = _partition_of(word)
+    key = _partition_of(text)
     with connect(options) as client:
         view = client.view([key.topic])
         failure = topic_failure(view, key.topic)
@@ -106,8 +106,8 @@ def explain_partition(
         partition = view.partition(key)
         if partition is None:
             count = len(view.topics[key.topic].partitions)
-            named = word.rstrip(digits)  # as far as the number, with the sign that was typed
-            raise UnreadableArgument("a partition", word, f"{named}0 to {named}{count - 1}")
+            named = text.rstrip(digits)  # as far as the number, with the sign that was typed
+            raise UnreadableArgument("a partition", text, f"{named}0 to {named}{count - 1}")
         row = _row(client, view, key, partition, failures)
         try:
             stored = StateNodes.of(client, zookeeper, options.timeout_s).read([key]).get(key)
@@ -130,12 +130,12 @@ class Failures:
         self.exit_code = self.exit_code or getattr(error, "exit_code", exits.FAILED)
 
 
-def _partition_of(word: str) -> TopicPartition:
-    topic, sign, number = word.rpartition(":")
+def _partition_of(text: str) -> TopicPartition:
+    topic, sign, number = text.rpartition(":")
     if not sign:
-        topic, sign, number = word.rpartition("-")
+        topic, sign, number = text.rpartition("-")
     if not topic or not number.isdecimal():
-        raise UnreadableArgument("a partition", word, "TOPIC:PARTITION, as clicks:3")
+        raise UnreadableArgument("a partition", text, "TOPIC:PARTITION, as clicks:3")
     (index,) = parse_numbers(number)
     return TopicPartition(topic, index)
 

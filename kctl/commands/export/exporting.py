@@ -47,7 +47,7 @@ class ExportRequest(NamedTuple):
 
 def export_state(options: ClusterOptions, request: ExportRequest) -> int:
     """Write the state of a cluster; returns the exit code."""
-    wanted = [_kind_of(word) for word in dict.fromkeys(request.kinds)]
+    wanted = [_kind_of(name) for name in dict.fromkeys(request.kinds)]
     with connect(options) as client:
         state, kinds = _read(client, wanted)
     if request.match is not None:
@@ -62,12 +62,12 @@ def export_state(options: ClusterOptions, request: ExportRequest) -> int:
     return exits.OK
 
 
-def _kind_of(word: str) -> ResourceKind:
+def _kind_of(name: str) -> ResourceKind:
     for kind in ResourceKind:
-        if word.lower() in (kind.value, kind.value.removesuffix("s")):
+        if name.lower() in (kind.value, kind.value.removesuffix("s")):
             return kind
     expected = ", ".join(kind.value for kind in ResourceKind)
-    raise UnreadableArgument("a kind", word, f"one of {expected}")
+    raise UnreadableArgument("a kind", name, f"one of {expected}")
 
 
 def _read(

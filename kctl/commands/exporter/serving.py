@@ -18,7 +18,7 @@ from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
 from kctl.durations import duration_ms
 from kctl.embedded_metrics import embedded_metrics
-from kctl.run_where import embedded_cluster
+from kctl.run_location import embedded_cluster
 
 if TYPE_CHECKING:
     from engine.host.http_server import Page, ServedPage

@@ -11,7 +11,7 @@ from kctl.options.cluster import DryRun, Output, Yes, noun, on_cluster
 
 app = noun("Features of a cluster: list their levels, upgrade and downgrade them.")
 
-_Words = Annotated[
+_FeatureLevels = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[FEATURE=LEVEL]...",
@@ -48,7 +48,7 @@ def list_(
 @on_cluster
 def upgrade(
     cluster: ClusterOptions,
-    words: _Words = None,
+    feature_levels: _FeatureLevels = None,
     release: Annotated[
         str | None,
         typer.Option(
@@ -66,7 +66,13 @@ def upgrade(
     from kctl.commands.features.levels import LevelsRequest, change_levels
 
     request = LevelsRequest(
-        words or [], release, is_upgrade=True, unsafe=False, dry_run=dry_run, yes=yes, output=output
+        feature_levels or [],
+        release,
+        is_upgrade=True,
+        unsafe=False,
+        dry_run=dry_run,
+        yes=yes,
+        output=output,
     )
     return change_levels(cluster, request)
 
@@ -79,7 +85,7 @@ def upgrade(
 @on_cluster
 def downgrade(
     cluster: ClusterOptions,
-    words: _Words = None,
+    feature_levels: _FeatureLevels = None,
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="Also where metadata would be lost.")
     ] = False,
@@ -94,6 +100,12 @@ def downgrade(
     from kctl.commands.features.levels import LevelsRequest, change_levels
 
     request = LevelsRequest(
-        words or [], None, is_upgrade=False, unsafe=unsafe, dry_run=dry_run, yes=yes, output=output
+        feature_levels or [],
+        None,
+        is_upgrade=False,
+        unsafe=unsafe,
+        dry_run=dry_run,
+        yes=yes,
+        output=output,
     )
     return change_levels(cluster, request)

@@ -63,7 +63,7 @@ _LEVELS: Final = range(min(METADATA_LEVELS.values()), max(METADATA_LEVELS.values
 class LevelsRequest(NamedTuple):
     """The options of `kctl features upgrade` and `downgrade`."""
 
-    words: Sequence[str]
+    feature_levels: Sequence[str]
     release: str | None
     is_upgrade: bool
     unsafe: bool
@@ -134,8 +134,8 @@ def change_levels(options: ClusterOptions, request: LevelsRequest) -> int:
     check_format(request.output)
     wanted = wanted_levels(request)
     with connect(options) as client:
-        features, unasked = _features(client)
-        if unasked:
+        features, unanswered = _features(client)
+        if unanswered:
             # A level that one of them does not support would stop it.
             return exits.FAILED
         updates = _updates(features, wanted, request)
@@ -144,7 +144,7 @@ def change_levels(options: ClusterOptions, request: LevelsRequest) -> int:
             notify("every feature has the level of the release, or a higher one")
             return exits.OK
         if not request.dry_run:
-            confirm(_question(client, features, updates, request), yes=request.yes)
+            confirm(_prompt(client, features, updates, request), yes=request.yes)
         results = update_features(client, updates, validate_only=request.dry_run)
     rows, failures = [], 0
     for update in updates:
@@ -158,10 +158,10 @@ def change_levels(options: ClusterOptions, request: LevelsRequest) -> int:
 
 
 def wanted_levels(request: LevelsRequest) -> dict[str, int]:
-    """Return the levels that words and a release name; raises UnreadableArgument."""
-    if bool(request.words) == (request.release is not None):
+    """Return the levels of the arguments and the release; raises UnreadableArgument."""
+    if bool(request.feature_levels) == (request.release is not None):
         expected = "FEATURE=LEVEL..., or --release" if request.is_upgrade else "FEATURE=LEVEL..."
-        given = " ".join([*request.words, *([request.release] if request.release else [])])
+        given = " ".join([*request.feature_levels, *([request.release] if request.release else [])])
         raise UnreadableArgument("features to change", given, expected)
     if request.release is not None:
         level = metadata_level(request.release, _LEVELS, STABLE_METADATA_LEVEL)
@@ -169,11 +169,11 @@ def wanted_levels(request: LevelsRequest) -> dict[str, int]:
             raise UnreadableArgument("a release", request.release, "one from 3.3 to 4.3, as 4.0")
         return levels_of_release(level)
     levels: dict[str, int] = {}
-    for word in request.words:
-        name, equals, text = word.partition("=")
+    for argument in request.feature_levels:
+        name, equals, text = argument.partition("=")
         if not name or not equals or name in levels:
             expected = "FEATURE=LEVEL, each feature once, as transaction.version=2"
-            raise UnreadableArgument("a feature and its level", word, expected)
+            raise UnreadableArgument("a feature and its level", argument, expected)
         levels[name] = _level(name, text)
     return levels
 
@@ -199,25 +199,25 @@ def _updates(
     return [feature_update(features, name, level, request.change) for name, level in wanted.items()]
 
 
-def _question(
+def _prompt(
     client: KafkaClient,
     features: ClusterFeatures,
     updates: Sequence[FeatureUpdate],
     request: LevelsRequest,
 ) -> str:
-    """Return the question to confirm: levels before and after, and irreversible consequences."""
+    """Return the prompt to confirm: levels before and after, and irreversible consequences."""
     changes = ", ".join(
         f"{it.feature} from {level_text(it.feature, features.by_name[it.feature].level)}"
         f" to {level_text(it.feature, it.level)}"
         for it in updates
     )
     verb = "raise" if request.is_upgrade else "lower"
-    question = f"{verb} {counted(len(updates), 'feature')} of {cluster_named(client)}: {changes}"
+    prompt = f"{verb} {counted(len(updates), 'feature')} of {cluster_named(client)}: {changes}"
     if request.unsafe:
-        return f"{question}; metadata that the level does not know is lost"
+        return f"{prompt}; metadata that the level does not know is lost"
     if request.is_upgrade and any(it.feature == METADATA for it in updates):
-        return f"{question}; brokers of earlier releases cannot join after it"
-    return question
+        return f"{prompt}; brokers of earlier releases cannot join after it"
+    return prompt
 
 
 def _change_row(

@@ -140,7 +140,7 @@ def delete(
 
 
 def _few(names: Sequence[str]) -> str:
-    """Return groups for a question: all if they are few."""
+    """Return groups for a prompt: all if they are few."""
     if len(names) <= _SHOWN_MAX:
         return f"{'group' if len(names) == 1 else 'groups'} {', '.join(names)}"
     return f"{len(names)} groups ({', '.join(names[:3])}, …)"

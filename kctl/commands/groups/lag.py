@@ -12,7 +12,7 @@ from engine.client.blocking import KafkaClient
 from engine.client.groups import MemberView, committed_offsets
 from engine.client.lag_verdicts import LagSample, LagVerdict, judge_lag
 from engine.client.offsets import LATEST, FoundOffset, list_offsets
-from engine.client.unread_times import unread_times_ms
+from engine.client.time_lag import unread_times_ms
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
@@ -115,7 +115,7 @@ def _sampled(client: KafkaClient, request: LagRequest) -> Samples:
             with suppress(EngineError):
                 _take_samples(_lag_rows(client, group_id)[0], samples)
         left_ms = end_ms - client.clock.monotonic_ms()
-        client.links.pause(max(min(round(request.every_s * 1000), left_ms), 0))
+        client.connections.pause(max(min(round(request.every_s * 1000), left_ms), 0))
     return samples
 
 

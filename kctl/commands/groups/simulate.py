@@ -115,41 +115,41 @@ def _memberships(
     return before, staying | joining
 
 
-def topics_of(words: Sequence[str]) -> dict[str, list[PartitionRacks]]:
-    """Return the topics of words such as `orders:4`; raises UnreadableArgument."""
+def topics_of(arguments: Sequence[str]) -> dict[str, list[PartitionRacks]]:
+    """Return the topics of arguments such as `orders:4`; raises UnreadableArgument."""
     topics = {}
-    for word in words:
-        size, at, racks = word.partition("@")
+    for argument in arguments:
+        size, at, racks = argument.partition("@")
         name, _, text = size.rpartition(":")
         count = read_whole(text)
         if not name or count is None or not 0 <= count <= min(_PARTITIONS_MAX, INT32_MAX):
-            raise UnreadableArgument("a topic", word, _EXPECTED_TOPIC)
+            raise UnreadableArgument("a topic", argument, _EXPECTED_TOPIC)
         replicas = [frozenset(row.split("+")) for row in racks.split(",")] if at else [frozenset()]
         if any("" in row for row in replicas):
-            raise UnreadableArgument("a topic", word, _EXPECTED_TOPIC)
+            raise UnreadableArgument("a topic", argument, _EXPECTED_TOPIC)
         topics[name] = [PartitionRacks(n, replicas[n % len(replicas)]) for n in range(count)]
     return topics
 
 
-def members_of(words: Sequence[str], topics: Sequence[str]) -> dict[str, Subscription]:
+def members_of(arguments: Sequence[str], topics: Sequence[str]) -> dict[str, Subscription]:
     """Return members; one without topics of its own subscribes to all."""
     members = {}
-    for word in words:
-        name, equals, own = word.partition("=")
+    for argument in arguments:
+        name, equals, own = argument.partition("=")
         if not name or (equals and not own):
-            raise UnreadableArgument("a member", word, _EXPECTED_MEMBER)
+            raise UnreadableArgument("a member", argument, _EXPECTED_MEMBER)
         wanted = tuple(own.split(",")) if equals else tuple(topics)
         members[name] = Subscription(wanted)
     return members
 
 
-def racks_of(words: Sequence[str]) -> dict[str, str]:
-    """Return the racks of members by words such as `c0=r1`; raises UnreadableArgument."""
+def racks_of(arguments: Sequence[str]) -> dict[str, str]:
+    """Return the racks of members by arguments such as `c0=r1`; raises UnreadableArgument."""
     racks = {}
-    for word in words:
-        name, _, rack = word.rpartition("=")
+    for argument in arguments:
+        name, _, rack = argument.rpartition("=")
         if not name or not rack:
-            raise UnreadableArgument("a member's rack", word, "NAME=RACK")
+            raise UnreadableArgument("a member's rack", argument, "NAME=RACK")
         racks[name] = rack
     return racks
 

@@ -16,7 +16,7 @@ from kctl.options.cluster import (
 
 app = noun("Leaders of partitions: list, elect, balance.")
 
-_Words = Annotated[
+_Selectors = Annotated[
     list[str] | None,
     typer.Argument(metavar="[TOPIC[:PARTITIONS]]...", help="clicks, clicks:3, clicks:0,4-6."),
 ]
@@ -36,7 +36,7 @@ _Plan = Annotated[
 @on_cluster
 def list_(
     cluster: ClusterOptions,
-    words: _Words = None,
+    selectors: _Selectors = None,
     match: _Match = None,
     not_preferred: Annotated[
         bool,
@@ -53,7 +53,7 @@ def list_(
     """List the leaders of partitions beside the preferred ones; all topics if none is named."""
     from kctl.commands.leaders.elections import ListRequest, list_leaders
 
-    request = ListRequest(words or [], match, not_preferred, by_broker, check, output)
+    request = ListRequest(selectors or [], match, not_preferred, by_broker, check, output)
     return list_leaders(cluster, request)
 
 
@@ -67,7 +67,7 @@ def elect(
     kind: Annotated[
         str, typer.Argument(metavar="preferred|unclean", help="How leaders are chosen.")
     ],
-    words: _Words = None,
+    selectors: _Selectors = None,
     match: _Match = None,
     dry_run: _Plan = False,
     yes: Yes = False,
@@ -80,7 +80,7 @@ def elect(
     """
     from kctl.commands.leaders.elections import ElectRequest, elect_leaders
 
-    request = ElectRequest(kind, words or [], match, dry_run, yes, output)
+    request = ElectRequest(kind, selectors or [], match, dry_run, yes, output)
     return elect_leaders(cluster, request)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.leader_admin import Election
-from engine.client.leader_admin import elect_leaders as ask_to_elect
+from engine.client.leader_admin import elect_leaders as send_elect_leaders
 from engine.client.metadata import ClusterView, PartitionView, leader_of
 from engine.errors import EngineError
 from engine.kafka_errors import ELECTION_NOT_NEEDED
@@ -51,7 +51,7 @@ _KINDS = {"preferred": Election.PREFERRED, "unclean": Election.UNCLEAN}
 class ListRequest(NamedTuple):
     """The options of `kctl leaders list`."""
 
-    words: list[str]
+    selectors: list[str]
     match: str | None
     not_preferred: bool
     by_broker: bool
@@ -63,7 +63,7 @@ class ElectRequest(NamedTuple):
     """The options of `kctl leaders elect` and `balance`."""
 
     kind: str
-    words: list[str]
+    selectors: list[str]
     match: str | None
     dry_run: bool
     yes: bool
@@ -74,7 +74,9 @@ def list_leaders(options: ClusterOptions, request: ListRequest) -> int:
     """Print a row for each partition, or each broker; returns the exit code."""
     check_format(request.output)
     with connect(options) as client:
-        view, keys, errors = _chosen(client, request.words, request.match or _all(request.words))
+        view, keys, errors = _chosen(
+            client, request.selectors, request.match or _all(request.selectors)
+        )
     for error in errors:
         report_error(error)
     partitions = _views(view, keys)
@@ -91,22 +93,22 @@ def list_leaders(options: ClusterOptions, request: ListRequest) -> int:
     return exits.PROBLEMS_FOUND if request.check and away else exits.OK
 
 
-def _all(words: Sequence[str]) -> str | None:
-    return None if words else ".*"
+def _all(selectors: Sequence[str]) -> str | None:
+    return None if selectors else ".*"
 
 
 def _chosen(
-    client: KafkaClient, words: list[str], match: str | None
+    client: KafkaClient, selectors: list[str], match: str | None
 ) -> tuple[ClusterView, list[TopicPartition], list[EngineError]]:
     """Return the view, the selected partitions that exist, and an error for each that does not."""
-    if match == ".*" and not words:
+    if match == ".*" and not selectors:
         # A cluster without topics has no leaders, and that is no error.
         view = client.view(None)
         keys = [
             TopicPartition(t.name, p.partition) for t in view.topics.values() for p in t.partitions
         ]
         return view, sorted(keys), []
-    view, keys, errors = select_partitions(client, matching_topics(client, words, match))
+    view, keys, errors = select_partitions(client, matching_topics(client, selectors, match))
     there, absent = [], []
     for key in keys:
         found = leader_of(view, key)
@@ -179,7 +181,7 @@ def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
     if election is None:
         raise UnreadableArgument("an election", request.kind, "preferred or unclean")
     with connect(options) as client:
-        view, keys, errors = _chosen(client, request.words, request.match)
+        view, keys, errors = _chosen(client, request.selectors, request.match)
         for error in errors:
             report_error(error)
         wanted = _wanted(view, _views(view, keys), election)
@@ -191,9 +193,9 @@ def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
             if errors:
                 return exits.FAILED
             return exits.CHANGES_PENDING if wanted else exits.OK
-        confirm(_question(client, election, len(wanted)), yes=request.yes)
+        confirm(_prompt(client, election, len(wanted)), yes=request.yes)
         failures = len(errors)
-        results = ask_to_elect(client, election, list(wanted))
+        results = send_elect_leaders(client, election, list(wanted))
         now = _views(client.view({key.topic for key in wanted}), wanted)
     rows = []
     for key, (partition, _) in wanted.items():
@@ -223,7 +225,7 @@ def _wanted(
     return wanted
 
 
-def _question(client: KafkaClient, election: Election, count: int) -> str:
+def _prompt(client: KafkaClient, election: Election, count: int) -> str:
     what = counted(count, "partition")
     if election is Election.UNCLEAN:
         return (

@@ -18,7 +18,7 @@ from kctl.console import notify, report_error
 from kctl.render import RowWriter
 
 
-class UnlikePartitions(EngineError):
+class DifferentPartitions(EngineError):
     """Two directories are not copies of one partition."""
 
     exit_code = exits.USAGE
@@ -62,7 +62,7 @@ def diff_partitions(left: str, right: str, output: str, *, force: bool) -> int:
     one, other = (_one_partition(path) for path in (left, right))
     reason = None if force else unlike_reason(RealFiles(), one, other)
     if reason is not None:
-        raise UnlikePartitions(left, right, reason)
+        raise DifferentPartitions(left, right, reason)
     comparison = compare_partitions(RealFiles(), one.files, other.files)
     writer.write(diff_row(comparison))
     writer.close()

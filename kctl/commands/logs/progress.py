@@ -12,7 +12,7 @@ from typing import Self, TextIO
 
 from engine.host.ports import Clock
 from engine.host.real import RealClock
-from kctl.render.lasting_line import LastingLine, share_and_left
+from kctl.render.status_line import StatusLine, share_and_left
 
 
 class Progress:
@@ -28,7 +28,7 @@ class Progress:
     ) -> None:
         self._total_bytes = total_bytes
         self._label = label
-        self._line = LastingLine(clock or RealClock(), stream)
+        self._line = StatusLine(clock or RealClock(), stream)
         self._done_bytes = 0
 
     def __enter__(self) -> Self:

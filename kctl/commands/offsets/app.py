@@ -29,7 +29,7 @@ def offsets() -> None:
 @on_cluster
 def get(
     cluster: ClusterOptions,
-    words: Annotated[
+    selectors: Annotated[
         list[str] | None,
         typer.Argument(metavar="[TOPIC[:PARTITIONS]]...", help="clicks, clicks:3, clicks:0,4-6."),
     ] = None,
@@ -54,7 +54,7 @@ def get(
     """Show start, end and distance of partitions, or the offset of one point in each."""
     from kctl.commands.offsets.ends import OffsetsRequest, get_offsets
 
-    request = OffsetsRequest(words or [], match, at, read_committed, output)
+    request = OffsetsRequest(selectors or [], match, at, read_committed, output)
     return get_offsets(cluster, request)
 
 

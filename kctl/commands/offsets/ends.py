@@ -49,7 +49,7 @@ DELETE_COLUMNS = (
 class OffsetsRequest(NamedTuple):
     """The options of `kctl offsets get`."""
 
-    words: list[str]
+    selectors: list[str]
     match: str | None
     at: str | None
     read_committed: bool
@@ -59,7 +59,7 @@ class OffsetsRequest(NamedTuple):
 class DeleteRequest(NamedTuple):
     """The options of `kctl records delete`."""
 
-    words: list[str]
+    selectors: list[str]
     before: str
     dry_run: bool
     yes: bool
@@ -72,8 +72,8 @@ def get_offsets(options: ClusterOptions, request: OffsetsRequest) -> int:
     with connect(options) as client:
         now_ms = client.clock.wall_ms()
         point = None if request.at is None else parse_point(request.at, now_ms)
-        words = matching_topics(client, request.words, request.match)
-        _, partitions, errors = select_partitions(client, words)
+        selectors = matching_topics(client, request.selectors, request.match)
+        _, partitions, errors = select_partitions(client, selectors)
         for error in errors:
             report_error(error)
         lookup = OffsetLookup(client, partitions, read_committed=request.read_committed)
@@ -120,7 +120,7 @@ def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
     check_format(request.output)
     with connect(options) as client:
         point = parse_point(request.before, client.clock.wall_ms())
-        _, partitions, errors = select_partitions(client, request.words)
+        _, partitions, errors = select_partitions(client, request.selectors)
         for error in errors:
             report_error(error)
         lookup = OffsetLookup(client, partitions)

@@ -26,7 +26,7 @@ from kctl.commands.consume.settings import CONSUMER_KEYS, fetch_options
 from kctl.commands.perf.options import SendOptions, TopicOptions
 from kctl.commands.perf.report import Measured, print_result, show_progress
 from kctl.commands.produce.request import PRODUCER_KEYS, ProduceRequest, producer_options
-from kctl.commands.topics.settling import await_created
+from kctl.commands.topics.metadata_wait import await_created
 from kctl.connect import ClusterOptions, connect, settings_in_file
 from kctl.console import notify, report_error
 from kctl.durations import duration_ms

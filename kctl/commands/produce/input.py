@@ -87,7 +87,7 @@ def _check_options(request: ProduceRequest) -> None:
     }
     for name, (value, kinds) in options.items():
         if (value or value == "") and kind not in kinds:
-            raise UnreadableArgument(f"an option of {expected}", name, _input_words(kinds))
+            raise UnreadableArgument(f"an option of {expected}", name, _input_kinds_text(kinds))
     if request.value_json and request.files:
         raise UnreadableArgument("an option of --file", "--value-json", "one of both")
     if request.key_delimiter == "":
@@ -103,7 +103,7 @@ def _kind_of_input(request: ProduceRequest) -> tuple[str, str]:
     return request.input, f"--input {request.input}"
 
 
-def _input_words(kinds: tuple[str, ...]) -> str:
+def _input_kinds_text(kinds: tuple[str, ...]) -> str:
     return ", ".join(kind if kind.startswith("-") else f"--input {kind}" for kind in kinds)
 
 
@@ -133,11 +133,11 @@ class _FromLine:
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
         """Add the records of the lines that are selected."""
-        behind = self._from_line - chunk.first
-        if behind <= 0:
+        skipped_count = self._from_line - chunk.first
+        if skipped_count <= 0:
             self._source.feed(producer, chunk)
-        elif behind < len(chunk.lines):
-            self._source.feed(producer, InputLines(self._from_line, chunk.lines[behind:]))
+        elif skipped_count < len(chunk.lines):
+            self._source.feed(producer, InputLines(self._from_line, chunk.lines[skipped_count:]))
 
 
 class _Lines:

@@ -51,7 +51,7 @@ class ProduceReport:
         self._count = 0
         self._failures = 0
         self._reported: set[tuple[object, str]] = set()
-        self._is_retry_told = False
+        self._is_retry_reported = False
         self._last_line = 0
         #: Lines that failed alone, and the first line that is not stored for another reason.
         self._single: list[int] = []
@@ -81,7 +81,7 @@ class ProduceReport:
             if result.error is not None:
                 self._take_failure(result, result.error)
                 continue
-            self._is_retry_told = False
+            self._is_retry_reported = False
             self._count += result.batch.record_count
             if self._writer is not None:
                 offset = result.base_offset
@@ -143,8 +143,8 @@ class ProduceReport:
 
     def on_retry(self, error: EngineError) -> None:
         """Report once that sending is tried again, until it has worked."""
-        if not self._is_retry_told:
-            self._is_retry_told = True
+        if not self._is_retry_reported:
+            self._is_retry_reported = True
             self._make_room()
             notify(f"warning: {error}; trying again for up to {self._timeout_s:g} s")
 

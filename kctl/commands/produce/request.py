@@ -66,14 +66,14 @@ def producer_options(request: ProduceRequest) -> ProducerOptions:
     Errors: UnreadableArgument.
     """
     settings = request.settings
-    acks = _word("--acks", request.acks or settings.get("acks", "all"), _ACKS)
+    acks = _choice("--acks", request.acks or settings.get("acks", "all"), _ACKS)
     codec = request.compression or settings.get("compression.type", "none")
     is_idempotent = _idempotence(request)
     if is_idempotent and acks != ACKS_ALL:
         raise UnreadableArgument("acks of an idempotent producer", str(acks), "all")
     return ProducerOptions(
         acks=acks,
-        codec=_word("--compression", codec, _CODECS),
+        codec=_choice("--compression", codec, _CODECS),
         batch_bytes=_count(request.batch_bytes, settings, "batch.size", PRODUCE_BATCH_BYTES),
         linger_ms=_count(request.linger_ms, settings, "linger.ms", PRODUCE_LINGER_MS),
         is_idempotent=is_idempotent,
@@ -98,7 +98,7 @@ def _idempotence(request: ProduceRequest) -> bool | None:
     if request.no_idempotence:
         return False
     text = request.settings.get("enable.idempotence")
-    return None if text is None else bool(_word("enable.idempotence", text, _TRUTHS))
+    return None if text is None else bool(_choice("enable.idempotence", text, _TRUTHS))
 
 
 def _in_flight(settings: Mapping[str, str]) -> int:
@@ -118,7 +118,7 @@ def _count(given: int | None, settings: Mapping[str, str], key: str, default: in
     return whole_number(text, f"a value of {key}", highest=INT32_MAX)
 
 
-def _word(option: str, text: str, words: Mapping[str, object]) -> Any:
-    if text not in words:
-        raise UnreadableArgument(f"a value of {option}", text, ", ".join(words))
-    return words[text]
+def _choice(option: str, text: str, choices: Mapping[str, object]) -> Any:
+    if text not in choices:
+        raise UnreadableArgument(f"a value of {option}", text, ", ".join(choices))
+    return choices[text]

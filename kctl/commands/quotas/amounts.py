@@ -1,4 +1,4 @@
-"""Quotas in words: short names, and amounts as people write them.
+"""Quotas as text: short names, and amounts as people write them.
 
 | quota | short | amount |
 |---|---|---|
@@ -36,22 +36,24 @@ _BYTE_RATES: Final = (PRODUCE, CONSUME)
 _NUMBER: Final = r"([0-9]{1,15}(?:\.[0-9]{1,15})?)"
 
 
-def quota_of(word: str) -> str:
+def quota_of(argument: str) -> str:
     """Return the name of a quota, given short or in full; raises UnreadableArgument."""
-    name = word.strip().lower().replace("-", "_")
+    name = argument.strip().lower().replace("-", "_")
     name = _SHORT.get(name, name)
     if name not in _SHORT.values():
-        raise UnreadableArgument("a quota", word, f"one of {', '.join(_SHORT)}")
+        raise UnreadableArgument("a quota", argument, f"one of {', '.join(_SHORT)}")
     return name
 
 
-def quotas_of(words: Iterable[str]) -> dict[str, float]:
+def quotas_of(arguments: Iterable[str]) -> dict[str, float]:
     """Return quotas of QUOTA=AMOUNT, the last of each; raises UnreadableArgument."""
     found = {}
-    for word in words:
-        name, equals, text = word.partition("=")
+    for argument in arguments:
+        name, equals, text = argument.partition("=")
         if not equals:
-            raise UnreadableArgument("a quota and its amount", word, "QUOTA=AMOUNT: produce=10MB")
+            raise UnreadableArgument(
+                "a quota and its amount", argument, "QUOTA=AMOUNT: produce=10MB"
+            )
         quota = quota_of(name)
         found[quota] = amount_of(quota, text)
     return found

@@ -83,19 +83,19 @@ def list_quotas(options: ClusterOptions, entity: EntityOptions, output: str) -> 
 
 
 def set_request(
-    entity: EntityOptions, words: Sequence[str], *, dry_run: bool, output: str
+    entity: EntityOptions, arguments: Sequence[str], *, dry_run: bool, output: str
 ) -> QuotaRequest:
     """Return the request of `set`; raises UnreadableArgument."""
-    return QuotaRequest(entity, quotas_of(words), is_all=False, dry_run=dry_run, output=output)
+    return QuotaRequest(entity, quotas_of(arguments), is_all=False, dry_run=dry_run, output=output)
 
 
 def unset_request(
-    entity: EntityOptions, words: Sequence[str], *, is_all: bool, dry_run: bool, output: str
+    entity: EntityOptions, arguments: Sequence[str], *, is_all: bool, dry_run: bool, output: str
 ) -> QuotaRequest:
     """Return the request of `unset`; raises UnreadableArgument, EntityNotClear."""
-    if is_all == bool(words):
+    if is_all == bool(arguments):
         raise EntityNotClear("which quotas? Name them, or give --all")
-    changes = {quota_of(word): None for word in words}
+    changes = {quota_of(argument): None for argument in arguments}
     return QuotaRequest(entity, changes, is_all=is_all, dry_run=dry_run, output=output)
 
 

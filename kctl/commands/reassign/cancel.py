@@ -22,7 +22,7 @@ from kctl.commands.reassign.files import journal_state
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify, report_error
 from kctl.render import Column, check_format, write_rows
-from kctl.selection import NothingNamed, select_partitions
+from kctl.selection import NoSelector, select_partitions
 
 CANCEL_COLUMNS = (
     Column("topic", "TOPIC", is_name=True),
@@ -53,21 +53,21 @@ class CancelNotHonoured(EngineError):
         )
 
 
-class AllAndSome(EngineError):
+class AllWithTargets(EngineError):
     """A cancel is to revert all moves, and names some of them as well."""
 
     exit_code = exits.USAGE
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self.words = tuple(words)
+    def __init__(self, targets: Sequence[str]) -> None:
+        self.targets = tuple(targets)
         self.hint = "leave --all out, or the names"
-        super().__init__(f"--all takes back all that moves, not only {', '.join(words)}")
+        super().__init__(f"--all takes back all that moves, not only {', '.join(targets)}")
 
 
 class CancelRequest(NamedTuple):
-    """The words and options of `kctl reassign cancel`."""
+    """The arguments and options of `kctl reassign cancel`."""
 
-    words: list[str]
+    targets: list[str]
     every: bool
     dry_run: bool
     yes: bool
@@ -76,21 +76,21 @@ class CancelRequest(NamedTuple):
 
 def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
     """Revert moves, of a journal or of the cluster; returns the exit code."""
-    words, every, dry_run, yes, output = request
+    targets, every, dry_run, yes, output = request
     check_format(output)
-    if every and words:
-        raise AllAndSome(words)
-    if len(words) == 1 and not every and RealHeldFiles().exists(words[0]):
+    if every and targets:
+        raise AllWithTargets(targets)
+    if len(targets) == 1 and not every and RealHeldFiles().exists(targets[0]):
         if dry_run:
-            return _show_journal(options, words[0], output)
-        return cancel_journal(options, words[0], yes=yes, output=output)
+            return _show_journal(options, targets[0], output)
+        return cancel_journal(options, targets[0], yes=yes, output=output)
     with connect(options) as client:
         errors: list[EngineError] = []
         keys: list[TopicPartition] | None = None
         if not every:
-            if not words:
-                raise NothingNamed
-            _, keys, errors = select_partitions(client, words)
+            if not targets:
+                raise NoSelector
+            _, keys, errors = select_partitions(client, targets)
         ongoing = list_reassignments(client)
         chosen = {
             key: ongoing[key] for key in (ongoing if keys is None else keys) if key in ongoing
@@ -162,8 +162,8 @@ def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str
         return exits.OK
     with connect(options) as client:
         require_cluster(state.begun.cluster_id, client.view([]).cluster_id)
-        question = f"take back what moves by {path}, of {cluster_named(client)}"
-        confirm(question, yes=yes)
+        prompt = f"take back what moves by {path}, of {cluster_named(client)}"
+        confirm(prompt, yes=yes)
         while True:
             try:
                 journal, state = MoveJournal.reopen(RealHeldFiles(), path, this_process())
@@ -193,7 +193,7 @@ def _cancel_by_holder(client: KafkaClient, held: JournalHeld) -> JournalState | 
         is_answered = read_journal(files, path).is_cancelling
         if not is_answered and client.clock.monotonic_ms() > deadline_ms:
             raise CancelNotHonoured(path, held.writer, client.timeout_ms)
-        client.links.pause(_POLL_MS)
+        client.connections.pause(_POLL_MS)
     state = read_journal(files, path)
     return state if state.is_over else None
 

@@ -83,20 +83,20 @@ def change_execution(path: str, change: SettingsChange, timeout_s: float) -> int
         raise ChangeRefused(path, state.writer, refusal)
     is_followed = number in state.answers
     holds = "from now on" if is_followed else f"once `kctl reassign resume {path}` goes on"
-    notify(f"{words_of(change)}, {holds}")
+    notify(f"{change_text(change)}, {holds}")
     return exits.OK
 
 
-def words_of(change: SettingsChange) -> str:
-    """Return a change in words."""
-    words = []
+def change_text(change: SettingsChange) -> str:
+    """Return the text of a change."""
+    parts = []
     if change.is_adaptive:
-        words.append("throttle auto")
+        parts.append("throttle auto")
     elif change.replication_rate is not None:
         rate = change.replication_rate
-        words.append(f"throttle {size_text(rate)}/s" if rate else "no throttle")
+        parts.append(f"throttle {size_text(rate)}/s" if rate else "no throttle")
     if change.moves_per_broker is not None:
-        words.append(f"{change.moves_per_broker} moves at once for each broker")
+        parts.append(f"{change.moves_per_broker} moves at once for each broker")
     if change.is_paused is not None:
-        words.append("nothing new begins" if change.is_paused else "what waits begins")
-    return ", ".join(words)
+        parts.append("nothing new begins" if change.is_paused else "what waits begins")
+    return ", ".join(parts)

@@ -55,7 +55,7 @@ END_COLUMNS = (
 )
 
 
-class LatencyOfNothing(EngineError):
+class UnusedLatencyTopic(EngineError):
     """A latency topic was named, but the throttle does not adapt to measurements."""
 
     exit_code = exits.USAGE
@@ -70,7 +70,7 @@ def settings_of(moves: MoveOptions, plan: ReassignmentPlan | None = None) -> Exe
     """Return how to execute; raises UnreadableArgument, LatencyOfNothing."""
     is_adaptive = moves.throttle == "auto"
     if moves.latency_topic is not None and not is_adaptive:
-        raise LatencyOfNothing(moves.latency_topic)
+        raise UnusedLatencyTopic(moves.latency_topic)
     rates = ThrottleRates(
         FIRST_RATE if is_adaptive else _rate_of(moves.throttle), _rate_of(moves.log_dirs_throttle)
     )
@@ -116,7 +116,7 @@ def execute_plan(
         if moves.dry_run:
             write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in changes], moves.output)
             return exits.CHANGES_PENDING
-        confirm(ask_to_execute(client, changes), yes=moves.yes)
+        confirm(execution_prompt(client, changes), yes=moves.yes)
         begun = Begun(cluster_id, tuple(changes), settings)
         return begin(client, journal_path, begun, moves.output)
 
@@ -134,8 +134,8 @@ def _planned(client: KafkaClient, plan: PlanFile) -> tuple[list[PartitionChange]
     return (changes if len(done) < len(changes) else []), read.cluster_id
 
 
-def ask_to_execute(client: KafkaClient, changes: Sequence[PartitionChange]) -> str:
-    """Return the question to confirm these changes."""
+def execution_prompt(client: KafkaClient, changes: Sequence[PartitionChange]) -> str:
+    """Return the prompt to confirm these changes."""
     moves = sum(len(change.added) for change in changes)
     size = size_text(sum(change.bytes_moved for change in changes))
     what = f"{counted(len(changes), 'partition')}, {counted(moves, 'replica')} to copy, {size}"

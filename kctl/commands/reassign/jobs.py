@@ -19,8 +19,8 @@ from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import PlanConstraints
 from engine.planner.plan import ReassignmentPlan
 from engine.planner.plan_file import plan_to_json
+from engine.reassign.broker_drain import replicas_left
 from engine.reassign.cluster_reader import read_cluster
-from engine.reassign.emptying import replicas_left
 from engine.reassign.journal import JournalHeld, is_held, is_open
 from engine.reassign.journal_state import Begun, JournalState, SettingsChange
 from engine.reassign.plan_reading import in_order
@@ -30,8 +30,8 @@ from kctl.command_results import end_with
 from kctl.commands.reassign.change import throttle_of
 from kctl.commands.reassign.execute import (
     END_COLUMNS,
-    ask_to_execute,
     begin,
+    execution_prompt,
     resume_on,
     settings_of,
 )
@@ -100,7 +100,7 @@ def run_job(options: ClusterOptions, request: JobRequest) -> int:
         if request.moves.dry_run:
             write_plan(plan, request.moves.output, is_by_change=True)
             return end_short_of_goal(plan) if plan.unmet else exits.CHANGES_PENDING
-        confirm(ask_to_execute(client, changes), yes=request.moves.yes)
+        confirm(execution_prompt(client, changes), yes=request.moves.yes)
         files = RealFiles()
         files.make_dir(os.path.dirname(path))
         files.replace_file(path, plan_to_json(plan, read.cluster_id).encode())

@@ -84,9 +84,9 @@ class NotOneVerb(EngineError):
 
     def __init__(self, verbs: Iterable[str]) -> None:
         self.verbs = [f"--{verb}" for verb in verbs]
-        words = f"not {' and '.join(self.verbs)}" if self.verbs else "none is given"
+        given = f"not {' and '.join(self.verbs)}" if self.verbs else "none is given"
         self.hint = f"give one of {_VERBS}"
-        super().__init__(f"a plan is for one thing: {words}")
+        super().__init__(f"a plan is for one thing: {given}")
 
 
 class PlanRequest(NamedTuple):
@@ -117,7 +117,7 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
         raise NotOneVerb(request.verbs)
     rate = None if request.throttle is None else parse_bytes(request.throttle)
     goals = goals_of(request.rates, next(iter(request.verbs)))
-    ask = _requested(request, goals)
+    plan_within = _requested(request, goals)
     with connect(options) as client:
         read = read_cluster(client)
         rates = rates_of(client, request.rates, goals, read.cluster_id)
@@ -125,7 +125,7 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
         notify(f"warning: {warning}")
     if rates is not None:
         read = read._replace(model=with_rates(read.model, rates))
-    plan = ask(read.model, _constraints(request, read.model))
+    plan = plan_within(read.model, _constraints(request, read.model))
     if request.out is not None:
         text = plan_to_json(plan, read.cluster_id, rates)
         RealFiles().replace_file(request.out, text.encode())
@@ -134,7 +134,7 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
         print_rates(plan)
     if request.front:
         constraints = _constraints(request, read.model)
-        front = trade_offs(lambda bounded: ask(read.model, bounded), constraints, plan)
+        front = trade_offs(lambda bounded: plan_within(read.model, bounded), constraints, plan)
         columns = FRONT_COLUMNS if rates is None else (*FRONT_COLUMNS, *FRONT_RATE_COLUMNS)
         write_rows(columns, map(_front_row, front), request.output)
     else:
@@ -191,10 +191,10 @@ def _requested(
 
 def parse_brokers(text: str) -> list[int]:
     """Return the ids of a list such as 4,5; raises UnreadableArgument."""
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() for word in words):
+    ids = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in ids):
         raise UnreadableArgument("a list of brokers", text, "ids such as 4,5")
-    return [int(word) for word in words]
+    return [int(part) for part in ids]
 
 
 def _chosen(request: PlanRequest, model: ClusterModel) -> list[str]:

@@ -8,9 +8,9 @@ from engine.client.blocking import KafkaClient
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
-from engine.reassign.ground_reader import read_ground
 from engine.reassign.journal_state import ExecutionSettings
 from engine.reassign.live_cluster import LiveCluster
+from engine.reassign.precondition_reader import read_ground
 from engine.reassign.preflight import DiskRoom, preflight, waiting_changes
 from engine.reassign.throttles import settings_for, wanted
 from kctl.arguments import counted

@@ -46,12 +46,12 @@ def goals_of(request: RateRequest, verb: str) -> frozenset[LevelGoal]:
     return goals
 
 
-def _goal(word: str) -> LevelGoal:
+def _goal(goal: str) -> LevelGoal:
     try:
-        return LevelGoal(word.strip())
+        return LevelGoal(goal.strip())
     except ValueError:
         expected = ", ".join(goal.value for goal in LevelGoal)
-        raise UnreadableArgument("a goal of --goals", word, expected) from None
+        raise UnreadableArgument("a goal of --goals", goal, expected) from None
 
 
 def rates_of(

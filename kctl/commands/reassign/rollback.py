@@ -14,7 +14,7 @@ from engine.reassign.plan_reading import back_again
 from kctl import exits
 from kctl.command_results import end_with
 from kctl.commands.reassign.cancel import cancel_journal
-from kctl.commands.reassign.execute import END_COLUMNS, ask_to_execute, begin, settings_of
+from kctl.commands.reassign.execute import END_COLUMNS, begin, execution_prompt, settings_of
 from kctl.commands.reassign.files import journal_state
 from kctl.commands.reassign.plan import CHANGE_COLUMNS, change_row
 from kctl.commands.reassign.preflight import require_possible
@@ -53,7 +53,7 @@ def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
         )
         if moves.dry_run:
             return _show(changes, moves.output)
-        confirm(f"roll back: {ask_to_execute(client, changes)}", yes=moves.yes)
+        confirm(f"roll back: {execution_prompt(client, changes)}", yes=moves.yes)
         begun = Begun(cluster_id, tuple(changes), settings)
         return begin(client, f"{path}.rollback", begun, moves.output)
 

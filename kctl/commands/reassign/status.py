@@ -12,9 +12,9 @@ from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
 from engine.planner.plan_file import TargetRow
 from engine.reassign.execution import require_cluster
-from engine.reassign.live_cluster import ClusterNow, LiveCluster
+from engine.reassign.live_cluster import LiveCluster, ObservedCluster
 from engine.reassign.phases import AT_WORK, ENDED, MovePhase, copied_bytes, phase_of
-from engine.reassign.plan_reading import changes_under_way, in_order
+from engine.reassign.plan_reading import in_order, ongoing_changes
 from kctl import exits
 from kctl.arguments import counted
 from kctl.commands.reassign.files import read_either
@@ -83,7 +83,7 @@ def _watched(client: KafkaClient, path: str | None) -> Watched:
     if path is None:
         ongoing = list_reassignments(client)
         view = client.view({key.topic for key in ongoing})
-        return Watched(changes_under_way(view, ongoing), is_all=True)
+        return Watched(ongoing_changes(view, ongoing), is_all=True)
     return Watched(changes_in(client, path), is_all=False)
 
 
@@ -141,7 +141,7 @@ def _rows(client: KafkaClient, watched: Watched) -> list[OutputRow]:
     return [_row(change, now) for change in watched.changes]
 
 
-def _row(change: PartitionChange, now: ClusterNow) -> OutputRow:
+def _row(change: PartitionChange, now: ObservedCluster) -> OutputRow:
     """Return the phase and progress of one partition's reassignment as a row."""
     key = change.name
     partition, ongoing = now.partitions.get(key), now.ongoing.get(key)

@@ -68,9 +68,9 @@ def show_throttles(
             what = f"take away {counted(len(idle), 'throttle')} of {cluster_named(client)}"
             confirm(what, yes=yes)
             # A move that began during the confirmation needs the throttles that it has set.
-            asked, idle = idle, still_idle(idle, needed_throttles(client))
-            if len(idle) < len(asked):
-                notify(f"{len(asked) - len(idle)} of them changed or are needed by now, and stay")
+            listed, idle = idle, still_idle(idle, needed_throttles(client))
+            if len(idle) < len(listed):
+                notify(f"{len(listed) - len(idle)} of them changed or are needed by now, and stay")
             failures = _clear(client, idle)
     if idle and not clear:
         notify(f"{len(idle)} of {counted(len(found), 'throttle')} needed by no move: --clear")
@@ -79,9 +79,9 @@ def show_throttles(
     return exits.CHANGES_PENDING if clear and dry_run and idle else code
 
 
-def still_idle(asked: list[NeededThrottle], found: list[NeededThrottle]) -> list[NeededThrottle]:
+def still_idle(listed: list[NeededThrottle], found: list[NeededThrottle]) -> list[NeededThrottle]:
     """Return the throttles that have not changed since the confirmation was requested."""
-    return [one for one in found if one in asked]
+    return [one for one in found if one in listed]
 
 
 def _row(one: NeededThrottle) -> dict[str, object]:

@@ -30,7 +30,7 @@ def records() -> None:
 @on_cluster
 def delete(
     cluster: ClusterOptions,
-    words: Annotated[
+    selectors: Annotated[
         list[str],
         typer.Argument(metavar="TOPIC[:PARTITIONS]...", help="clicks, clicks:3, clicks:0,4-6."),
     ],
@@ -52,5 +52,7 @@ def delete(
     """Delete the records before a point in each partition. Shows what is lost and asks first."""
     from kctl.commands.offsets.ends import DeleteRequest, delete_records
 
-    request = DeleteRequest(words=words, before=before, dry_run=dry_run, yes=yes, output=output)
+    request = DeleteRequest(
+        selectors=selectors, before=before, dry_run=dry_run, yes=yes, output=output
+    )
     return delete_records(cluster, request)

@@ -91,8 +91,8 @@ def bar_chart(bars: Sequence[Bar], mean: float | None = None) -> str:
         rule = {"type": "rule", "color": _ORANGE, "strokeWidth": 2}
         at_mean = {"x": {"datum": mean, "type": "quantitative"}, "y": None}
         layers.append({"mark": rule, "encoding": at_mean})
-    behind = {"type": "text", "align": "left", "dx": 4}
-    layers.append({"mark": behind, "encoding": {"text": {"field": "text"}}})
+    label_mark = {"type": "text", "align": "left", "dx": 4}
+    layers.append({"mark": label_mark, "encoding": {"text": {"field": "text"}}})
     return _svg(
         {
             "width": _WIDTH,

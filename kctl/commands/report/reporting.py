@@ -25,7 +25,7 @@ from kctl.render.rows import OutputRow
 
 #: Formats that can have several tables; the others have the findings.
 _OF_ALL_PARTS = ("table", "wide", "markdown")
-#: One question to brokers has so much time, however long --timeout is.
+#: One request to brokers has so much time, however long --timeout is.
 _STEP_MS_MAX = 10_000
 # A report of 100,000 partitions has a tenth of it.
 _SAVED_BYTES_MAX = 256 << 20
@@ -109,7 +109,7 @@ def _expiry_of(client: KafkaClient) -> ExpiryOf | None:
 
 def _local_files(client: KafkaClient) -> RealFiles | None:
     """Return the files of this machine where the cluster's logs are among them."""
-    from kctl.run_where import embedded_cluster
+    from kctl.run_location import embedded_cluster
 
     return None if embedded_cluster(client) is None else RealFiles()
 

@@ -98,7 +98,7 @@ class PlanRequest(NamedTuple):
     output: str
 
 
-class UnlikeRows(EngineError):
+class MixedRowKinds(EngineError):
     """The options request rows of different kinds."""
 
     exit_code = exits.USAGE
@@ -163,7 +163,7 @@ def _check_rows(request: PlanRequest) -> None:
     }
     requested = [name for name, is_requested in kinds.items() if is_requested]
     if len(requested) > 1:
-        raise UnlikeRows(requested)
+        raise MixedRowKinds(requested)
 
 
 def _of_dirs(request: PlanRequest, overrides: Mapping[str, str]) -> _Seen:
@@ -202,7 +202,7 @@ def _of_cluster(
     from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
     from engine.forecast.cluster_history import cluster_histories
     from engine.forecast.local_history import local_histories
-    from kctl.run_where import embedded_cluster
+    from kctl.run_location import embedded_cluster
 
     with connect(options) as client:
         names = matching_topics(client, request.topics, request.match)
@@ -336,8 +336,8 @@ def _print_advice(advice: Sequence[TopicAdvice], request: PlanRequest, failures:
     ]
     code = end_with(ADVICE_COLUMNS, rows, request.output, failures=failures)
     for row in advice:
-        words = " ".join(f"{key}={value}" for key, value in row.settings().items())
-        notify(f"kctl configs set --topic {row.topic} {words}")
+        settings_text = " ".join(f"{key}={value}" for key, value in row.settings().items())
+        notify(f"kctl configs set --topic {row.topic} {settings_text}")
     if any(row.retention_ms is None for row in advice):
         notify("note: where growth is not known, the budget is shared evenly and by bytes alone")
     return code if code != exits.OK else exits.OK

@@ -20,7 +20,7 @@ from kctl.destinations import check_destination
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
-from kctl.run_where import RunWhere, embedded_cluster
+from kctl.run_location import ConflictingRunOptions, embedded_cluster
 
 if TYPE_CHECKING:
     from engine.forecast.retention_run import RetainedLog
@@ -67,7 +67,7 @@ def run_now(options: ClusterOptions, request: RunRequest) -> int:
     if request.directory is None:
         return _run_embedded(options, request)
     if request.in_place == (request.out is not None):
-        raise RunWhere(
+        raise ConflictingRunOptions(
             "--dir needs one of --in-place and --out DIR", "--out leaves the directory as it is"
         )
     return _run_directory(request.directory, request)
@@ -90,8 +90,8 @@ def _run_directory(directory: str, request: RunRequest) -> int:
         return end_with(RUN_COLUMNS, [], request.output, failures=len(absent))
     what = "all topics" if not wanted else counted(len(wanted), "topic")
     if request.out is None:
-        question = f"delete what is due of {what} in {os.path.abspath(directory)}"
-        confirm(question, yes=request.yes, can_be_tried=False)
+        prompt = f"delete what is due of {what} in {os.path.abspath(directory)}"
+        confirm(prompt, yes=request.yes, can_be_tried=False)
         where: AbstractContextManager[str] = nullcontext(directory)
     else:
         from engine.forecast.directory_copy import directory_copy
@@ -133,7 +133,7 @@ def _row(log: RetainedLog) -> OutputRow:
 def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
     """Run retention in the cluster's process, and report the logs that start later than before."""
     from engine.cluster import daemon
-    from engine.cluster.requests import Action, ask
+    from engine.cluster.requests import Action, request_action
     from engine.forecast.cluster_history import log_starts
 
     for given, name in (
@@ -143,7 +143,9 @@ def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
         (request.out, "--out"),
     ):
         if given:
-            raise RunWhere(f"{name} needs --dir", "a cluster looks at all its topics as they are")
+            raise ConflictingRunOptions(
+                f"{name} needs --dir", "a cluster looks at all its topics as they are"
+            )
     with connect(options) as client:
         data = embedded_cluster(client)
         if data is None:
@@ -151,11 +153,11 @@ def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
         before = log_starts(client)
 
         def pause(duration_ms: int) -> None:
-            client.links.pause(duration_ms)
+            client.connections.pause(duration_ms)
 
         timeout_s = client.timeout_ms / 1000
         with daemon.turn(data, RealFiles(), RealClock(), timeout_s, pause):
-            ask(data, Action.RETENTION, None, RealClock(), timeout_s, pause)
+            request_action(data, Action.RETENTION, None, RealClock(), timeout_s, pause)
         after = log_starts(client)
     rows = [
         {

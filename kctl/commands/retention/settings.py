@@ -19,11 +19,11 @@ class TopicNotInDirs(EngineError):
         super().__init__(f"no log of topic {topic} there")
 
 
-def overrides_of(words: Iterable[str]) -> dict[str, str]:
-    """Return the settings that words give, 7d and 50GB as numbers; raises ConfigError."""
+def overrides_of(arguments: Iterable[str]) -> dict[str, str]:
+    """Return the settings of arguments, 7d and 50GB as numbers; raises ConfigError."""
     overrides = {}
-    for word in words:
-        key, value = parse_setting(word)
+    for argument in arguments:
+        key, value = parse_setting(argument)
         number = without_unit(key, value)
         overrides[key] = value if number is None else str(number)
     check_topic_overrides(overrides, BrokerSettings({}))

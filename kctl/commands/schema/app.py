@@ -13,7 +13,7 @@ app = one_command()
 
 @app.command(epilog="Example: kctl schema topics list")
 def schema(
-    words: Annotated[
+    command: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[NOUN [VERB]]", help="The command, such as topics list; all if not given."
@@ -32,4 +32,4 @@ def schema(
     """Print the JSON Schema (draft 2020-12) of a command's -o json, or list those that have one."""
     from kctl.commands.schema.schemas import list_schemas, print_schema
 
-    return print_schema(words, output or "json") if words else list_schemas(output or "table")
+    return print_schema(command, output or "json") if command else list_schemas(output or "table")

@@ -12,10 +12,10 @@ from kctl.schemas import LIST_COLUMNS, OUTPUTS, schema_of, schema_text
 _FORMATS = ("json", "yaml")
 
 
-def print_schema(words: Sequence[str], output: str) -> int:
+def print_schema(command: Sequence[str], output: str) -> int:
     """Print the schema of one command as JSON or YAML; raises NoSuchOutput, UnknownFormat."""
     check_format(output, _FORMATS)
-    schema = schema_of(" ".join(words))
+    schema = schema_of(" ".join(command))
     if output == "yaml":
         import yaml
 

@@ -56,7 +56,7 @@ class ExportOptions(NamedTuple):
             table = table_in(self.file_format, out)
             if not self.append:
                 check_empty(table, out)
-        if self.values is None or self.values.way != "schema":
+        if self.values is None or self.values.value_format != "schema":
             self.shape(decoding_of(self.values, _no_logs))
 
     def shape(self, decoding: ValueDecoding | None) -> ExportShape:

@@ -47,12 +47,12 @@ class ShellSession:
         self,
         answer: Callable[[str], None],
         fail: Callable[[EngineError], None],
-        say: Callable[[str], None],
+        print_help: Callable[[str], None],
     ) -> None:
-        """`answer` runs a statement and shows its rows; `fail` reports; `say` prints help."""
+        """`answer` runs a statement and shows its rows; `fail` reports an error."""
         self._answer = answer
         self._fail = fail
-        self._say = say
+        self._print_help = print_help
         self._held = ""
         self.failure_count = 0
 
@@ -71,7 +71,7 @@ class ShellSession:
         if not self.is_within and word in _LEAVING:
             return False
         if not self.is_within and word == "help":
-            self._say(HELP)
+            self._print_help(HELP)
             return True
         self._held += line + "\n"
         while (end := statement_end(self._held)) is not None:

@@ -42,7 +42,7 @@ app = one_command()
 
 @app.command()
 def spark_sql(
-    words: Annotated[
+    arguments: Annotated[
         list[str],
         typer.Argument(
             metavar="SQL DIR...",
@@ -93,7 +93,7 @@ def spark_sql(
     from engine.analysis.splits import NOTHING_TO_READ
     from engine.analysis.statements import ABOUT_VIEWS, check_statement
     from engine.host.real import RealFiles
-    from kctl.commands.spark_sql.statement import WrongWords, query_and_dirs, wanted_change
+    from kctl.commands.spark_sql.statement import WrongArguments, query_and_dirs, wanted_change
     from kctl.render import check_format
     from kctl.render.progress import ProgressBar
     from kctl.saved_views import ViewStore, check_view, views_path
@@ -103,23 +103,25 @@ def spark_sql(
     target = target_of(master, remote, conf)
     check_engine(engine, target)
     decoded = wanted_values(values, schema_registry, schemas, keys, key_schema)
-    query, logdirs = query_and_dirs(words, file)
+    query, logdirs = query_and_dirs(arguments, file)
     store = ViewStore(RealFiles(), views_path(os.environ, views))
     change = wanted_change(query, save)
     if isinstance(change, DropView):
         store.apply(change)
         return exits.OK
     if not logdirs and change is None and check_statement(query) not in ABOUT_VIEWS:
-        raise WrongWords("SQL and at least one log directory are needed")
+        raise WrongArguments("SQL and at least one log directory are needed")
     inputs = Inputs(logdirs, topics, partition_numbers(partitions))
     plan = inputs.plan() if logdirs else NOTHING_TO_READ
     is_committed = isolation == "read_committed"
     wanted = Wanted(engine, target, plan, is_committed, include_control, decoded, store.load)
     with quiet_py4j(), ProgressBar("asking") as bar, log_queries(wanted, bar.show) as queries:
         bar.show("running the query")
-        result = check_view(queries, store, change) if change else queries.ask(query, max_rows)
+        result = (
+            check_view(queries, store, change) if change else queries.run_saved(query, max_rows)
+        )
         if save and logdirs:
-            result = queries.ask(query, max_rows)
+            result = queries.run_saved(query, max_rows)
     if change:
         store.apply(change)
     write_result(result, output)

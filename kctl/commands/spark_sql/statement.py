@@ -1,4 +1,4 @@
-"""What `kctl spark-sql` is to do: its words as a query, directories and a change of saved views."""
+"""The arguments of `kctl spark-sql`: a query, directories, a change of saved views."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.errors import EngineError
 from engine.host.real import RealFiles
 
 
-class WrongWords(EngineError):
+class WrongArguments(EngineError):
     """A query or a directory is missing."""
 
     exit_code = 2
@@ -28,10 +28,10 @@ def wanted_change(query: str, save: str | None) -> CreateView | DropView | None:
     return change if save is None else CreateView(checked_name(save), one_statement(query))
 
 
-def query_and_dirs(words: list[str], file: str | None) -> tuple[str, list[str]]:
+def query_and_dirs(arguments: list[str], file: str | None) -> tuple[str, list[str]]:
     """Return the query and the directories; raises StorageError for the file."""
     if file is None:
-        return words[0], words[1:]
+        return arguments[0], arguments[1:]
     if file == "-":
-        return sys.stdin.read(), words
-    return RealFiles().read_bytes(file).decode("utf-8-sig", "replace"), words
+        return sys.stdin.read(), arguments
+    return RealFiles().read_bytes(file).decode("utf-8-sig", "replace"), arguments

@@ -34,7 +34,7 @@ def top(
         str | None,
         typer.Option("--sort", metavar="COLUMN", help="Sort the view by a column of -o json."),
     ] = None,
-    words: Annotated[
+    filter_text: Annotated[
         str,
         typer.Option("--filter", metavar="WORDS", help="Only rows that have each of the words."),
     ] = "",
@@ -64,4 +64,4 @@ def top(
     from kctl.commands.top.top_request import TopRequest
     from kctl.commands.top.watching import show_top
 
-    return show_top(cluster, TopRequest(every, view, sort, words, groups, once, output))
+    return show_top(cluster, TopRequest(every, view, sort, filter_text, groups, once, output))

@@ -36,7 +36,7 @@ class Shown(NamedTuple):
 
     place: Place
     order: Order
-    words: str
+    filter_text: str
     row_count: int
     is_paused: bool = False
     error: str | None = None
@@ -93,14 +93,14 @@ def _of_counts(frame: Frame, shown: Shown) -> str:
 def _tabs(place: Place) -> str:
     tabs = []
     for number, view in enumerate(VIEWS, 1):
-        word = f"{number} {view.name}"
-        tabs.append(f"[{word}]" if place.view is view else f" {word} ")
+        tab = f"{number} {view.name}"
+        tabs.append(f"[{tab}]" if place.view is view else f" {tab} ")
     return " ".join(tabs)
 
 
 def _of_rows(shown: Shown) -> str:
     place, order = shown.place, shown.order
     column = next(column for column in place.view.columns if column.key == order.key)
-    way = "down" if order.is_descending else "up"
-    line = f"{place.title}: {shown.row_count}  by {column.heading} {way}"
-    return f"{line}  filter: {shown.words}" if shown.words else line
+    direction = "down" if order.is_descending else "up"
+    line = f"{place.title}: {shown.row_count}  by {column.heading} {direction}"
+    return f"{line}  filter: {shown.filter_text}" if shown.filter_text else line

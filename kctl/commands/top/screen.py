@@ -63,8 +63,8 @@ class TopApp(App[int]):
     #head, #keys { height: auto; background: ansi_default; color: ansi_default }
     #head { text-wrap: nowrap; text-overflow: ellipsis }
     #keys { dock: bottom; height: 1; text-wrap: nowrap }
-    #words { display: none; height: 1; border: none; padding: 0; background: ansi_default }
-    #words.shown { display: block }
+    #filter { display: none; height: 1; border: none; padding: 0; background: ansi_default }
+    #filter.shown { display: block }
     #help { display: none; height: 1fr; background: ansi_default; color: ansi_default }
     DataTable { height: 1fr; scrollbar-size: 0 0; background: ansi_default; color: ansi_default }
     DataTable > .datatable--header { background: ansi_default; color: ansi_default;
@@ -94,7 +94,7 @@ class TopApp(App[int]):
         self._places = [place_of(request.chosen_view())]
         order = request.order()
         self._orders: dict[str, Order] = {} if order is None else {self.place.view.name: order}
-        self._words = request.words
+        self._filter_text = request.filter_text
         self._error: EngineError | None = None
         self._rows: list[OutputRow] = []
         self._row_count = 0
@@ -134,7 +134,9 @@ class TopApp(App[int]):
         """Yield the parts of the screen."""
         yield Static(id="head")
         yield Vertical(DataTable(id="rows", cursor_type="row", cell_padding=0), Static(id="help"))
-        yield Input(id="words", placeholder="a filter, then enter", value=self._words, compact=True)
+        yield Input(
+            id="filter", placeholder="a filter, then enter", value=self._filter_text, compact=True
+        )
         yield Static(Text(KEYS), id="keys")
 
     def on_mount(self) -> None:
@@ -156,12 +158,12 @@ class TopApp(App[int]):
         """Open a row."""
         if event.cursor_row < len(self._rows):
             self._places.append(place_opened_by(self.place, self._rows[event.cursor_row]))
-            self._words = ""
+            self._filter_text = ""
             self._show(is_new_place=True)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter during the input."""
-        self._words = event.value
+        self._filter_text = event.value
         self._show()
 
     def on_input_submitted(self, _event: Input.Submitted) -> None:
@@ -179,11 +181,11 @@ class TopApp(App[int]):
         """Close the list of keys, else the filter, else the place."""
         if self._is_help_shown():
             self.action_keys()
-        elif self.query_one("#words").has_class("shown"):
-            self.query_one("#words", Input).value = ""
+        elif self.query_one("#filter").has_class("shown"):
+            self.query_one("#filter", Input).value = ""
             self._close_filter()
-        elif self._words:
-            self._words = ""
+        elif self._filter_text:
+            self._filter_text = ""
             self._show()
         elif len(self._places) > 1:
             self._places.pop()
@@ -203,11 +205,11 @@ class TopApp(App[int]):
         self._show()
 
     def action_filter(self) -> None:
-        """Open the input of the filter's words."""
-        words = self.query_one("#words", Input)
-        words.add_class("shown")
-        words.value = self._words
-        words.focus()
+        """Open the input of the filter."""
+        filter_input = self.query_one("#filter", Input)
+        filter_input.add_class("shown")
+        filter_input.value = self._filter_text
+        filter_input.focus()
 
     def action_pause(self) -> None:
         """Pause the figures, or resume."""
@@ -231,7 +233,7 @@ class TopApp(App[int]):
         return str(self.query_one("#help").styles.display) == "block"
 
     def _close_filter(self) -> None:
-        self.query_one("#words").remove_class("shown")
+        self.query_one("#filter").remove_class("shown")
         self.query_one(DataTable).focus()
 
     def _order(self) -> Order:
@@ -243,7 +245,7 @@ class TopApp(App[int]):
             return
         if self._frame is not None:
             rows = rows_at(self.place, self._frame, self._watch)
-            found = arranged(self.place.view, rows, self._words, self._order())
+            found = arranged(self.place.view, rows, self._filter_text, self._order())
             self._row_count = len(found)
             self._fill(found[:ROWS_MAX], is_new_place=is_new_place)
         self._show_head()
@@ -285,7 +287,7 @@ class TopApp(App[int]):
         shown = Shown(
             self.place,
             self._order(),
-            self._words,
+            self._filter_text,
             self._row_count,
             self._is_paused,
             None if self._error is None else str(self._error),

@@ -13,7 +13,7 @@ class TopRequest(NamedTuple):
     every: str = "5s"
     view: str | None = None
     sort: str | None = None
-    words: str = ""
+    filter_text: str = ""
     has_groups: bool = True
     is_once: bool = False
     output: str | None = None

@@ -214,13 +214,13 @@ def _values_at(place: Place, frame: Frame, watch: Watch) -> Sequence[Any]:
 
 
 def arranged(
-    view: View, rows: Sequence[OutputRow], words: str = "", order: Order | None = None
+    view: View, rows: Sequence[OutputRow], filter_text: str = "", order: Order | None = None
 ) -> list[OutputRow]:
     """Return the rows that are shown, in their order; raises NoSuchSort."""
     key, is_descending = order or Order(view.sort, view.is_descending)
     if key not in view.fields():
         raise NoSuchSort(key, view.fields())
-    found = matching(rows, words, view.fields())
+    found = matching(rows, filter_text, view.fields())
     rank = _RANKS.get(key, ())
     return [dict(row) for row in ordered(found, key, is_descending=is_descending, rank=rank)]
 

@@ -122,4 +122,4 @@ def frame_document(frame: Frame, watch: Watch, request: TopRequest) -> OutputRow
 
 def _rows(view: View, frame: Frame, watch: Watch, request: TopRequest) -> list[OutputRow]:
     order = request.order() if view is request.chosen_view() else None
-    return arranged(view, rows_at(place_of(view), frame, watch), request.words, order)
+    return arranged(view, rows_at(place_of(view), frame, watch), request.filter_text, order)

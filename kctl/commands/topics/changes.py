@@ -21,15 +21,15 @@ from engine.client.topic_admin import (
     NewTopic,
     create_partitions,
 )
-from engine.client.topic_admin import create_topics as ask_to_create
-from engine.client.topic_admin import delete_topics as ask_to_delete
+from engine.client.topic_admin import create_topics as send_create_topics
+from engine.client.topic_admin import delete_topics as send_delete_topics
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import INVALID_PARTITIONS, TOPIC_ALREADY_EXISTS, UNKNOWN_TOPIC_OR_PARTITION
 from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
 from kctl.command_results import end_with
 from kctl.commands.topics.listing import topic_id_text
-from kctl.commands.topics.settling import await_created, await_deleted, await_partitions
+from kctl.commands.topics.metadata_wait import await_created, await_deleted, await_partitions
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify, report_error
 from kctl.numbers import INT32_MAX, read_whole
@@ -119,7 +119,7 @@ def create_topics(options: ClusterOptions, request: CreateRequest) -> int:
     check_format(request.output)
     topics = [_new_topic(name, request) for name in dict.fromkeys(request.names)]
     with connect(options) as client:
-        results = ask_to_create(client, topics, validate_only=request.dry_run)
+        results = send_create_topics(client, topics, validate_only=request.dry_run)
         if not request.dry_run:
             await_created(client, [n for n, r in results.items() if isinstance(r, CreatedTopic)])
     rows = []
@@ -178,8 +178,8 @@ def parse_assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
     return known
 
 
-def _settings(words: Sequence[str]) -> list[ConfigChange]:
-    return [ConfigChange(ConfigOp.SET, *parse_setting(word)) for word in words]
+def _settings(arguments: Sequence[str]) -> list[ConfigChange]:
+    return [ConfigChange(ConfigOp.SET, *parse_setting(argument)) for argument in arguments]
 
 
 # -- alter
@@ -306,7 +306,7 @@ def _collect(
 
 
 def _few(names: Sequence[str]) -> str:
-    """Return names for a question: all if they are few."""
+    """Return names for a prompt: all if they are few."""
     if len(names) <= 5:
         return ", ".join(names)
     return f"{len(names)} topics ({', '.join(names[:3])}, …)"
@@ -332,7 +332,7 @@ def delete_topics(options: ClusterOptions, request: DeleteRequest) -> int:
             names = _few([topic.name for topic in topics])
             what = f"Delete {names} with {counted(count, 'partition')} of {cluster_named(client)}"
             confirm(what, yes=request.yes)
-            results = ask_to_delete(client, list(results))
+            results = send_delete_topics(client, list(results))
             await_deleted(client, [n for n, error in results.items() if error is None])
     rows = []
     for topic in topics:

@@ -6,11 +6,11 @@ import os
 from typing import NamedTuple
 
 from engine.client.forged_transaction import forge_hanging
-from engine.cluster.daemon import NoClusterThere
+from engine.cluster.daemon import NoClusterInDirectory
 from engine.cluster.data_directory import ClusterState, DataDirectory
 from engine.host.real import RealFiles
 from kctl import exits
-from kctl.commands.transactions.partition_word import one_partition
+from kctl.commands.transactions.partition_argument import one_partition
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
 from kctl.durations import duration_ms
@@ -72,5 +72,5 @@ def _embedded_servers(data: str | None) -> str:
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     running = directory.running() if directory.state() is ClusterState.RUNNING else None
     if running is None:
-        raise NoClusterThere(directory.path)
+        raise NoClusterInDirectory(directory.path)
     return running.bootstrap_servers

@@ -17,7 +17,7 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.command_results import end_with
-from kctl.commands.transactions.partition_word import one_partition
+from kctl.commands.transactions.partition_argument import one_partition
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify, report_error
 from kctl.durations import duration_ms

@@ -67,7 +67,7 @@ class Store(NamedTuple):
     timeout_s: float
 
 
-class TwoStores(EngineError):
+class AmbiguousStore(EngineError):
     """Both a ZooKeeper and an embedded cluster were named."""
 
     exit_code = exits.USAGE
@@ -92,7 +92,7 @@ def store_address(store: Store) -> str:
     """Return where a store is; raises TwoStores, NoStore."""
     if store.zookeeper is not None:
         if store.data is not None:
-            raise TwoStores
+            raise AmbiguousStore
         print_choice("metadata store", store.zookeeper, "-z")
         return store.zookeeper
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, store.data))

@@ -6,14 +6,14 @@ import pytest
 
 from engine.broker.connection_limits import (
     bounds_of,
+    channel_settings,
     in_flight_bytes_max,
     limits_of,
-    link_settings,
     overrides_of,
 )
 from engine.broker.connection_quotas import ListenerBounds
 from engine.broker.dynamic_config import LiveConfig
-from engine.broker.peers import LinkSettings
+from engine.broker.peers import ChannelSettings
 from engine.config.settings import BrokerSettings
 from engine.errors import ConfigError
 from engine.limits import IN_FLIGHT_BYTES_MAX
@@ -95,10 +95,10 @@ def test_the_kernel_sizes_buffers_where_nobody_does(settings: dict[str, str], si
 
 
 def test_other_brokers_are_waited_for_as_long_as_the_settings_say() -> None:
-    assert LinkSettings(30_000, 30_000, -1) == link_settings(_live())
+    assert ChannelSettings(30_000, 30_000, -1) == channel_settings(_live())
     given = {
         "controller_socket_timeout_ms": "1000",
         "replica_socket_timeout_ms": "2000",
         "replica_socket_receive_buffer_bytes": "70000",
     }
-    assert LinkSettings(1000, 2000, 70_000) == link_settings(_live(**given))
+    assert ChannelSettings(1000, 2000, 70_000) == channel_settings(_live(**given))

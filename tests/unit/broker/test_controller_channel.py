@@ -9,7 +9,7 @@ import struct
 from typing import Any
 
 from engine.broker.controller_channel import CONTROL_VERSIONS, ControllerChannel, QueueClosed
-from engine.broker.peers import LinkSettings, Peers, PeerSecurity
+from engine.broker.peers import ChannelSettings, Peers, PeerSecurity
 from engine.errors import EngineError, api_error
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
@@ -232,7 +232,7 @@ def test_silence_and_wrong_answers_begin_a_new_connection() -> None:
     stage.channel.open(FAR)
     stage.send(NAMES[0], to=2)
     stage.turn()
-    stage.turn(LinkSettings().controller_timeout_ms)
+    stage.turn(ChannelSettings().controller_timeout_ms)
     stage.turn(CONTROLLER_CHANNEL_RETRY_MS)
     far.answer(correlation_id=77)
     stage.turn()
@@ -269,7 +269,7 @@ def test_a_closed_queue_sends_and_notifies_nothing_more() -> None:
     stage.turn()
     far.answer()
     stage.channel.close(2)
-    stage.turn(LinkSettings().controller_timeout_ms)
+    stage.turn(ChannelSettings().controller_timeout_ms)
     assert (far.names(), stage.answers) == ([UPDATE], [])
     assert [type(error) for error in stage.errors] == [QueueClosed] * 2
 

@@ -56,10 +56,10 @@ def fetch(client: MemoryClient, version: int = 12, **more: Any) -> Any:
     return client.ask("Fetch", version, **(fields | more))
 
 
-def is_at_rest(stage: MemoryBroker, client: MemoryClient, rest_ms: int) -> bool:
+def is_at_rest(stage: MemoryBroker, client: MemoryClient, throttle_ms: int) -> bool:
     """Return whether a connection takes nothing for so long, and goes on then."""
     before = client.ask("ApiVersions", 0) is None
-    stage.pass_time(rest_ms - 1)
+    stage.pass_time(throttle_ms - 1)
     almost = client.answer("ApiVersions", 0) is None
     stage.pass_time(1)
     return before and almost and client.answer("ApiVersions", 0) is not None

@@ -190,7 +190,7 @@ def test_our_client_authenticates_again_before_its_session_ends(stage: MemoryBro
     )
 
     def ask() -> Promise[Any]:
-        promise = loop.ask(Call("ListGroups", message_class("ListGroupsRequest")()))
+        promise = loop.send(Call("ListGroups", message_class("ListGroupsRequest")()))
         stage.timers.run_until_idle()
         return promise
 

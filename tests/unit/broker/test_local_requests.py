@@ -37,7 +37,7 @@ def test_what_a_stopping_controller_had_begun_is_asked_of_the_next_one(
     with monkeypatch.context() as patch:
         patch.setattr(stopping.controller._alter_partition, "handle", stopped_between_two_turns)
         asking = cluster.brokers[2]
-        requested = asking.isr_link.ask(
+        requested = asking.isr_channel.send(
             "AlterPartition",
             lambda _version: messages.AlterPartitionRequest(
                 broker_id=2, broker_epoch=asking.epoch, topics=[]

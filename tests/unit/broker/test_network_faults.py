@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.broker.peers import LocalLink
+from engine.broker.peers import LocalChannel
 from engine.host.link_faults import STORE, LinkFaults, SlowPlace
 from engine.kafka_errors import NONE, NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT
 from tests.unit.broker.memory_cluster import SESSION_MS, T0, MemoryCluster
@@ -28,7 +28,8 @@ def part(cluster: MemoryCluster, *groups: list[str]) -> None:
 
 def fetches_directly(cluster: MemoryCluster, follower: int, leader: int) -> bool:
     return isinstance(
-        cluster.brokers[follower].storage.fetchers.fetchers[leader, 0]._leader._link, LocalLink
+        cluster.brokers[follower].storage.fetchers.fetchers[leader, 0]._leader._channel,
+        LocalChannel,
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from engine.broker.broker import Broker
 from engine.broker.broker_timers import BrokerTimers
-from engine.broker.closing import Closing
+from engine.broker.close_stack import CloseStack
 from engine.broker.host import BrokerHost
 from engine.broker.peers import Serve
 from engine.cluster.cluster import Cluster
@@ -303,7 +303,7 @@ def test_nobody_holds_a_broker_that_has_stopped() -> None:
 
 def test_steps_are_undone_the_last_first_in_spite_of_any_failure() -> None:
     undone: list[str] = []
-    closing = Closing()
+    closing = CloseStack()
 
     def fail() -> None:
         undone.append("fails")

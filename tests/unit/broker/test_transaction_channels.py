@@ -1,4 +1,4 @@
-"""Links between coordinators and leaders: no response is waited for by a link that is given up."""
+"""Channels between coordinators and leaders: a closed channel awaits no response."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from engine.broker.peers import LocalLink, Peers, Serve
+from engine.broker.peers import LocalChannel, Peers, Serve
 from engine.broker.transaction_channels import TransactionChannels
 from engine.client.connection import Call
 from engine.client.errors import ConnectionLost, NoCommonVersion, Unreachable
@@ -24,20 +24,22 @@ OTHER = Call("AddPartitionsToTxn", messages.AddPartitionsToTxnRequest())
 
 
 class Stage:
-    """Links to broker 2 of this process, whose responses are kept by the test."""
+    """Channels to broker 2 of this process, whose responses are kept by the test."""
 
     def __init__(self) -> None:
         self.responses: list[Promise[Message]] = []
         self.made = 0
         serving: dict[int, Serve] = {2: self._serve}
 
-        def link(node: BrokerNode) -> LocalLink:
+        def channel(node: BrokerNode) -> LocalChannel:
             self.made += 1
-            return LocalLink(node.broker_id, serving)
+            return LocalChannel(node.broker_id, serving)
 
         self.brokers = {2: BrokerNode(2, ())}
         metadata_cache = cast(MetadataCache, SimpleNamespace(brokers=self.brokers))
-        self.links = TransactionChannels(metadata_cache, cast(Peers, SimpleNamespace(link=link)))
+        self.channels = TransactionChannels(
+            metadata_cache, cast(Peers, SimpleNamespace(channel=channel))
+        )
 
     def _serve(self, _name: str, _version: int, _message: object) -> Promise[Message]:
         self.responses.append(Promise())
@@ -50,7 +52,7 @@ class Stage:
 
 def test_responses_of_one_link_come_in_any_order() -> None:
     stage = Stage()
-    first, second = stage.links.ask(2, CALL), stage.links.ask(2, OTHER)
+    first, second = stage.channels.send(2, CALL), stage.channels.send(2, OTHER)
     stage.responses[1].keep("second")
     assert (False, "second") == (first.is_kept, second.result())
     stage.responses[0].keep("first")
@@ -59,11 +61,11 @@ def test_responses_of_one_link_come_in_any_order() -> None:
 
 def test_all_that_is_owed_fails_as_the_broker_moves() -> None:
     stage = Stage()
-    owed = [stage.links.ask(2, CALL), stage.links.ask(2, OTHER)]
+    owed = [stage.channels.send(2, CALL), stage.channels.send(2, OTHER)]
     stage.move()
-    after = stage.links.ask(2, CALL)
+    after = stage.channels.send(2, CALL)
     assert [True, True, False] == [isinstance(p.error, ConnectionLost) for p in (*owed, after)]
-    # What comes by the old link counts no more.
+    # What comes by the old channel counts no more.
     stage.responses[0].keep("late")
     stage.responses[2].keep("new")
     assert ("new", 2) == (after.result(), stage.made)
@@ -71,11 +73,11 @@ def test_all_that_is_owed_fails_as_the_broker_moves() -> None:
 
 def test_a_lost_broker_fails_all_that_is_owed_and_the_next_request_makes_a_link() -> None:
     stage = Stage()
-    first, second = stage.links.ask(2, CALL), stage.links.ask(2, OTHER)
+    first, second = stage.channels.send(2, CALL), stage.channels.send(2, OTHER)
     stage.responses[1].fail(Unreachable("broker", 2, "it has stopped"))
     assert isinstance(first.error, ConnectionLost)
     assert isinstance(second.error, Unreachable)
-    stage.links.ask(2, CALL)
+    stage.channels.send(2, CALL)
     assert 2 == stage.made
 
 
@@ -84,40 +86,40 @@ def test_a_lost_broker_fails_all_that_is_owed_and_the_next_request_makes_a_link(
 )
 def test_an_error_of_one_request_is_of_that_alone(error: EngineError) -> None:
     stage = Stage()
-    first, second = stage.links.ask(2, CALL), stage.links.ask(2, OTHER)
+    first, second = stage.channels.send(2, CALL), stage.channels.send(2, OTHER)
     stage.responses[1].fail(error)
     assert error is second.error
     stage.responses[0].keep("first")
-    assert ("first", True) == (first.result(), stage.links.ask(2, CALL) is not None)
+    assert ("first", True) == (first.result(), stage.channels.send(2, CALL) is not None)
     assert 1 == stage.made
 
 
 def test_who_closes_the_links_leaves_nobody_waiting() -> None:
     stage = Stage()
-    owed = stage.links.ask(2, CALL)
-    stage.links.close()
+    owed = stage.channels.send(2, CALL)
+    stage.channels.close()
     assert isinstance(owed.error, ConnectionLost)
-    assert isinstance(stage.links.ask(2, CALL).error, Unreachable)
+    assert isinstance(stage.channels.send(2, CALL).error, Unreachable)
     assert 1 == stage.made
 
 
 def test_a_broker_that_is_not_known_is_not_reached() -> None:
     stage = Stage()
     stage.brokers.clear()
-    assert isinstance(stage.links.ask(2, CALL).error, Unreachable)
+    assert isinstance(stage.channels.send(2, CALL).error, Unreachable)
 
 
 def test_a_partition_is_gone_only_if_the_broker_knows_topics_at_all() -> None:
     metadata_cache = MetadataCache(1, "cluster")
-    links = TransactionChannels(metadata_cache, cast(Peers, None))
+    channels = TransactionChannels(metadata_cache, cast(Peers, None))
     known, gone = TopicPartition("t", 0), TopicPartition("gone", 0)
-    assert [-1, -1] == [links.leader_of(partition) for partition in (known, gone)]
+    assert [-1, -1] == [channels.leader_of(partition) for partition in (known, gone)]
     row = PartitionMetadata(2, 0, (2,), 0, (2,))
     metadata_cache.update(None, [BrokerNode(2, ())], {known: row}, {})
-    assert [2, -1] == [links.leader_of(partition) for partition in (known, gone)]
+    assert [2, -1] == [channels.leader_of(partition) for partition in (known, gone)]
     metadata_cache.update(
         None, [BrokerNode(2, ())], {TopicPartition("__transaction_state", 0): row}, {}
     )
-    assert [2, None] == [links.leader_of(partition) for partition in (known, gone)]
+    assert [2, None] == [channels.leader_of(partition) for partition in (known, gone)]
     metadata_cache.update(None, [], {}, {})
-    assert -1 == links.leader_of(known)
+    assert -1 == channels.leader_of(known)

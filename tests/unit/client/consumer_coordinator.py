@@ -1,4 +1,4 @@
-"""A coordinator of one group of the consumer protocol, as a client meets it: by `ask_coordinator`.
+"""Fake of the coordinator of one group of the consumer protocol, behind `send_to_coordinator`.
 
 It shares the partitions of each topic among its members, and moves a partition only after its owner
 has given it up. Requests are kept. Everything but the group is the cluster's of the client.
@@ -230,7 +230,7 @@ class GroupClient:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
 
-    def ask_coordinator(
+    def send_to_coordinator(
         self, key: str, api_name: str, message: Any, *, lowest: int = 0, **_: Any
     ) -> Response:
         highest = {"OffsetFetch": 9, "OffsetCommit": 9}.get(

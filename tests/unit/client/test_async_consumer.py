@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from engine.client.async_consumer import AsyncConsumer, ConsumerClosed
+from engine.client.buffered_records import ConsumerRecord
 from engine.client.consumer_settings import ConsumerSettings
 from engine.client.errors import Unreachable
 from engine.client.group_session import GroupSession
 from engine.client.groups import committed_offsets, describe_group
-from engine.client.waiting_records import ConsumerRecord
 from engine.errors import EngineError, api_error
 from engine.host.streams import StreamEvent
 from engine.kafka_errors import COORDINATOR_LOAD_IN_PROGRESS
@@ -256,7 +256,7 @@ def test_a_close_ends_a_join_that_waits_for_other_members(stage: AsyncStage) -> 
         def close_once() -> None:
             if not closing:
                 closing.append(asyncio.run_coroutine_threadsafe(consumer.close(5_000), loop))
-                while consumer._client.links.close_deadline_ms is None:
+                while consumer._client.connections.close_deadline_ms is None:
                     pass
 
         await consumer.subscribe(["t"])

@@ -164,8 +164,8 @@ def test_several_batches_of_a_partition_are_under_way_at_once() -> None:
     counts: list[int] = []
 
     def note() -> None:
-        (link,) = client.links._links.values()
-        counts.append(link.connection.in_flight_count)
+        (channel,) = client.connections._channels.values()
+        counts.append(channel.connection.in_flight_count)
 
     log.on_batch = note
     # Batches gather behind the first one until it is stored.
@@ -395,9 +395,9 @@ def test_batches_under_way_when_their_partition_fails_have_its_error_too() -> No
     def fail_all_from_the_fifth_one_that_could_be_stored_on() -> None:
         code = codes.pop(0) if codes else NOT_AUTHORIZED
         log.codes = [code] if code else []
-        (link,) = client.links._links.values()
+        (channel,) = client.connections._channels.values()
         if code == NOT_AUTHORIZED:
-            under_way.append(link.connection.in_flight_count)
+            under_way.append(channel.connection.in_flight_count)
 
     # Batches gather behind the first one until it is stored, and then fill the window.
     log.on_batch = fail_all_from_the_fifth_one_that_could_be_stored_on

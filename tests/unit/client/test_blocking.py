@@ -172,7 +172,7 @@ class TestController:
         cluster.controller = -1
         client, began_ms = cluster.client(), cluster.clock.now_ms
         with pytest.raises(TimedOut, match="controller"):
-            client.ask("CreateTopics", None, to=CONTROLLER)
+            client.send("CreateTopics", None, to=CONTROLLER)
         waited_ms = cluster.clock.now_ms - began_ms
         assert client.timeout_ms - 1_000 <= waited_ms <= client.timeout_ms
 
@@ -189,12 +189,12 @@ class TestController:
 
         cluster.handlers["Metadata"] = elect
         with cluster.client() as client:
-            client.ask("CreateTopics", message_class("CreateTopicsRequest")(), to=CONTROLLER)
+            client.send("CreateTopics", message_class("CreateTopicsRequest")(), to=CONTROLLER)
         assert ("CreateTopics", 2) == cluster.requested[-1]
 
     def test_a_broker_that_is_not_alive_names_those_that_are(self) -> None:
         with pytest.raises(ApiError, match="no broker 7 is alive; alive: 1, 2"):
-            FakeCluster().client().ask("Metadata", None, to=7)
+            FakeCluster().client().send("Metadata", None, to=7)
 
 
 def created(body: Any, version: int, address: tuple[str, int], code: int = 0) -> Any:
@@ -315,7 +315,7 @@ class TestCoordinator:
 
         cluster.handlers["DescribeGroups"] = groups
         request = message_class("DescribeGroupsRequest")(groups=["g"])
-        reply = cluster.client().ask_coordinator(
+        reply = cluster.client().send_to_coordinator(
             "g", "DescribeGroups", request, retriable_code=lambda m: int(m.groups[0].error_code)
         )
         assert 0 == reply.message.groups[0].error_code
@@ -366,7 +366,7 @@ def test_a_pause_of_a_century_asks_no_selector_for_it_at_once(
 
     client = cluster.client()
     monkeypatch.setattr(cluster, "wait", wait)
-    client.links.pause(9_000_000)
+    client.connections.pause(9_000_000)
     assert [3_600_000, 3_600_000, 1_800_000] == waits
 
 
@@ -398,7 +398,7 @@ def test_a_coordinator_that_does_not_answer_is_looked_up_again() -> None:
     request = message_class("HeartbeatRequest")(group_id="g")
 
     def heartbeat() -> int:
-        response = client.ask_coordinator(
+        response = client.send_to_coordinator(
             "g", "Heartbeat", request, retriable_code=lambda message: int(message.error_code)
         )
         return int(response.message.error_code)
@@ -440,11 +440,11 @@ class OneWake(FakeCluster):
 
 def test_an_interruption_that_another_wait_has_taken_still_ends_a_wait() -> None:
     cluster = OneWake()
-    links = cluster.client(1).links
-    links.interrupt()
-    assert [] == links.wait(5_000, may_be_interrupted=True)
-    links.proceed()
-    links.wait(5_000, may_be_interrupted=True)
+    connections = cluster.client(1).connections
+    connections.interrupt()
+    assert [] == connections.wait(5_000, may_be_interrupted=True)
+    connections.proceed()
+    connections.wait(5_000, may_be_interrupted=True)
     assert [0, 5_000] == cluster.waits
 
 
@@ -485,7 +485,7 @@ def test_brokers_that_were_known_are_asked_as_those_given_are_down() -> None:
     cluster.stop(1)
     cluster.brokers, cluster.controller = [2], 2
     request = messages.DescribeGroupsRequest()
-    assert client.ask("DescribeGroups", request, to=CONTROLLER).message is not None
+    assert client.send("DescribeGroups", request, to=CONTROLLER).message is not None
     assert ("DescribeGroups", 2) in cluster.requested
 
 
@@ -497,7 +497,7 @@ def test_a_coordinator_is_waited_for_while_all_brokers_restart() -> None:
     cluster.stop(1, 2)
     cluster.up_ms = cluster.clock.now_ms + 5_000
     request = messages.HeartbeatRequest(group_id="g")
-    client.ask_coordinator("g", "Heartbeat", request, retriable_code=lambda m: m.error_code)
+    client.send_to_coordinator("g", "Heartbeat", request, retriable_code=lambda m: m.error_code)
     assert cluster.up_ms <= cluster.clock.now_ms < cluster.up_ms + 2_000
 
 
@@ -506,7 +506,7 @@ def test_a_coordinator_of_a_cluster_that_was_never_there_is_not_waited_for() -> 
     cluster.stop(1, 2)
     began_ms = cluster.clock.now_ms
     with pytest.raises(Unreachable):
-        cluster.client(1).ask_coordinator(
+        cluster.client(1).send_to_coordinator(
             "g", "Heartbeat", messages.HeartbeatRequest(), retriable_code=lambda m: m.error_code
         )
     assert cluster.clock.now_ms < began_ms + 100
@@ -520,7 +520,7 @@ def test_calls_of_a_block_are_repeated_until_its_time_is_up() -> None:
     began_ms = cluster.clock.now_ms
     with client.repeating_until(began_ms + 1_000):
         with pytest.raises(Unreachable):
-            client.ask_coordinator(
+            client.send_to_coordinator(
                 "g", "Heartbeat", messages.HeartbeatRequest(), retriable_code=lambda m: m.error_code
             )
         assert began_ms < cluster.clock.now_ms <= began_ms + 1_000
@@ -531,6 +531,6 @@ def test_a_connection_that_is_dropped_is_closed() -> None:
     client = cluster.client(1)
     client.view([])
     (stream,) = cluster.opened
-    client.links.drop(client.bootstrap[0])
+    client.connections.drop(client.bootstrap[0])
     assert stream.is_closed
-    assert client.links.ready_address() is None
+    assert client.connections.ready_address() is None

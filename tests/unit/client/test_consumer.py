@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
+from engine.client.buffered_records import ConsumerRecord
 from engine.client.connection import Call
 from engine.client.consumer import Consumer, NoGroup, NotAssigned
 from engine.client.consumer_settings import ConsumerSettings
@@ -19,7 +20,6 @@ from engine.client.member_session import MemberSettings
 from engine.client.offsets import EARLIEST
 from engine.client.start_offsets import NoOffset, UnknownReset
 from engine.client.topic_admin import NewPartitions, NewTopic, create_partitions, create_topics
-from engine.client.waiting_records import ConsumerRecord
 from engine.errors import ApiError
 from engine.model import TopicPartition
 from engine.wire import messages
@@ -359,8 +359,8 @@ def test_heartbeats_keep_a_member_that_processes_records_while_others_join(
     joining = stage.new_client()
     session = GroupSession(joining, MEMBER._replace(session_timeout_ms=30_000), ["t"])
     assert session._join_group() is None
-    joining.links.submit(joining.coordinator("g"), join_of(session), object(), 60_000)
-    joining.links.wait(0)
+    joining.connections.submit(joining.coordinator("g"), join_of(session), object(), 60_000)
+    joining.connections.wait(0)
     # Longer than the session time-out: its own is over, unless it heartbeats.
     for _ in range(5):
         assert reader.heartbeat() is not None

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from engine.client import group_session
+from engine.client.buffered_records import ConsumerRecord
 from engine.client.consumer import Consumer, NotAssigned
 from engine.client.errors import Unreachable
 from engine.client.fetching import INT64_MAX, ConsumedRecords
@@ -15,7 +16,6 @@ from engine.client.group_admin import MemberToRemove, remove_members, set_offset
 from engine.client.groups import committed_offsets, describe_group
 from engine.client.start_offsets import NoOffset
 from engine.client.topic_admin import NewTopic, create_topics, delete_topics
-from engine.client.waiting_records import ConsumerRecord
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import (
     CORRUPT_MESSAGE,

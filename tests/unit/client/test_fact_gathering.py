@@ -137,7 +137,7 @@ def kinds(facts: ClusterFacts) -> list[tuple[str, str]]:
 
 def test_a_sound_cluster_is_asked_once_and_without_waiting(cluster: CheckedCluster) -> None:
     facts = gathered(cluster)
-    assert ({}, []) == (facts.silent, facts.unasked)
+    assert ({}, []) == (facts.silent, facts.unanswered)
     assert {"t": 2} == facts.min_isr
     assert {1, 2, 3} == set(facts.log_dirs)
     assert _BEGAN_MS == cluster.clock.now_ms
@@ -197,7 +197,7 @@ def test_settings_that_one_broker_does_not_report_are_requested_from_another(
     cluster.unanswered = {("topics", 1)}
     facts = gathered(cluster)
     assert {"t": 2} == facts.min_isr
-    assert ({}, []) == (facts.silent, facts.unasked)
+    assert ({}, []) == (facts.silent, facts.unanswered)
 
 
 def test_facts_that_no_broker_reports_are_a_finding_and_the_rest_is_kept(
@@ -207,7 +207,7 @@ def test_facts_that_no_broker_reports_are_a_finding_and_the_rest_is_kept(
     cluster.unanswered.add(("ListPartitionReassignments", 1))
     facts = gathered(cluster)
     assert {"the settings of topics", "the reassignments under way"} == {
-        unasked.what for unasked in facts.unasked
+        unanswered.what for unanswered in facts.unanswered
     }
     assert {("unasked", "cluster"), ("unasked", "broker 1")} == set(kinds(facts))
     assert {1, 2, 3} == set(facts.log_dirs)
@@ -227,7 +227,7 @@ def test_a_controller_that_moves_meanwhile_is_asked_where_it_is(cluster: Checked
     cluster.moves = {0: ([2, 3, 1], [3], [1])}
     facts = gathered(cluster)
     assert {T0: OngoingReassignment((2, 3, 1), (3,), (1,))} == facts.moves
-    assert [] == facts.unasked
+    assert [] == facts.unanswered
     assert 2 == facts.view.controller_id
 
 
@@ -241,16 +241,16 @@ def test_what_we_may_not_ask_is_a_notice(cluster: CheckedCluster) -> None:
 def test_settings_of_a_topic_that_we_may_not_see_are_unasked(cluster: CheckedCluster) -> None:
     cluster.topic_error = TOPIC_AUTHORIZATION_FAILED
     facts = gathered(cluster)
-    assert ({}, ["the settings of topics"]) == (facts.min_isr, [u.what for u in facts.unasked])
-    (unasked,) = facts.unasked
-    assert isinstance(unasked.error, ApiError)
-    assert TOPIC_AUTHORIZATION_FAILED == unasked.error.code
+    assert ({}, ["the settings of topics"]) == (facts.min_isr, [u.what for u in facts.unanswered])
+    (unanswered,) = facts.unanswered
+    assert isinstance(unanswered.error, ApiError)
+    assert TOPIC_AUTHORIZATION_FAILED == unanswered.error.code
 
 
 def test_a_topic_that_is_deleted_meanwhile_leaves_nothing_unasked(cluster: CheckedCluster) -> None:
     cluster.topic_error = UNKNOWN_TOPIC_OR_PARTITION
     facts = gathered(cluster)
-    assert ({}, []) == (facts.min_isr, facts.unasked)
+    assert ({}, []) == (facts.min_isr, facts.unanswered)
 
 
 def test_two_measurements_show_how_fast_a_move_is(cluster: CheckedCluster) -> None:

@@ -190,8 +190,8 @@ def test_a_broker_that_counts_as_live_and_does_not_answer_is_reported_with_all_t
     ],
 )
 def test_what_could_not_be_asked_is_a_finding(error: EngineError, severity: str) -> None:
-    unasked = Unanswered("cluster", "the settings of topics", error)
-    (found,) = findings_of(facts(unasked=[unasked]))
+    unanswered = Unanswered("cluster", "the settings of topics", error)
+    (found,) = findings_of(facts(unanswered=[unanswered]))
     cause = f"the settings of topics are not known: {error}"
     assert (severity, "unasked", "cluster", cause) == found[:4]
 

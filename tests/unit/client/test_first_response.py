@@ -1,4 +1,4 @@
-"""One question to several brokers beside calls of others on the same links."""
+"""One request to several brokers beside calls of others on the same connections."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from engine.client.broker_connections import CallResult, Links
+from engine.client.broker_connections import BrokerConnections, CallResult
 from engine.client.connection import Call, Response
 from engine.client.errors import NotKafka
 from engine.client.first_response import FirstResponse
@@ -18,7 +18,7 @@ _CALL = Call("ApiVersions", messages.ApiVersionsRequest())
 
 
 class OneWait:
-    """Links on which everything arrives together."""
+    """Connections on which everything arrives together."""
 
     def __init__(self, own: CallResult, others: list[tuple[object, CallResult]]) -> None:
         self._own = own
@@ -38,9 +38,11 @@ class OneWait:
 
 def test_an_error_that_ends_the_question_loses_no_result_of_others() -> None:
     stored = Response("produce", 9, None)
-    links = OneWait(NotKafka("a response", "HTTP"), [("produce", stored)])
-    question = FirstResponse(cast(Links, links), FakeClock(), _CALL, 30_000, 30_000)
+    connections = OneWait(NotKafka("a response", "HTTP"), [("produce", stored)])
+    question = FirstResponse(
+        cast(BrokerConnections, connections), FakeClock(), _CALL, 30_000, 30_000
+    )
     with pytest.raises(NotKafka):
         question.of([Address("127.0.0.1", 9001)])
     assert [("produce", stored)] == question.of_others
-    assert set() == links.abandoned
+    assert set() == connections.abandoned

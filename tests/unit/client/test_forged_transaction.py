@@ -9,7 +9,7 @@ from engine.client.config_admin import (
     Resource,
     describe_configs,
 )
-from engine.client.forged_transaction import VerificationStaysOn, forge_hanging
+from engine.client.forged_transaction import VerificationNotDisabled, forge_hanging
 from engine.client.offsets import LATEST, list_offsets
 from engine.client.transactions import abort_in_partition, active_producers, find_hanging, open_in
 from engine.errors import ApiError, EngineError
@@ -68,5 +68,5 @@ def test_a_topic_that_is_not_there_is_an_error() -> None:
 
 
 def test_an_error_names_the_broker_that_goes_on_asking() -> None:
-    error = VerificationStaysOn(T0, 2)
+    error = VerificationNotDisabled(T0, 2)
     assert "broker 2, which leads t-0, still verifies transactions" == str(error)

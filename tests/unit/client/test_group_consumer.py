@@ -331,7 +331,7 @@ def test_an_instance_that_another_process_took_over_is_fenced(stage: Stage) -> N
 
 def sent_subscription(stage: Stage) -> Subscription:
     """Return what the one member of group g joined with."""
-    response = stage.client.ask_coordinator(
+    response = stage.client.send_to_coordinator(
         "g",
         "DescribeGroups",
         messages.DescribeGroupsRequest(groups=["g"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.client.lag_verdicts import LagSample, LagVerdict, judge_lag
-from engine.client.unread_times import unread_times_ms
+from engine.client.time_lag import unread_times_ms
 from engine.model import TopicPartition
 from tests.unit.client.test_fetching import Log
 

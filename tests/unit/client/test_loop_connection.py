@@ -87,7 +87,7 @@ class Stage:
 
     def ask(self, **bounds: Any) -> Promise[Response]:
         request = message_class("MetadataRequest")(topics=None)
-        promise = self.loop.ask(Call("Metadata", request, **bounds))
+        promise = self.loop.send(Call("Metadata", request, **bounds))
         self.timers.run_until_idle()
         return promise
 
@@ -137,7 +137,7 @@ def test_a_connection_has_the_systems_receive_buffer_unless_another_is_wanted(
     loop = LoopConnection(
         network, timers, clock, there, lambda: BrokerConnection("7"), timeout_ms=1, **options
     )
-    loop.ask(Call("Metadata", message_class("MetadataRequest")(topics=None)))
+    loop.send(Call("Metadata", message_class("MetadataRequest")(topics=None)))
     assert [wanted_bytes] == network.wanted_bytes
 
 
@@ -225,12 +225,12 @@ def test_a_real_look_up_that_fails_fails_the_call_and_the_next_one_connects(
         lambda: BrokerConnection("7"),
         timeout_ms=20_000,
     )
-    promise = calls.ask(Call("Metadata", message_class("MetadataRequest")(topics=None)))
+    promise = calls.send(Call("Metadata", message_class("MetadataRequest")(topics=None)))
     while not promise.is_kept:
         loop.call_soon(loop.stop)
         loop.run()
     assert isinstance(promise.error, Unreachable)
-    calls.ask(Call("Metadata", message_class("MetadataRequest")(topics=None)))
+    calls.send(Call("Metadata", message_class("MetadataRequest")(topics=None)))
     # One that came and one that went out.
     while network.connection_count < 2:
         loop.call_soon(loop.stop)

@@ -13,7 +13,7 @@ from engine.cluster import daemon
 from engine.cluster.daemon import (
     ClusterDidNotStart,
     ClusterNotReadyInTime,
-    NoClusterThere,
+    NoClusterInDirectory,
     NotSet,
     OtherPlan,
 )
@@ -170,7 +170,7 @@ def test_a_directory_without_a_cluster_is_never_emptied(
     data: DataDirectory, tmp_path: Path
 ) -> None:
     (tmp_path / "cluster" / "broker-1").mkdir(parents=True)
-    with pytest.raises(NoClusterThere):
+    with pytest.raises(NoClusterInDirectory):
         daemon.destroy(data, FILES)
     assert (tmp_path / "cluster" / "broker-1").exists()
 

@@ -14,9 +14,9 @@ from engine.cluster.data_directory import DataDirectory
 from engine.cluster.plan import ClusterPlan
 from engine.cluster.served_logs import (
     OnePartition,
+    OtherServedCluster,
     Served,
     ServedLogs,
-    ServesOtherwise,
     SourceGone,
     SourceInUse,
     TooManyBrokers,
@@ -97,7 +97,7 @@ def test_a_cluster_serves_the_same_again_and_nothing_else(tmp_path: Path) -> Non
     stage.serve()
     assert check_same(stage.data, stage.files, requested)
     for other in (stage.requested(is_writable=True), stage.requested(tmp_path)):
-        with pytest.raises(ServesOtherwise):
+        with pytest.raises(OtherServedCluster):
             check_same(stage.data, stage.files, other)
     assert read_served(stage.data, stage.files) == requested
 
@@ -105,7 +105,7 @@ def test_a_cluster_serves_the_same_again_and_nothing_else(tmp_path: Path) -> Non
 def test_a_cluster_with_logs_of_its_own_serves_no_others(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     stage.data.write_plan(ClusterPlan())
-    with pytest.raises(ServesOtherwise, match="logs of its own"):
+    with pytest.raises(OtherServedCluster, match="logs of its own"):
         check_same(stage.data, stage.files, stage.requested())
     assert read_served(stage.data, stage.files) is None
 

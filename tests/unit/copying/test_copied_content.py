@@ -43,13 +43,13 @@ def test_records_without_a_key_are_chosen_by_their_place() -> None:
 def test_parts_are_hashed_masked_and_dropped(
     texts: list[str], key: bytes | None, expected: tuple[object, ...]
 ) -> None:
-    rules = ContentRules(ways=anonymised_parts(tuple(texts)), hash_key=key)
+    rules = ContentRules(methods=anonymised_parts(tuple(texts)), hash_key=key)
     assert expected == rules.content(b"k", b"v", (("h", b"x"), ("n", None)))
     assert (None, None, ()) == rules.content(None, None, ())
 
 
 def test_a_hash_with_a_key_is_another_one() -> None:
-    plain = ContentRules(ways={"key": "hash"})
+    plain = ContentRules(methods={"key": "hash"})
     keyed = plain._replace(hash_key=b"secret")
     assert plain.content(b"k", None, ())[0] != keyed.content(b"k", None, ())[0]
 

@@ -29,7 +29,7 @@ from engine.copying.copy_plan import (
 )
 from engine.copying.copy_resumption import ProgressLost, never_written
 from engine.copying.copy_writers import AtLeastOnceWriter, CopyWriter, ExactlyOnceWriter, NotCopied
-from engine.copying.copying_run import CopyingRun, NotRead
+from engine.copying.copying_run import CopyingRun, PartitionUnreadable
 from engine.errors import api_error
 from engine.host.memory_held_file import MemoryHeldFiles
 from engine.host.process_identity import ProcessIdentity
@@ -417,7 +417,7 @@ def test_a_copy_whose_topic_is_gone_was_never_written(stage: Stage) -> None:
 
 
 def test_what_cannot_be_read_is_named_with_its_offset() -> None:
-    error = NotRead(T0, 7, api_error(TOPIC_AUTHORIZATION_FAILED))
+    error = PartitionUnreadable(T0, 7, api_error(TOPIC_AUTHORIZATION_FAILED))
     assert str(error).startswith("t-0 of the source, from offset 7 on: TOPIC_AUTHORIZATION_FAILED")
     assert (1, None) == (error.exit_code, error.hint)
 
@@ -442,7 +442,7 @@ def test_a_record_that_is_too_large_is_named_with_its_offset() -> None:
 def test_records_that_the_source_has_deleted_are_an_error_with_what_to_do(stage: Stage) -> None:
     plan = stage.plan()._replace(ranges={T0: CopyRange(COUNT + 50, COUNT + 60)})
     run = stage.run(plan, stage.exactly_once(plan))
-    with pytest.raises(NotRead) as caught:
+    with pytest.raises(PartitionUnreadable) as caught:
         run_out(run)
     assert "deleted at the source" in str(caught.value.hint)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from engine.declared.comparison import compare
-from engine.declared.performing import step_groups
 from engine.declared.resources import (
     ALL_BROKERS,
     ClusterSetting,
@@ -13,6 +12,7 @@ from engine.declared.resources import (
     DeclaredTopic,
     DeclaredUser,
 )
+from engine.declared.step_execution import step_groups
 from engine.declared.steps import AddPartitions, MoveReplicas
 from engine.security.scram import ScramMechanism
 from tests.unit.declared.states import BROKERS, EVERY_KIND, rule, steps, told, topic

@@ -16,7 +16,7 @@ from engine.demo.copying import CopyingInstance, CopyNames, transactions_of
 from engine.demo.exactly_once import (
     BrokerTooOld,
     CopyPlan,
-    StillOpen,
+    TransactionStillOpen,
     check_brokers,
     check_output,
     committed_count,
@@ -141,7 +141,7 @@ def test_an_output_with_an_open_transaction_is_not_checked(stage: Stage) -> None
     producer.begin()
     producer.add(OutgoingRecord(PLAN.output_topic, b"0", b"", partition=0))
     producer.flush()
-    with pytest.raises(StillOpen, match="still open in demo-output-0"):
+    with pytest.raises(TransactionStillOpen, match="still open in demo-output-0"):
         check_output(stage.client, PLAN, lambda _count: None)
 
 

@@ -11,9 +11,9 @@ from engine.demo.instances import (
     CopyRun,
     InstanceFailed,
     InstanceTotals,
+    KillPoint,
+    KillSchedule,
     NoProgress,
-    StrikePoint,
-    Strikes,
     strike_points,
 )
 from engine.model import TopicPartition
@@ -37,7 +37,7 @@ class PlayedProcess:
         lines, self._lines = self._lines, []
         return lines
 
-    def ask_to_end(self) -> None:
+    def close_input(self) -> None:
         self.ends.append("asked")
 
     def kill(self) -> None:
@@ -86,7 +86,7 @@ class Stage:
         return self.started[-1]
 
     def copy(self, *, kills: bool = False) -> CopyRun:
-        strikes = Strikes(FixedEntropy(), self.brokers, self.told.append) if kills else None
+        strikes = KillSchedule(FixedEntropy(), self.brokers, self.told.append) if kills else None
         return CopyRun(self.client, PLAN, self.start, strikes=strikes, stalled_ms=5_000)
 
 
@@ -157,5 +157,5 @@ def test_a_group_that_commits_nothing_more_is_given_up(monkeypatch: pytest.Monke
 def test_kills_are_spread_over_the_records() -> None:
     points = strike_points(PLAN._replace(record_count=80), has_brokers=True)
     kinds = [False, True, False, True, False, True, False]
-    assert [StrikePoint(10 * (n + 1), kind) for n, kind in enumerate(kinds)] == points
+    assert [KillPoint(10 * (n + 1), kind) for n, kind in enumerate(kinds)] == points
     assert not any(point.is_broker for point in strike_points(PLAN, has_brokers=False))

@@ -154,13 +154,13 @@ def test_each_broker_is_asked_few_requests_however_many_groups_there_are(
     for number in range(20):
         set_offsets(stage.client, f"g{number}", {T0: number})
     asked: list[str] = []
-    submit = stage.client.links.submit
+    submit = stage.client.connections.submit
 
     def counted(address: Address, call: Call, *rest: Any, **options: Any) -> None:
         asked.append(call.api_name)
         submit(address, call, *rest, **options)
 
-    monkeypatch.setattr(stage.client.links, "submit", counted)
+    monkeypatch.setattr(stage.client.connections, "submit", counted)
     values = stage.values(stage.exporter())
     assert 0 == values["kminion_kafka_consumer_group_topic_lag g19 t"]
     # Three brokers; two lead t, and one of them or the third the offsets topic.
@@ -182,13 +182,13 @@ def test_a_broker_that_is_silent_is_down_and_all_others_count(
     exporter = stage.exporter()
     stage.values(exporter)
     gone = Address("here", stage.cluster.brokers[2].ports["PLAINTEXT"])
-    submit = stage.client.links.submit
+    submit = stage.client.connections.submit
 
     def lost(address: Address, call: Call, *rest: Any, **options: Any) -> None:
         is_lost = address == gone and call.api_name != "Metadata"
         submit(Address("nowhere", 1) if is_lost else address, call, *rest, **options)
 
-    monkeypatch.setattr(stage.client.links, "submit", lost)
+    monkeypatch.setattr(stage.client.connections, "submit", lost)
     values = stage.values(exporter)
     assert (1, 0) == (values["kctl_kafka_broker_up 1"], values["kctl_kafka_broker_up 2"])
     assert 0 == values["kminion_exporter_up 9"]

@@ -46,16 +46,18 @@ def test_a_sample_by_pace_asks_no_broker_more_often_in_any_second(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stage = Stage()
-    clock, links = stage.client.clock, stage.client.links
-    pace = RequestPace(clock, links.pause, request_count=2, window_ms=1000, response_wait_ms=3000)
+    clock, connections = stage.client.clock, stage.client.connections
+    pace = RequestPace(
+        clock, connections.pause, request_count=2, window_ms=1000, response_wait_ms=3000
+    )
     asked: list[tuple[Address, int]] = []
-    submit = links.submit
+    submit = connections.submit
 
     def counted(address: Address, call: Call, *rest: Any, **options: Any) -> None:
         asked.append((address, clock.monotonic_ms()))
         submit(address, call, *rest, **options)
 
-    monkeypatch.setattr(links, "submit", counted)
+    monkeypatch.setattr(connections, "submit", counted)
     for _ in range(3):
         sample = gather_sample(stage.client, 3_000, pace=pace)
         assert {"t": 1, "__consumer_offsets": 1} == sample.min_isr
@@ -68,13 +70,17 @@ def test_a_sample_by_pace_asks_no_broker_more_often_in_any_second(
 
 def test_a_broker_that_keeps_silent_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage()
-    links = stage.client.links
+    connections = stage.client.connections
     pace = RequestPace(
-        stage.client.clock, links.pause, request_count=2, window_ms=1000, response_wait_ms=3000
+        stage.client.clock,
+        connections.pause,
+        request_count=2,
+        window_ms=1000,
+        response_wait_ms=3000,
     )
     gone = Address("here", stage.cluster.brokers[2].ports["PLAINTEXT"])
     lost_calls = []
-    submit = links.submit
+    submit = connections.submit
 
     def lost(address: Address, call: Call, *rest: Any, **options: Any) -> None:
         is_lost = address == gone and call.api_name != "Metadata"
@@ -82,7 +88,7 @@ def test_a_broker_that_keeps_silent_is_asked_once(monkeypatch: pytest.MonkeyPatc
         submit(Address("nowhere", 1) if is_lost else address, call, *rest, **options)
 
     stage.client.view(None)
-    monkeypatch.setattr(links, "submit", lost)
+    monkeypatch.setattr(connections, "submit", lost)
     sample = gather_sample(stage.client, 3_000, pace=pace)
     assert frozenset({2}) == sample.silent
     assert len(lost_calls) <= 2

@@ -30,7 +30,7 @@ def until(child: ChildProcess, count: int) -> list[bytes]:
 def test_a_child_has_its_message_sends_lines_and_ends_when_it_is_asked_to() -> None:
     child = ChildProcess([sys.executable, "-c", CHILD], b"hello")
     assert [b"HELLO"] == until(child, 1)
-    child.ask_to_end()
+    child.close_input()
     assert [b"end"] == until(child, 1)
     child.close(30)
     assert 0 == child.exit_code

@@ -11,12 +11,12 @@ import pytest
 
 from engine.host.processes import (
     Started,
-    ask_to_stop,
     is_running,
     kill,
     python_command,
     start_detached,
     start_in_session,
+    terminate,
 )
 
 _READY = "from engine.host.processes import report_ready; report_ready('here'); "
@@ -35,9 +35,9 @@ def test_a_process_says_when_it_is_ready_and_goes_on(tmp_path: Path) -> None:
     process = started(tmp_path, _READY + "import time; time.sleep(60)")
     assert process.wait_until_ready(60) == b"here\n"
     assert is_running(process.pid)
-    assert ask_to_stop(process.pid)
+    assert terminate(process.pid)
     wait_for_end(process)
-    assert not ask_to_stop(process.pid)
+    assert not terminate(process.pid)
 
 
 def test_a_process_that_ends_before_it_is_ready_is_noticed(tmp_path: Path) -> None:

@@ -27,21 +27,21 @@ def process(monkeypatch: pytest.MonkeyPatch) -> PipedProcess:
 
 
 def test_it_answers_what_it_is_asked_however_long(process: PipedProcess) -> None:
-    assert b"2" == process.ask(b"1 + 1")
-    assert 3_000_000 == len(process.ask(b"'x' * 3_000_000"))
-    assert b"3000000" == process.ask(b"len('%b')" % (b"y" * 3_000_000))
+    assert b"2" == process.request(b"1 + 1")
+    assert 3_000_000 == len(process.request(b"'x' * 3_000_000"))
+    assert b"3000000" == process.request(b"len('%b')" % (b"y" * 3_000_000))
     process.close()
 
 
 def test_what_it_prints_is_no_answer(process: PipedProcess) -> None:
-    assert b"None" == process.ask(b"print('told', file=__import__('sys').stdout)")
+    assert b"None" == process.request(b"print('told', file=__import__('sys').stdout)")
     process.close()
 
 
 def test_it_has_a_low_priority_and_ignores_the_terminal(process: PipedProcess) -> None:
-    assert str(min(os.nice(0) + SIDE_PRIORITY, 19)).encode() == process.ask(b"os.nice(0)")
+    assert str(min(os.nice(0) + SIDE_PRIORITY, 19)).encode() == process.request(b"os.nice(0)")
     os.kill(process.pid, signal.SIGINT)
-    assert b"2" == process.ask(b"1 + 1")
+    assert b"2" == process.request(b"1 + 1")
     process.close()
 
 
@@ -55,7 +55,7 @@ def test_it_ends_when_it_is_closed(process: PipedProcess) -> None:
 def test_one_that_is_gone_is_noticed_each_time(process: PipedProcess) -> None:
     for _ in range(2):
         with pytest.raises(SideProcessGone) as gone:
-            process.ask(b"os._exit(1)")
+            process.request(b"os._exit(1)")
         assert str(process.pid) in str(gone.value)
     process.close()
 
@@ -91,7 +91,7 @@ def test_it_touches_no_file_once_its_owner_is_killed(tmp_path: Path) -> None:
     ).replace("PATH", repr(str(path)))
     owner = (
         "from engine.host.side_process import PipedProcess\n"
-        f"PipedProcess({MODULE!r}).ask({work.encode()!r})"
+        f"PipedProcess({MODULE!r}).request({work.encode()!r})"
     )
     kill_once_it_speaks(owner)
     assert path.exists()
@@ -101,7 +101,7 @@ def test_an_idle_one_ends_when_its_owner_is_killed() -> None:
     owner = (
         "from engine.host.side_process import PipedProcess\n"
         f"process = PipedProcess({MODULE!r})\n"
-        "process.ask(b'print(os.getpid(), flush=True)')\n"
+        "process.request(b'print(os.getpid(), flush=True)')\n"
         "__import__('time').sleep(60)"
     )
     kill_once_it_speaks(owner)

@@ -87,9 +87,9 @@ def join_group(client: KafkaClient, group_id: str, topic: str) -> messages.JoinG
         protocol_type="consumer",
         protocols=[row],
     )
-    response = client.ask_coordinator(group_id, "JoinGroup", request, retriable_code=_code)
+    response = client.send_to_coordinator(group_id, "JoinGroup", request, retriable_code=_code)
     request.member_id = response.message.member_id
-    response = client.ask_coordinator(group_id, "JoinGroup", request, retriable_code=_code)
+    response = client.send_to_coordinator(group_id, "JoinGroup", request, retriable_code=_code)
     joined: messages.JoinGroupResponse = response.message
     _sync(client, group_id, topic, joined)
     return joined
@@ -114,7 +114,7 @@ def _sync(
         protocol_name="range",
         assignments=[row],
     )
-    client.ask_coordinator(group_id, "SyncGroup", request, retriable_code=_code)
+    client.send_to_coordinator(group_id, "SyncGroup", request, retriable_code=_code)
 
 
 def _commit(
@@ -131,7 +131,7 @@ def _commit(
         member_id=joined.member_id,
         topics=[of.OffsetCommitRequestTopic(name="clicks", partitions=rows)],
     )
-    client.ask_coordinator("live", "OffsetCommit", request, retriable_code=lambda _: 0)
+    client.send_to_coordinator("live", "OffsetCommit", request, retriable_code=lambda _: 0)
 
 
 def _code(message: Message) -> int:

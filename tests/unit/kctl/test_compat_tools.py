@@ -26,7 +26,7 @@ from engine.kafka_errors import (
 from engine.model import TopicPartition
 from kctl.commands.compat.app import run
 from kctl.compat.generated_plan import UsableBroker, generated_plan, usable_brokers
-from kctl.compat.installing import CannotInstall, ScriptInTheWay, install_scripts
+from kctl.compat.installing import CannotInstall, ForeignScript, install_scripts
 from kctl.compat.java_failures import ToolFailure, java_text, message_of, speak_as
 from kctl.compat.java_options import OptionsRefused, ToolOption, read_options
 from kctl.compat.java_order import in_java_order
@@ -416,7 +416,7 @@ class _Refusing:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def ask(self, *_: object, **__: object) -> object:
+    def send(self, *_: object, **__: object) -> object:
         raise self._error
 
 
@@ -454,7 +454,7 @@ def test_a_script_of_somebody_else_is_not_written_over(tmp_path: Path) -> None:
     install_scripts(str(tmp_path), Release.V3_9, is_forced=False)
     theirs = tmp_path / f"{TOOLS[1]}.sh"
     theirs.write_text("#!/bin/sh\n")
-    with pytest.raises(ScriptInTheWay):
+    with pytest.raises(ForeignScript):
         install_scripts(str(tmp_path), Release.V3_9, is_forced=False)
     assert "#!/bin/sh\n" == theirs.read_text()
     install_scripts(str(tmp_path), Release.V3_9, is_forced=True)

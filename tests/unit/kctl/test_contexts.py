@@ -33,7 +33,7 @@ class Place:
         self.path = path
         self.says: str | EngineError | None = "id"
         self.asked: list[str] = []
-        monkeypatch.setattr(contexts, "_ask_for_id", self._ask)
+        monkeypatch.setattr(contexts, "_fetch_cluster_id", self._ask)
 
     def _ask(self, profile: Profile) -> str | None:
         self.asked.append(profile.bootstrap_servers)

@@ -77,7 +77,7 @@ def test_rates_are_sampled_over_the_interval(
     stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[int] = []
-    pause = stage.client.links.pause
+    pause = stage.client.connections.pause
 
     def writing(duration_ms: int) -> None:
         if duration_ms > 300:
@@ -85,7 +85,7 @@ def test_rates_are_sampled_over_the_interval(
             stage.produce(10)
         pause(duration_ms)
 
-    monkeypatch.setattr(stage.client.links, "pause", writing)
+    monkeypatch.setattr(stage.client.connections, "pause", writing)
     document = report(capsys)
     assert pauses
     (topic,) = [row for row in document["topics"] if row["topic"] == "t"]
@@ -130,13 +130,13 @@ def test_a_report_without_one_broker_says_what_is_not_known(
     stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = Address("here", stage.cluster.brokers[2].ports["PLAINTEXT"])
-    submit = stage.client.links.submit
+    submit = stage.client.connections.submit
 
     def lost(address: Address, call: Any, *rest: Any, **options: Any) -> None:
         is_lost = address == gone and call.api_name != "Metadata"
         submit(Address("nowhere", 1) if is_lost else address, call, *rest, **options)
 
-    monkeypatch.setattr(stage.client.links, "submit", lost)
+    monkeypatch.setattr(stage.client.connections, "submit", lost)
     stage.client.timeout_ms = 3_000
     document = report(capsys)
     assert "unreachable" in [row["finding"] for row in document["findings"]]

@@ -94,7 +94,7 @@ def test_without_a_terminal_one_frame_is_printed(
 def test_one_view_may_be_printed_sorted_and_filtered(
     stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    request = ONCE._replace(view="topics", sort="topic", output="csv", words="t")
+    request = ONCE._replace(view="topics", sort="topic", output="csv", filter_text="t")
     assert exits.OK == show_top(OPTIONS, request)
     heading, *lines = capsys.readouterr().out.splitlines()
     assert heading.startswith("topic,partition_count,")
@@ -213,7 +213,7 @@ def shown(**fields: Any) -> Shown:
 
 def test_the_head_says_how_old_the_figures_are_and_what_is_wrong() -> None:
     _, frame = watched()
-    lines = head_lines(frame, shown(words="x"), WALL_MS + 5_000 + 17_900)
+    lines = head_lines(frame, shown(filter_text="x"), WALL_MS + 5_000 + 17_900)
     assert lines[0].startswith("figures 17 s old  brokers 2 of 2 up  controller 1  cluster c")
     assert "partitions 2, 1 in trouble  groups 1, 0 behind  moves 0  in 1000 B/s" == lines[1]
     assert "[3 topics]" in lines[2]

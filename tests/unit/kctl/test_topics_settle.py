@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kctl.commands.topics.settling import await_created, await_deleted, await_partitions
+from kctl.commands.topics.metadata_wait import await_created, await_deleted, await_partitions
 from tests.unit.client.fake_broker import FakeCluster
 
 

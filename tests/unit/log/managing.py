@@ -9,7 +9,7 @@ from engine.errors import StorageError
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.log.directory.log_directory import LogDirectoryLocked
 from engine.log.directory.log_manager import LogManager
-from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
+from engine.log.directory.log_manager_ports import LogManagerConfig, LogManagerPorts
 from engine.log.log_config import LogConfig
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
@@ -51,7 +51,7 @@ class Host:
         return LogManager(
             self.files,
             LogManagerConfig(dirs, **settings),
-            LogSurroundings(
+            LogManagerPorts(
                 tasks=self.tasks,
                 clock=self.clock,
                 entropy=self.entropy,

@@ -205,7 +205,7 @@ def test_a_flush_that_ends_with_a_fault_gives_its_segments_back() -> None:
     files.fault = ArithmeticError("ours")
     with pytest.raises(ArithmeticError):
         tasks.held.pop()()
-    assert (0, {}) == (log.segments.first._log_borrows, log._flush._under_way)
+    assert (0, {}) == (log.segments.first._log_borrows, log._flush._in_progress)
     assert 0 == log.recovery_point
     fill(log, [10])
     log.flush(NOW_MS)

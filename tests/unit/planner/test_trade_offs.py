@@ -17,7 +17,10 @@ def test_a_front_goes_from_nothing_to_the_whole_and_each_is_worth_its_price() ->
     assert sorted(item.bytes_moved for item in front) == [item.bytes_moved for item in front]
     for item in front:
         assert not any(
-            all(a <= b for a, b in zip(other.price_and_rest, item.price_and_rest, strict=True))
+            all(
+                a <= b
+                for a, b in zip(other.cost_and_imbalance, item.cost_and_imbalance, strict=True)
+            )
             for other in front
             if other is not item
         )

@@ -16,7 +16,7 @@ from engine.planner.plan import PartitionChange
 from engine.reassign.execution import Execution
 from engine.reassign.journal import MoveJournal
 from engine.reassign.journal_state import Begun, ExecutionSettings
-from engine.reassign.live_cluster import ClusterNow
+from engine.reassign.live_cluster import ObservedCluster
 from engine.reassign.throttles import ThrottleSetting
 
 JOURNAL = "/plan.journal"
@@ -27,13 +27,13 @@ def look(
     replicas: Mapping[TopicPartition, tuple[int, ...]],
     ongoing: Mapping[TopicPartition, OngoingReassignment] | None = None,
     under_min_isr: Iterable[TopicPartition] = (),
-) -> ClusterNow:
+) -> ObservedCluster:
     """Return a look in which all replicas are in sync and the first leads."""
     partitions = {
         key: PartitionView(key.partition, of_key[0], 1, of_key, of_key, (), 0)
         for key, of_key in replicas.items()
     }
-    return ClusterNow(
+    return ObservedCluster(
         None, frozenset((1, 2, 3)), partitions, ongoing or {}, {}, frozenset(under_min_isr)
     )
 
@@ -41,7 +41,7 @@ def look(
 class ScriptedCluster:
     """Shows looks in order, the last one again and again; an error is raised."""
 
-    def __init__(self, clock: ManualClock, *looks: ClusterNow | EngineError) -> None:
+    def __init__(self, clock: ManualClock, *looks: ObservedCluster | EngineError) -> None:
         self._clock = clock
         self._looks = list(looks)
         self.look_count = 0
@@ -50,7 +50,7 @@ class ScriptedCluster:
         #: What brokers answer to each request for directories; nothing once there is none left.
         self.placing: list[dict[tuple[TopicPartition, int], EngineError | None]] = []
 
-    def read(self) -> ClusterNow:
+    def read(self) -> ObservedCluster:
         self.look_count += 1
         now = self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
         if isinstance(now, EngineError):

@@ -11,8 +11,8 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 from engine.planner import planner
 from engine.planner.plan import PartitionChange
-from engine.reassign.cluster_reader import ReassignmentUnderWay, read_cluster
-from engine.reassign.plan_reading import back_again, changes_under_way, in_order, order_of
+from engine.reassign.cluster_reader import ReassignmentInProgress, read_cluster
+from engine.reassign.plan_reading import back_again, in_order, ongoing_changes, order_of
 from tests.unit.broker.memory_broker import LOG_DIR
 from tests.unit.reassign.moved_cluster import T0, MovedTopic, change
 
@@ -65,13 +65,13 @@ def test_a_cluster_that_moves_is_no_ground_for_a_plan() -> None:
         moved.set(ConfigResourceType.BROKER, broker_id, leader_replication_throttled_rate="0")
     moved.cluster.pass_time(2000)
     assert {T0: None} == alter_reassignments(moved.client, {T0: (1, 3)})
-    with pytest.raises(ReassignmentUnderWay, match="t-0 moves already"):
+    with pytest.raises(ReassignmentInProgress, match="t-0 moves already"):
         read_cluster(moved.client)
 
 
 def test_moves_are_reported_as_changes(moved: MovedTopic) -> None:
     view = moved.client.view(["t"])
-    (one,) = changes_under_way(view, {T0: OngoingReassignment((3, 2, 1), (3,), (1,))})
+    (one,) = ongoing_changes(view, {T0: OngoingReassignment((3, 2, 1), (3,), (1,))})
     assert ((2, 1), (3, 2), 1, 3) == (
         one.old_replicas,
         one.new_replicas,

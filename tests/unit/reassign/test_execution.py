@@ -19,7 +19,7 @@ from engine.reassign.change_status import ExecutionStatus
 from engine.reassign.execution import StalePlan, TargetsMissing, WrongCluster
 from engine.reassign.journal import MoveJournal
 from engine.reassign.journal_state import Begun, ExecutionSettings
-from engine.reassign.live_cluster import ClusterNow
+from engine.reassign.live_cluster import ObservedCluster
 from engine.reassign.phases import MovePhase
 from engine.reassign.throttles import (
     FOLLOWER_RATE,
@@ -138,7 +138,7 @@ def test_rates_of_brokers_that_take_part_in_another_move_are_not_replaced(
     another = TopicPartition("u", 7)
 
     class Shared(Mortal):
-        def read(self) -> ClusterNow:
+        def read(self) -> ObservedCluster:
             move = OngoingReassignment(moving, moving[:1], moving[1:])
             return self._cluster.read()._replace(ongoing={another: move})
 
@@ -156,7 +156,7 @@ def test_another_move_without_rates_on_its_brokers_is_no_obstacle(
     moved: MovedTopic, rated: int | None, moving: tuple[int, ...]
 ) -> None:
     class Shared(Mortal):
-        def read(self) -> ClusterNow:
+        def read(self) -> ObservedCluster:
             now = self._cluster.read()
             move = OngoingReassignment(moving, moving[:1], moving[1:])
             return now._replace(ongoing={**now.ongoing, TopicPartition("u", 7): move})

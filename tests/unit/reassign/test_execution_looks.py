@@ -18,7 +18,7 @@ from engine.planner.plan import PartitionChange
 from engine.reassign.change_status import ExecutionStatus
 from engine.reassign.execution import PATIENCE_MS
 from engine.reassign.journal_state import read_journal
-from engine.reassign.phases import ReplicaNow
+from engine.reassign.phases import ObservedReplica
 from tests.unit.reassign.moved_cluster import T0, change
 from tests.unit.reassign.scripted_cluster import JOURNAL, ScriptedCluster, execution_of, look
 
@@ -105,8 +105,8 @@ PLACED = PartitionChange("t", 0, (1, 2), (2, 3), 1, 2, 8, (), ("/a", "/a"), ("an
 def test_a_directory_whose_broker_is_down_is_waited_for_and_requested_once_it_is_back() -> None:
     clock = ManualClock()
     down = look({T0: (1, 2)})._replace(brokers=frozenset((2, 3)))
-    back = look({T0: (1, 2)})._replace(replicas={T0: {1: ReplicaNow(8, "/a")}})
-    done = back._replace(replicas={T0: {1: ReplicaNow(8, "/b")}})
+    back = look({T0: (1, 2)})._replace(replicas={T0: {1: ObservedReplica(8, "/a")}})
+    done = back._replace(replicas={T0: {1: ObservedReplica(8, "/b")}})
     missed: list[list[int]] = []
     cluster = ScriptedCluster(clock, down, down, down, down, down, back, done)
     end = execution_of(clock, cluster, [DIRS]).run(lambda now: missed.append(now.missed))
@@ -117,9 +117,9 @@ def test_a_directory_whose_broker_is_down_is_waited_for_and_requested_once_it_is
 
 def test_a_broker_that_dies_during_a_move_between_its_directories_takes_nothing_back() -> None:
     clock = ManualClock()
-    at_work = look({T0: (1, 2)})._replace(replicas={T0: {1: ReplicaNow(8, "/a", 3, "/b")}})
+    at_work = look({T0: (1, 2)})._replace(replicas={T0: {1: ObservedReplica(8, "/a", 3, "/b")}})
     down = look({T0: (1, 2)})._replace(brokers=frozenset((2, 3)))
-    done = at_work._replace(replicas={T0: {1: ReplicaNow(8, "/b")}})
+    done = at_work._replace(replicas={T0: {1: ObservedReplica(8, "/b")}})
     cluster = ScriptedCluster(clock, at_work, at_work, *[down] * 9, at_work, done)
     assert execution_of(clock, cluster, [DIRS], [T0]).run(ignore).is_clean
     assert [] == cluster.placed

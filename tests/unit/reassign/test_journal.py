@@ -11,8 +11,8 @@ from engine.model import TopicPartition
 from engine.reassign import journal_state
 from engine.reassign.journal import (
     ChangeTooLate,
+    JournalExists,
     JournalHeld,
-    JournalThere,
     MoveJournal,
     is_held,
     is_open,
@@ -97,7 +97,7 @@ def test_a_journal_that_is_not_over_is_not_written_over(files: MemoryHeldFiles) 
     journal.submit([T0])
     journal.close()
     before = files.read_bytes(PATH)
-    with pytest.raises(JournalThere, match="not over"):
+    with pytest.raises(JournalExists, match="not over"):
         MoveJournal.create(files, PATH, BEGUN, WRITER)
     assert before == files.read_bytes(PATH)
     journal, _ = MoveJournal.reopen(files, PATH, WRITER)
@@ -117,7 +117,7 @@ def test_a_journal_that_has_changed_nothing_is_begun_again(files: MemoryHeldFile
     assert {} == read_journal(files, PATH).before
     journal.throttle({RATE: "5"})
     journal.close()
-    with pytest.raises(JournalThere):
+    with pytest.raises(JournalExists):
         MoveJournal.create(files, PATH, BEGUN, WRITER)
 
 
@@ -210,7 +210,7 @@ def test_of_a_line_written_into_another_the_last_step_counts(files: MemoryHeldFi
 def test_a_damaged_journal_is_no_journal_that_has_changed_nothing(files: MemoryHeldFiles) -> None:
     MoveJournal.create(files, PATH, BEGUN, WRITER).close()
     files.replace_file(PATH, files.read_bytes(PATH) + b"{\n")
-    with pytest.raises(JournalThere):
+    with pytest.raises(JournalExists):
         MoveJournal.create(files, PATH, BEGUN, WRITER)
 
 

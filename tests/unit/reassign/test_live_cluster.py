@@ -7,7 +7,7 @@ import pytest
 from engine.client.config_admin import ConfigResourceType, Resource
 from engine.model import TopicPartition
 from engine.reassign.live_cluster import LiveCluster
-from engine.reassign.phases import ReplicaNow
+from engine.reassign.phases import ObservedReplica
 from engine.reassign.throttles import LEADER_RATE, ThrottleSetting
 from tests.unit.broker.memory_broker import LOG_DIR
 from tests.unit.reassign.moved_cluster import T0, MovedTopic, change
@@ -26,7 +26,7 @@ def test_a_check_has_the_replicas_of_the_plan_with_their_sizes_and_directories(
     changes = [change(0, (1, 2), (3, 2)), change(0, (1,), (2,), topic="gone")]
     now = LiveCluster(moved.client, changes).read()
     size = len(moved.cluster.content(1))
-    replica = ReplicaNow(size, LOG_DIR)
+    replica = ObservedReplica(size, LOG_DIR)
     assert {T0: {1: replica, 2: replica}, GONE: {}} == now.replicas
     assert {T0} == set(now.partitions)
     assert ((1, 2), 1) == (now.partitions[T0].replicas, now.partitions[T0].leader)

@@ -7,7 +7,7 @@ import pytest
 from engine.client.metadata import PartitionView
 from engine.client.reassignments import OngoingReassignment
 from engine.planner.plan import PartitionChange
-from engine.reassign.phases import MovePhase, ReplicaNow, copied_bytes, phase_of
+from engine.reassign.phases import MovePhase, ObservedReplica, copied_bytes, phase_of
 from tests.unit.reassign.moved_cluster import change
 
 MOVE = change(0, (1, 2), (3, 2))
@@ -49,26 +49,26 @@ def test_each_state_has_its_phase(
     size: int,
     phase: MovePhase,
 ) -> None:
-    assert phase is phase_of(MOVE, partition, ongoing, {3: ReplicaNow(size, "/a")})
+    assert phase is phase_of(MOVE, partition, ongoing, {3: ObservedReplica(size, "/a")})
 
 
 def test_a_directory_is_moved_until_the_replica_lies_there() -> None:
     partition = seen((1, 2), (1, 2))
-    moving = {1: ReplicaNow(8, "/a", 3, "/b"), 2: ReplicaNow(8, "/a")}
+    moving = {1: ObservedReplica(8, "/a", 3, "/b"), 2: ObservedReplica(8, "/a")}
     assert MovePhase.MOVING_DIRECTORY is phase_of(DIRS, partition, None, moving)
     assert (3, 8) == copied_bytes(DIRS, partition, moving)
-    assert (0, 8) == copied_bytes(DIRS, partition, {1: ReplicaNow(8, "/a")})
-    assert MovePhase.WAITING is phase_of(DIRS, partition, None, {1: ReplicaNow(8, "/a")})
-    elsewhere = {1: ReplicaNow(8, "/a", 3, "/c")}
+    assert (0, 8) == copied_bytes(DIRS, partition, {1: ObservedReplica(8, "/a")})
+    assert MovePhase.WAITING is phase_of(DIRS, partition, None, {1: ObservedReplica(8, "/a")})
+    elsewhere = {1: ObservedReplica(8, "/a", 3, "/c")}
     assert MovePhase.WAITING is phase_of(DIRS, partition, None, elsewhere)
-    there = {1: ReplicaNow(8, "/b")}
+    there = {1: ObservedReplica(8, "/b")}
     assert MovePhase.DONE is phase_of(DIRS, partition, None, there)
     assert (8, 8) == copied_bytes(DIRS, partition, there)
 
 
 def test_a_directory_of_a_silent_broker_is_neither_moved_nor_not() -> None:
     partition = seen((1, 2), (2,), leader=2)
-    assert MovePhase.UNKNOWN is phase_of(DIRS, partition, None, {2: ReplicaNow(8, "/a")})
+    assert MovePhase.UNKNOWN is phase_of(DIRS, partition, None, {2: ObservedReplica(8, "/a")})
     assert MovePhase.UNKNOWN is phase_of(DIRS, partition, None, {})
     assert (0, 0) == copied_bytes(DIRS, partition, {})
 
@@ -77,13 +77,13 @@ def test_a_directory_of_a_silent_broker_is_neither_moved_nor_not() -> None:
     ("isr", "there", "copied"),
     [
         ((1, 2), {}, (0, 1000)),
-        ((1, 2), {3: ReplicaNow(7, "/a")}, (7, 1000)),
-        ((1, 2), {1: ReplicaNow(50, "/a"), 3: ReplicaNow(7, "/a")}, (7, 50)),
-        ((1, 2), {1: ReplicaNow(50, "/a"), 3: ReplicaNow(70, "/a")}, (50, 50)),
-        ((1, 2, 3), {1: ReplicaNow(50, "/a"), 3: ReplicaNow(49, "/a")}, (50, 50)),
+        ((1, 2), {3: ObservedReplica(7, "/a")}, (7, 1000)),
+        ((1, 2), {1: ObservedReplica(50, "/a"), 3: ObservedReplica(7, "/a")}, (7, 50)),
+        ((1, 2), {1: ObservedReplica(50, "/a"), 3: ObservedReplica(70, "/a")}, (50, 50)),
+        ((1, 2, 3), {1: ObservedReplica(50, "/a"), 3: ObservedReplica(49, "/a")}, (50, 50)),
     ],
 )
 def test_copied_bytes_never_pass_what_there_is(
-    isr: tuple[int, ...], there: dict[int, ReplicaNow], copied: tuple[int, int]
+    isr: tuple[int, ...], there: dict[int, ObservedReplica], copied: tuple[int, int]
 ) -> None:
     assert copied == copied_bytes(MOVE, seen((3, 2, 1), isr), there)

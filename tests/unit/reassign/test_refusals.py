@@ -9,9 +9,9 @@ from engine.errors import EngineError, api_error
 from engine.host.process_identity import ProcessIdentity
 from engine.kafka_errors import INVALID_CONFIG
 from engine.model import TopicPartition
-from engine.reassign.cluster_reader import ReassignmentUnderWay
+from engine.reassign.cluster_reader import ReassignmentInProgress
 from engine.reassign.execution import StalePlan, TargetsMissing, WrongCluster, require_cluster
-from engine.reassign.journal import JournalHeld, JournalThere
+from engine.reassign.journal import JournalExists, JournalHeld
 from engine.reassign.journal_state import UnreadableJournal
 from engine.reassign.throttles import FOLLOWER_RATE, LEADER_LIST, LEADER_RATE, ThrottleSetting
 from engine.reassign.throttling import ThrottleNotSet, ThrottleOfAnotherMove
@@ -37,8 +37,8 @@ SETTING = "leader.replication.throttled.rate of broker 1"
         (TargetsMissing([3]), "the plan gives replicas to broker 3, which is not alive"),
         (TargetsMissing([3, 4]), "the plan gives replicas to broker 3, 4, which is not alive"),
         (WrongCluster("a", None), "the plan is of cluster a, this is cluster None"),
-        (ReassignmentUnderWay([T1]), "t-1 moves already"),
-        (ReassignmentUnderWay([U0, T1, T0]), "t-0 and 2 more moves already"),
+        (ReassignmentInProgress([T1]), "t-1 moves already"),
+        (ReassignmentInProgress([U0, T1, T0]), "t-0 and 2 more moves already"),
         (
             ThrottleOfAnotherMove([LEADER_1], [U0]),
             f"another move (u-0) is throttled by {SETTING}",
@@ -51,7 +51,7 @@ SETTING = "leader.replication.throttled.rate of broker 1"
             ThrottleNotSet(LIST_T, api_error(INVALID_CONFIG, "no")),
             "leader.replication.throttled.replicas of topic t cannot be set: INVALID_CONFIG: no",
         ),
-        (JournalThere("j"), "j is the journal of an execution that is not over"),
+        (JournalExists("j"), "j is the journal of an execution that is not over"),
         (JournalHeld("j", None), "another process is at work by j"),
         (UnreadableJournal("j", "empty"), "j is no journal of a reassignment: empty"),
     ],

@@ -62,7 +62,7 @@ def follow(broker: Broker) -> Any:
     params = FOLLOWER._replace(max_wait_ms=WAIT_MS)
     specs = [(key, FetchSpec(1, 1 << 20, 0, 0, 0)) for key in BOTH]
     session = LocalSession(None)
-    session.ask_for(specs)
+    session.update_positions(specs)
     park = local_park(session.positions, lambda *_: None)
     return broker.manager.fetch(params, specs, park, session.positions)
 

@@ -11,7 +11,7 @@ from engine.errors import StorageError
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.ports import LogDirOffline
 from engine.log.directory.log_manager import LogManager
-from engine.log.directory.log_surroundings import LogManagerConfig, LogSurroundings
+from engine.log.directory.log_manager_ports import LogManagerConfig, LogManagerPorts
 from engine.log.directory.offset_checkpoint import HIGH_WATERMARKS, read_offsets
 from engine.log.log_config import LogConfig
 from engine.log.tasks import InlineTasks
@@ -34,7 +34,7 @@ class Stage:
         self.clock = ManualClock()
         self.files = files or MemoryFiles()
         self.tasks = InlineTasks()
-        around = LogSurroundings(
+        ports = LogManagerPorts(
             self.tasks,
             self.clock,
             SeededEntropy(),
@@ -43,7 +43,7 @@ class Stage:
             lambda _key: 0,
             self._offline,
         )
-        self.logs = LogManager(self.files, LogManagerConfig(("/a", "/b"), 1, "cluster"), around)
+        self.logs = LogManager(self.files, LogManagerConfig(("/a", "/b"), 1, "cluster"), ports)
         self.logs.start()
         self.failed: list[LogDirOffline] = []
         self.replicas = ReplicaManager(self.clock, ports_of(offline=self.failed))

@@ -221,7 +221,7 @@ def positions_of(
 ) -> Mapping[TopicPartition, LocalPosition]:
     """Return the positions of a session that has been told nothing."""
     session = LocalSession(None)
-    session.ask_for(specs.items())
+    session.update_positions(specs.items())
     return session.positions
 
 
@@ -442,7 +442,7 @@ class Session:
     def ask(self, spec: FetchSpec) -> None:
         """Ask for what is behind a position."""
         self.told.spec = spec
-        self.encoder.ask(self.fetch, PARTITION)
+        self.encoder.on_request(self.fetch, PARTITION)
 
     def _respond(self, _partition: Partition, records: bytes | FetchSlice) -> bool:
         size = len(records) if isinstance(records, bytes) else records.size_bytes
@@ -460,12 +460,12 @@ def test_a_session_is_answered_once_for_each_time_that_it_asks() -> None:
     session, size = Session(), len(sent())
     session.told.high_watermark = -1
     session.broker.quota.bound_per_s = 1
-    assert not session.encoder.may_ask(session.fetch, PARTITION)
+    assert not session.encoder.accepts_request(session.fetch, PARTITION)
     for _ in range(2):
         assert not session.append(sent())
     assert ([size], True) == (session.answers, session.broker.quota.is_exceeded)
-    assert session.encoder.may_ask(session.fetch, PARTITION)
-    assert not session.encoder.may_ask(session.fetch, TopicPartition("other", 0))
+    assert session.encoder.accepts_request(session.fetch, PARTITION)
+    assert not session.encoder.accepts_request(session.fetch, TopicPartition("other", 0))
     session.ask(LACKING_ALL._replace(fetch_offset=1))
     assert [size, size] == session.answers
     assert 1 == session.broker.partition.high_watermark
@@ -565,7 +565,7 @@ def test_a_position_of_a_session_that_is_refused_is_no_progress(spec: FetchSpec,
     epochs = Epochs()
     promise = epochs.session.promise
     epochs.told.spec = spec
-    epochs.encoder.ask(epochs.session, PARTITION)
+    epochs.encoder.on_request(epochs.session, PARTITION)
     assert (4, 4) == epochs.noted()
     assert [code] == codes_of(promise.result())
 
@@ -595,5 +595,5 @@ def test_a_position_that_a_read_takes_is_progress() -> None:
         assert (2004, 2004) == epochs.noted()
         epochs = Epochs()
         epochs.told.spec = spec
-        epochs.encoder.ask(epochs.session, PARTITION)
+        epochs.encoder.on_request(epochs.session, PARTITION)
         assert (2004, 2004) == epochs.noted()

@@ -23,13 +23,13 @@ def test_a_topics_list_names_replicas_or_all(replicas: tuple[str, ...], listed: 
 def test_what_comes_at_once_passes_and_the_next_waits_until_the_rate_is_down() -> None:
     clock = ManualClock()
     quota = quota_of(clock, [KEY], 1000)
-    assert not quota.holds_back(KEY)
+    assert not quota.should_throttle(KEY)
     quota.record(KEY, 5000)
-    assert quota.holds_back(KEY)
+    assert quota.should_throttle(KEY)
     clock.advance(4999)
-    assert quota.holds_back(KEY)
+    assert quota.should_throttle(KEY)
     clock.advance(1)
-    assert not quota.holds_back(KEY)
+    assert not quota.should_throttle(KEY)
 
 
 def test_the_bound_itself_is_not_above_it() -> None:
@@ -45,16 +45,16 @@ def test_partitions_that_are_not_listed_neither_count_nor_wait() -> None:
     quota.record(OTHER, 5000)
     assert not quota.is_exceeded
     quota.record(KEY, 5000)
-    assert (True, False) == (quota.holds_back(KEY), quota.holds_back(OTHER))
+    assert (True, False) == (quota.should_throttle(KEY), quota.should_throttle(OTHER))
 
 
 def test_without_a_bound_nothing_waits_and_a_bound_counts_from_then_on() -> None:
     quota = quota_of(ManualClock(), [KEY])
     assert UNBOUNDED == quota.bound_per_s
     quota.record(KEY, 1 << 40)
-    assert not quota.holds_back(KEY)
+    assert not quota.should_throttle(KEY)
     quota.bound_per_s = 1000
-    assert quota.holds_back(KEY)
+    assert quota.should_throttle(KEY)
 
 
 def test_what_is_older_than_the_windows_is_forgotten() -> None:

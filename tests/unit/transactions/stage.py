@@ -82,7 +82,7 @@ class MemoryLog:
         return found
 
 
-class MemoryLinks:
+class MemoryChannels:
     """Leaders of partitions; each answers at once with a code, or when it is let."""
 
     def __init__(self) -> None:
@@ -129,9 +129,9 @@ class Stage:
         self.clock = ManualClock()
         self.timers = MemoryTimers(self.clock)
         self.log = log or MemoryLog()
-        self.links = MemoryLinks()
+        self.channels = MemoryChannels()
         self.next_producer_id = 100
-        ports = TransactionPorts(self.clock, self.timers, self.log, self.links, self._new_id)
+        ports = TransactionPorts(self.clock, self.timers, self.log, self.channels, self._new_id)
         turns = LoopTurns(self.timers, self.clock)
         self.coordinator = TransactionCoordinator(settings, ports, turns)
         for partition in range(COUNT):

@@ -154,17 +154,17 @@ def test_a_producer_that_begins_aborts_the_open_transaction_first() -> None:
     stage = Stage().begun()
     assert 51 == stage.init().error_code
     assert ["Empty", "Ongoing", "PrepareAbort", "CompleteAbort"] == stage.log.states()
-    ((_, (marker,)),) = stage.links.written
+    ((_, (marker,)),) = stage.channels.written
     assert (100, 1, False) == marker[:3]
     assert (0, 100, 2) == stage.init()
 
 
 def test_while_markers_are_on_their_way_nobody_begins() -> None:
     stage = Stage().begun()
-    stage.links.is_held = True
+    stage.channels.is_held = True
     stage.end().result()
     assert 51 == stage.init().error_code
-    stage.links.release()
+    stage.channels.release()
     assert 0 == stage.init().error_code
 
 

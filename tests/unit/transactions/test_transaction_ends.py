@@ -15,17 +15,17 @@ def test_an_end_is_decided_marked_and_completed(is_commit: bool, word: str) -> N
     assert 0 == stage.end(is_commit=is_commit).result()
     written = ["Empty", "Ongoing", f"Prepare{word}", f"Complete{word}"]
     assert written == stage.log.states()
-    ((broker_id, (marker,)),) = stage.links.written
+    ((broker_id, (marker,)),) = stage.channels.written
     assert (1, (100, 0, is_commit, 1, (T0, T1))) == (broker_id, marker)
     assert {} == stage.transaction().partitions
 
 
 def test_the_client_is_answered_before_the_markers_are_there() -> None:
     stage = Stage().begun()
-    stage.links.is_held = True
+    stage.channels.is_held = True
     assert 0 == stage.end().result()
     assert "PrepareCommit" == stage.state
-    stage.links.release()
+    stage.channels.release()
     assert "CompleteCommit" == stage.state
 
 
@@ -40,7 +40,7 @@ def test_an_end_that_is_requested_again_is_answered_again(is_commit: bool) -> No
 @pytest.mark.parametrize("is_commit", [True, False])
 def test_while_markers_are_on_their_way_the_client_asks_again(is_commit: bool) -> None:
     stage = Stage().begun()
-    stage.links.is_held = True
+    stage.channels.is_held = True
     stage.end(is_commit=is_commit).result()
     # The completion is prepared, which is answered alike for both.
     assert 51 == stage.end(is_commit=is_commit).result()
@@ -68,7 +68,7 @@ def test_a_decision_that_is_not_written_is_none() -> None:
     stage = Stage().begun()
     stage.log.error_code = 19
     assert 15 == stage.end().result()
-    assert ("Ongoing", []) == (stage.state, stage.links.written)
+    assert ("Ongoing", []) == (stage.state, stage.channels.written)
     stage.log.error_code = 0
     assert 0 == stage.end(is_commit=False).result()
     assert "CompleteAbort" == stage.state
@@ -88,7 +88,7 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_fenced(
     stage.clock.advance(1)
     stage.abort_timed_out()
     assert ("CompleteAbort", 1) == (stage.state, stage.transaction().producer_epoch)
-    ((_, (marker,)),) = stage.links.written
+    ((_, (marker,)),) = stage.channels.written
     assert (100, 1, False) == marker[:3]
     assert 90 == stage.end().result()
     assert (
@@ -154,11 +154,11 @@ def test_a_producer_without_epochs_left_is_fenced_by_the_last_one_however_often_
 @pytest.mark.parametrize(("is_commit", "word"), [(True, "Commit"), (False, "Abort")])
 def test_the_next_coordinator_ends_what_was_decided(is_commit: bool, word: str) -> None:
     stage = Stage().begun(T0, T1)
-    stage.links.is_held = True
+    stage.channels.is_held = True
     stage.end(is_commit=is_commit).result()
     other = stage.again()
     assert f"Complete{word}" == other.state
-    ((_, (marker,)),) = other.links.written
+    ((_, (marker,)),) = other.channels.written
     assert (100, 0, is_commit, 1, (T0, T1)) == marker
 
 
@@ -171,14 +171,14 @@ def test_the_next_coordinator_lets_what_is_open_go_on() -> None:
 
 def test_markers_of_a_later_epoch_say_so() -> None:
     stage = Stage().begun()
-    stage.links.is_held = True
+    stage.channels.is_held = True
     stage.end().result()
     registry = stage.coordinator.registry
-    stage.links.is_held = False
+    stage.channels.is_held = False
     registry.elected(registry.partition_of("x"), 5)
     stage.timers.run_until_idle()
-    stage.links.release()
+    stage.channels.release()
     stage.timers.run_until_idle()
     assert "CompleteCommit" == stage.state
-    assert [1, 5] == [markers[0].coordinator_epoch for _, markers in stage.links.written]
+    assert [1, 5] == [markers[0].coordinator_epoch for _, markers in stage.channels.written]
     assert 1 == stage.log.states().count("CompleteCommit")

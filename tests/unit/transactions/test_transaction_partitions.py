@@ -51,10 +51,10 @@ def test_the_client_of_another_producer_is_refused() -> None:
 
 def test_while_the_end_is_on_its_way_nothing_is_added() -> None:
     stage = Stage().begun(T0)
-    stage.links.is_held = True
+    stage.channels.is_held = True
     stage.end().result()
     assert 51 == stage.add(T1).result()
-    stage.links.release()
+    stage.channels.release()
     assert 0 == stage.add(T1).result()
 
 
@@ -146,8 +146,8 @@ def test_a_partition_of_the_open_transaction_is_confirmed() -> None:
 
 def test_while_the_end_is_decided_nothing_is_confirmed() -> None:
     stage = Stage().begun(T0)
-    stage.links.is_held = True
+    stage.channels.is_held = True
     stage.end().result()
     assert {T0: 51} == stage.coordinator.partitions.verify("x", 100, 0, [T0])
-    stage.links.release()
+    stage.channels.release()
     assert {T0: 120} == stage.coordinator.partitions.verify("x", 100, 0, [T0])

@@ -191,7 +191,7 @@ def test_a_broker_that_stops_coordinates_nothing() -> None:
 def test_markers_wait_while_their_partition_is_loaded_for_a_later_epoch() -> None:
     log = Slow()
     stage = Stage(log).begun(T0)
-    stage.links.is_held = True
+    stage.channels.is_held = True
     stage.end().result()
     log.stage = stage
     registry = stage.coordinator.registry
@@ -217,7 +217,7 @@ def test_a_load_ends_as_the_broker_stops() -> None:
 def decided(count: int) -> MemoryLog:
     """Return a log with ids of one partition whose ends are decided."""
     stage = Stage()
-    stage.links.is_held = True
+    stage.channels.is_held = True
     registry = stage.coordinator.registry
     names = (f"x{number}" for number in range(100))
     for name in [name for name in names if registry.partition_of(name) == 0][:count]:
@@ -230,7 +230,7 @@ def decided(count: int) -> MemoryLog:
 def resuming(log: MemoryLog) -> Stage:
     """Return a coordinator that loads partition 0 with a share of the loop for each decided end."""
     stage = Stage()
-    stage.links.is_held = True
+    stage.channels.is_held = True
     stage.log.partitions = log.partitions
     registry = stage.coordinator.registry
     send = registry._on_prepared
@@ -248,7 +248,7 @@ def test_decided_ends_go_on_in_turns_and_ids_are_served_meanwhile() -> None:
     stage = resuming(decided(3))
     assert 1 == sum(count_of(stage))
     assert not stage.coordinator.registry.is_loading
-    stage.links.release()
+    stage.channels.release()
     stage.timers.run_until_idle()
     assert (3, 3) == (sum(count_of(stage)), stage.log.states().count("CompleteCommit"))
 
@@ -256,14 +256,16 @@ def test_decided_ends_go_on_in_turns_and_ids_are_served_meanwhile() -> None:
 def test_decided_ends_go_on_no_more_as_the_partition_is_lost() -> None:
     stage = resuming(decided(3))
     stage.coordinator.registry.resigned(0)
-    stage.links.release()
+    stage.channels.release()
     stage.timers.run_until_idle()
     assert [1] == count_of(stage)
 
 
 def count_of(stage: Stage) -> list[int]:
     """Return how many markers of epoch 2 each request had."""
-    requests = [markers for _, markers in stage.links.written if markers[0].coordinator_epoch == 2]
+    requests = [
+        markers for _, markers in stage.channels.written if markers[0].coordinator_epoch == 2
+    ]
     return [len(markers) for markers in requests]
 
 

@@ -21,13 +21,13 @@ class Requests:
 
     def __init__(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sent: list[tuple[Address, str, int]] = []
-        submit, clock = stage.client.links.submit, stage.client.clock
+        submit, clock = stage.client.connections.submit, stage.client.clock
 
         def counted(address: Address, call: Call, *rest: Any, **options: Any) -> None:
             self.sent.append((address, call.api_name, clock.monotonic_ms()))
             submit(address, call, *rest, **options)
 
-        monkeypatch.setattr(stage.client.links, "submit", counted)
+        monkeypatch.setattr(stage.client.connections, "submit", counted)
 
     def most_in_a_second(self) -> int:
         return max(

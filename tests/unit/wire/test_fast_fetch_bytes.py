@@ -11,7 +11,7 @@ from engine.host.ports import FileRegion
 from engine.wire import fast_fetch_bytes
 from engine.wire.codec import message_codec
 from engine.wire.fast_fetch_bytes import (
-    TAGS_BEHIND_RECORDS,
+    TAGS_AFTER_RECORDS,
     answer_without_news,
     head_of_answer,
     read_fetch_request,
@@ -87,7 +87,7 @@ def test_one_partition_is_written_as_the_other_writes_it(
     records = FileRegion(0, 0, size)
     found = FetchedPartition(3, 0, 1 << 40, 1 << 39, 7, records, aborted)
     parts = encode_fetch_response(version, FetchResponse([(topic, [found])], 0, 9))
-    tags = TAGS_BEHIND_RECORDS if version >= 12 else b""
+    tags = TAGS_AFTER_RECORDS if version >= 12 else b""
     head = head_of_answer(
         version, 9, topic, (3, 1 << 40, 1 << 39, 7), size, has_aborted=aborted is not None
     )

@@ -33,7 +33,7 @@ class LocalProcess:
         self.is_gone = False
         self.is_closed = False
 
-    def ask(self, message: bytes) -> bytes:
+    def request(self, message: bytes) -> bytes:
         assert not self.is_closed
         if self.is_gone:
             raise SideProcessGone(1)

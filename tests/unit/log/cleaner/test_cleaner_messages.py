@@ -75,7 +75,7 @@ def test_there_are_as_many_processes_as_cleanings_at_once() -> None:
     logs = [stage.log(key, b"1", b"2") for key in keys]
     late = LateTasks(stage)
     stage.cleaner.check()
-    assert 2 == len(stage.cleaner.under_way) == len(stage.processes.started)
+    assert 2 == len(stage.cleaner.in_progress) == len(stage.processes.started)
     late.run()
     stage.clean()
     late.run()
@@ -118,7 +118,7 @@ def test_a_process_that_dies_costs_no_record_and_the_next_round_tries_again(
     if first.is_gone:
         assert ([b"1", b"2", b"3", b"4"], []) == (values(log), leftovers(stage, log))
         assert first.is_closed
-        assert ([], {}) == (stage.cleaner.under_way, stage.cleaner.uncleanable)
+        assert ([], {}) == (stage.cleaner.in_progress, stage.cleaner.uncleanable)
         stage.round()
         late.run()
         assert 2 == len(stage.processes.started)
@@ -139,16 +139,16 @@ def test_a_process_that_dies_leaves_no_file_to_a_topic_that_takes_the_name_over(
 ) -> None:
     stage = ProcessStage()
     stage.log(T0, b"1", b"2")
-    requested, fresh = LocalProcess.ask, []
+    requested, fresh = LocalProcess.request, []
 
-    def ask(process: LocalProcess, message: bytes) -> bytes:
+    def request(process: LocalProcess, message: bytes) -> bytes:
         if not fresh and isinstance(pickle.loads(message), SegmentGroup):
             stage.logs.delete([T0])
             fresh.append(stage.log(T0, b"5", b"6"))
             process.dies_before(3)
         return requested(process, message)
 
-    monkeypatch.setattr(LocalProcess, "ask", ask)
+    monkeypatch.setattr(LocalProcess, "request", request)
     late = LateTasks(stage)
     stage.cleaner.check()
     late.run()
@@ -171,7 +171,7 @@ def test_a_fault_in_a_process_marks_the_partition_and_the_process_goes_on(
 def test_a_process_that_answers_nonsense_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = ProcessStage()
     stage.log(T0, b"1", b"2")
-    monkeypatch.setattr(LocalProcess, "ask", lambda *_: b"?")
+    monkeypatch.setattr(LocalProcess, "request", lambda *_: b"?")
     stage.clean()
     assert [T0] == list(stage.cleaner.uncleanable)
     assert [True] == [process.is_closed for process in stage.processes.started]
@@ -204,10 +204,10 @@ def test_a_cleaner_that_is_closed_ends_what_is_under_way_and_its_processes() -> 
     log = stage.log(T0, b"1", b"2", b"3")
     throttle_pauses(stage)
     stage.cleaner.check()
-    assert [T0] == stage.cleaner.under_way
+    assert [T0] == stage.cleaner.in_progress
     stage.cleaner.stop()
     stage.cleaner.close()
-    assert [] == stage.cleaner.under_way
+    assert [] == stage.cleaner.in_progress
     assert all(process.is_closed for process in stage.processes.started)
     assert ([], [b"1", b"2", b"3"]) == (leftovers(stage, log), values(log))
 
@@ -309,7 +309,7 @@ def test_what_looks_like_damage_in_a_log_that_was_cut_is_none() -> None:
     log.segments.first.file.write_at(65, b"\xff")
     late.run()
     assert {} == stage.cleaner.uncleanable
-    assert [] == stage.cleaner.under_way
+    assert [] == stage.cleaner.in_progress
 
 
 @pytest.mark.slow

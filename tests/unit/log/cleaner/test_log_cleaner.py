@@ -198,7 +198,7 @@ def test_any_exception_marks_its_partition_and_frees_the_slot(
     cleaner_failing_on(ValueError("7 is odd"), bad.directory, monkeypatch)
     stage.clean()
     assert {T0: "ValueError('7 is odd')"} == stage.cleaner.uncleanable
-    assert ([], [b"4"], [b"1", b"2"]) == (stage.cleaner.under_way, values(good), values(bad))
+    assert ([], [b"4"], [b"1", b"2"]) == (stage.cleaner.in_progress, values(good), values(bad))
     size = bad.size_bytes
     assert f"uncleanable-partitions-count=1, uncleanable-bytes={size} in /a" in caplog.text
     assert "Traceback" in caplog.text
@@ -210,7 +210,7 @@ def test_a_broken_rule_frees_the_slot_and_is_raised(monkeypatch: pytest.MonkeyPa
     cleaner_failing_on(InvariantBroken("a rule"), bad.directory, monkeypatch)
     with pytest.raises(InvariantBroken):
         stage.clean()
-    assert [] == stage.cleaner.under_way
+    assert [] == stage.cleaner.in_progress
 
 
 def test_a_cleaning_that_has_no_memory_marks_its_partition(
@@ -258,7 +258,7 @@ def test_a_log_that_changes_under_its_cleaning_keeps_no_other_waiting() -> None:
     late = LateTasks(stage)
     cut, other = stage.log(T0, b"1", b"2"), stage.log(U0, b"3", b"4")
     stage.cleaner.check()
-    assert [T0] == stage.cleaner.under_way
+    assert [T0] == stage.cleaner.in_progress
     cut.truncate_to(1, NOW_MS)
     late.run()
     stage.run_due()
@@ -450,7 +450,7 @@ def test_so_many_logs_are_cleaned_at_once() -> None:
         put(log, (b"k", b"1"))
         log.roll(NOW_MS)
     stage.cleaner.check()
-    assert 2 == len(stage.cleaner.under_way)
+    assert 2 == len(stage.cleaner.in_progress)
     late.run()
 
 
@@ -461,7 +461,7 @@ def test_a_cleaner_that_stops_leaves_no_file() -> None:
     stage.cleaner.check()
     stage.cleaner.stop()
     late.run()
-    assert [] == list(stage.cleaner.under_way)
+    assert [] == list(stage.cleaner.in_progress)
     assert [b"1", b"2"] == values(log)
 
 
@@ -594,7 +594,7 @@ def test_a_log_that_is_to_keep_its_records_is_not_cleaned_to_the_end(
     held: list[tuple[Any, ...]] = []
     monkeypatch.setattr(stage.host.tasks, "offload", lambda *work: held.append(work))
     stage.cleaner.check()
-    assert [T0] == list(stage.cleaner.under_way)
+    assert [T0] == list(stage.cleaner.in_progress)
     stage.host.configs["t"] = CONFIG._replace(is_compacted=False, is_deleting=True)
     stage.logs.reconfigure("t")
     monkeypatch.setattr(stage.host.tasks, "offload", offload)
@@ -676,7 +676,7 @@ def test_a_cleaner_that_stops_during_a_check_begins_nothing(
     steps.take(1)
     stage.cleaner.stop()
     steps.take()
-    assert ([], {}) == (stage.cleaner.under_way, stage.cleaner.last_cleanings)
+    assert ([], {}) == (stage.cleaner.in_progress, stage.cleaner.last_cleanings)
 
 
 def test_a_log_that_is_moved_is_not_cleaned_until_it_is_there() -> None:
@@ -695,13 +695,13 @@ def test_a_cleaning_under_way_is_given_up_as_its_log_begins_to_move() -> None:
     late = LateTasks(stage)
     log = stage.log(T0, b"1", b"2")
     stage.cleaner.check()
-    assert [T0] == stage.cleaner.under_way
+    assert [T0] == stage.cleaner.in_progress
     stage.logs.get_or_create(T0, is_future=True, directory=B)
     stage.cleaner.abort(T0)
     late.run()
     stage.run_due()
     assert [b"1", b"2"] == values(log)
-    assert [] == stage.cleaner.under_way
+    assert [] == stage.cleaner.in_progress
 
 
 def test_what_is_not_cleaned_has_nothing_to_give_up() -> None:

@@ -22,7 +22,7 @@ LEADER = 2
 OWN, KNOWN = b"o" * 16, b"k" * 16
 
 
-class Link:
+class FakeChannel:
     """A way to the leader on which requests are written when a test says so."""
 
     is_same = False
@@ -30,7 +30,7 @@ class Link:
     def __init__(self) -> None:
         self.calls: list[Call] = []
 
-    def ask(self, call: Call) -> Promise[Any]:
+    def send(self, call: Call) -> Promise[Any]:
         self.calls.append(call)
         return Promise()
 
@@ -45,13 +45,13 @@ class Asking:
         broker = Broker()
         broker.partition.become_follower(state((1, LEADER), leader=LEADER, epoch=1))
         broker.partition.log.topic_id = None if own_id is None else uuid_text(own_id)
-        self.metadata, self.link = MetadataCache(1, "cluster"), Link()
+        self.metadata, self.channel = MetadataCache(1, "cluster"), FakeChannel()
         self.tell(PartitionMetadata(LEADER, 1, (1, LEADER), 0, (1, LEADER)), {"t": KNOWN})
         self.followed = FollowedPartitions(FollowerLogs(broker.manager), broker.clock, broker.quota)
         self.followed.add(PARTITION, 1)
         timers = MemoryTimers(broker.clock)
         ports = FetcherPorts(
-            1, lambda: 0, self.metadata, lambda *_: self.link, timers, broker.clock
+            1, lambda: 0, self.metadata, lambda *_: self.channel, timers, broker.clock
         )
         self.leader = LeaderEndPoint(LEADER, self.followed, ports, 0)
 
@@ -63,7 +63,7 @@ class Asking:
         """Ask for all that is followed; the request is not written yet."""
         assert self.leader.reach()
         self.leader.fetch(self.followed.requested(), lambda *_: None)
-        return self.link.calls[-1]
+        return self.channel.calls[-1]
 
 
 def ids_in(call: Call) -> dict[bytes, list[int]]:

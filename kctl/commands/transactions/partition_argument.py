@@ -1,4 +1,4 @@
-"""The word for one partition in commands of `kctl transactions`."""
+"""The argument for one partition in commands of `kctl transactions`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from kctl.arguments import UnreadableArgument
 from kctl.selection import parse_partitions
 
 
-def one_partition(word: str) -> TopicPartition:
+def one_partition(argument: str) -> TopicPartition:
     """Return the partition of TOPIC:PARTITION; raises UnreadableArgument."""
-    topic, numbers = parse_partitions(word)
+    topic, numbers = parse_partitions(argument)
     if numbers is None or len(numbers) != 1:
-        raise UnreadableArgument("a partition", word, "TOPIC:PARTITION")
+        raise UnreadableArgument("a partition", argument, "TOPIC:PARTITION")
     return TopicPartition(topic, *numbers)

@@ -10,7 +10,7 @@ import pytest
 from engine.host.ports import FileMissing
 from engine.host.real import RealClock, RealFiles
 from engine.limits import KEPT_CODE_UNUSED_MS
-from engine.native.kept_code import keep, kept_path, read_ours
+from engine.native.code_cache import keep, kept_path, read_ours
 from engine.native.native_code import load_native
 
 LONG_AGO_MS = KEPT_CODE_UNUSED_MS + 60_000

@@ -17,8 +17,8 @@ _log = logging.getLogger("kafka.server.KafkaServer")
 Undo: TypeAlias = Callable[[], Awaitable[None] | None]
 
 
-class Closing:
-    """Steps by name, the last one first."""
+class CloseStack:
+    """Close functions by name, run in reverse order."""
 
     def __init__(self) -> None:
         self._steps: list[tuple[str, Undo]] = []

@@ -1,4 +1,4 @@
-"""Whether a broker holds no replica any more, once it has had the time to delete them."""
+"""Checks that a drained broker holds no replica any more, after time to delete them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def replicas_left(client: KafkaClient, broker_id: int) -> int:
             count = sum(len(log_dir.replicas) for log_dir in answer)
             if not count or is_over:
                 return count
-        client.links.pause(_POLL_MS)
+        client.connections.pause(_POLL_MS)
 
 
 def _listed(client: KafkaClient, broker_id: int) -> int:

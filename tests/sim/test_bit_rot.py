@@ -8,12 +8,12 @@ from typing import cast
 import pytest
 
 from engine.model import TopicPartition
+from engine.sim.bit_rot import BitRot, BitRotRules, whole_part
 from engine.sim.fault_kinds import FaultKind
 from engine.sim.histories import History
 from engine.sim.node import SimulatedBroker
 from engine.sim.plan import Fault, Plan, plan_of
 from engine.sim.records import Sender, build
-from engine.sim.rot import Rot, RotRules, whole_part
 from engine.sim.simulation import run_plan
 from engine.znode.values import PartitionStateNode
 from tests.sim.mutants import Fault as Planted
@@ -95,8 +95,8 @@ def test_a_follower_that_failed_at_damage_may_stay_behind_until_the_next_leader_
     key, history, disk = TopicPartition("t", 0), History("t-0"), SimpleNamespace(has_flipped=True)
     history.state = PartitionStateNode(1, 1, 3, (1,))
     node = SimpleNamespace(disk=SimpleNamespace(files=disk))
-    rots = RotRules({key: history}, {2: cast(SimulatedBroker, node)})
-    rots._rots[2] = Rot(2, key, 5)
+    rots = BitRotRules({key: history}, {2: cast(SimulatedBroker, node)})
+    rots._rots[2] = BitRot(2, key, 5)
     assert rots.may_have_given_up(2, key)
     disk.has_flipped = False
     assert rots.may_have_given_up(2, key)

@@ -1,4 +1,4 @@
-"""The store's data set back to what they were a while before: which, and what differs then.
+"""Rollback of the metadata store to an earlier state: which one, and what differs then.
 
 ```
 commits ── each is kept as a snapshot ──> one of some seconds before is put back

@@ -28,7 +28,7 @@ class LogManagerConfig(NamedTuple):
     initial_task_delay_ms: int = 30_000
 
 
-class LogSurroundings(NamedTuple):
+class LogManagerPorts(NamedTuple):
     """The functions of the broker that logs call.
 
     `on_offline` gets the directory, the error, and the partitions that were there. `run_all`

@@ -8,7 +8,8 @@ from engine.model import TopicPartition
 from engine.sim.fault_kinds import FaultKind
 from engine.sim.histories import History
 from engine.sim.plan import Fault, Plan, plan_of
-from engine.sim.set_back import (
+from engine.sim.simulation import run_plan
+from engine.sim.store_rollback import (
     AGE_MS_MAX,
     Snapshots,
     grown_topics,
@@ -17,7 +18,6 @@ from engine.sim.set_back import (
     put_back,
     read_topics,
 )
-from engine.sim.simulation import run_plan
 from engine.znode.journal import Stored
 from engine.znode.paths import (
     CONTROLLER_EPOCH,
@@ -160,7 +160,7 @@ def test_logs_of_a_partition_are_known_by_their_folders() -> None:
 def test_a_member_that_is_put_back_is_excused_for_what_it_lacks_alone() -> None:
     history = History("t-0")
     history.state, history.committed_end = _state(1, 4, 1, 2, 3), 50
-    history.set_back({3: 20})
+    history.roll_back({3: 20})
     history.judge_unseen(3)
     assert history.excuse is None
     assert history.lossy[3].whole_end == 20
@@ -172,14 +172,14 @@ def test_a_member_that_is_put_back_is_excused_for_what_it_lacks_alone() -> None:
 def test_a_loss_is_awaited_where_all_who_are_put_back_lack_records() -> None:
     history = History("t-0")
     history.state, history.committed_end = _state(1, 4, 1, 2), 50
-    history.set_back({1: 20, 2: 30})
+    history.roll_back({1: 20, 2: 30})
     assert "all of ISR [1, 2] lack records, the store was set back" == history.excuse
 
 
 def test_a_power_cut_does_not_hide_from_where_on_a_member_lacked_records() -> None:
     history = History("t-0")
     history.state, history.committed_end = _state(1, 4, 1, 2), 50
-    history.set_back({2: 20})
+    history.roll_back({2: 20})
     history.lost_writes(2, 3, 60)
     assert (60, 20) == (history.lossy[2].end_before, history.lossy[2].whole_end)
 

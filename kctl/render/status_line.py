@@ -1,4 +1,4 @@
-"""A line on stderr about work that lasts: on a terminal only, cleared before any other text."""
+"""A status line on stderr for long work: on a terminal only, cleared before any other text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EVERY_MS = 250
 _CLEARED = "\r\x1b[K"
 
 
-class LastingLine:
+class StatusLine:
     """Written over itself a few times a second; silent unless stderr is a terminal."""
 
     def __init__(self, clock: Clock, stream: TextIO | None = None) -> None:

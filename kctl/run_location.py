@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from engine.cluster.data_directory import DataDirectory
 
 
-class RunWhere(EngineError):
+class ConflictingRunOptions(EngineError):
     """Options of `run` that do not go together."""
 
     exit_code = exits.USAGE

@@ -31,10 +31,10 @@ _UNCHECKED = range(12, 17)
 #: From how many of the last batches one is chosen, in half of the cases.
 _LAST_COUNT = 3
 #: For how long what was read damaged may be on its way to a client.
-_ON_ITS_WAY_MS = 10_000
+_IN_FLIGHT_MS = 10_000
 
 
-class Rot(NamedTuple):
+class BitRot(NamedTuple):
     """A batch that a broker's disk returns damaged."""
 
     broker_id: int
@@ -46,22 +46,22 @@ class Rot(NamedTuple):
     is_hiding: bool = False
 
 
-class RotRules:
-    """Damages batches, and tells whose replica is damaged."""
+class BitRotRules:
+    """Damages batches, and knows which replicas are damaged."""
 
     def __init__(
         self, histories: Mapping[TopicPartition, History], nodes: Mapping[int, SimulatedBroker]
     ) -> None:
         self._histories = histories
         self._nodes = nodes
-        self._rots: dict[int, Rot] = {}
+        self._rots: dict[int, BitRot] = {}
         #: The leader epoch of a partition as a broker's damage of it ended.
         self._ended_in: dict[tuple[int, TopicPartition], int] = {}
         #: Those that are over, and when they were seen to be.
-        self._over: list[tuple[Rot, int]] = []
+        self._over: list[tuple[BitRot, int]] = []
         self.now_ms = 0
 
-    def of(self, broker_id: int) -> Rot | None:
+    def of(self, broker_id: int) -> BitRot | None:
         """Return the damage of a broker's disk, None if it has none, or none any more."""
         rot = self._rots.get(broker_id)
         if rot is not None and not self._nodes[broker_id].disk.files.has_flipped:
@@ -91,7 +91,7 @@ class RotRules:
 
     def explains(self, host: str, partition: TopicPartition, base_offset: int) -> bool:
         """Return whether the broker of a machine may give a batch with a wrong checksum."""
-        recent = [rot for rot, at_ms in self._over if self.now_ms - at_ms < _ON_ITS_WAY_MS]
+        recent = [rot for rot, at_ms in self._over if self.now_ms - at_ms < _IN_FLIGHT_MS]
         return any(
             self._nodes[rot.broker_id].name == host
             and rot.partition == partition
@@ -104,13 +104,13 @@ class RotRules:
 
         A read begins with the first batch that ends at or after its offset, by the header alone.
         """
-        recent = [rot for rot, at_ms in self._over if self.now_ms - at_ms < _ON_ITS_WAY_MS]
+        recent = [rot for rot, at_ms in self._over if self.now_ms - at_ms < _IN_FLIGHT_MS]
         return any(
             rot.is_hiding and rot.partition == partition and first <= rot.base_offset < end
             for rot in (*self._rots.values(), *recent)
         )
 
-    def begin(self, node: SimulatedBroker, draw: int) -> Rot | None:
+    def begin(self, node: SimulatedBroker, draw: int) -> BitRot | None:
         """Damage a batch of a broker; `draw` is a number from which all is chosen.
 
         None where it has no committed batch that another member of the in-sync set has whole.
@@ -133,7 +133,7 @@ class RotRules:
         at = _LENGTH.start + draw // 3 % (size_bytes - _LENGTH.start)
         at += len(_UNCHECKED) if at in _UNCHECKED else 0
         node.disk.files.flip(path, position + at, 1 << draw % 8)
-        rot = self._rots[node.broker_id] = Rot(
+        rot = self._rots[node.broker_id] = BitRot(
             node.broker_id,
             key,
             base_offset,
@@ -142,13 +142,13 @@ class RotRules:
         )
         return rot
 
-    def end(self, rot: Rot) -> None:
+    def end(self, rot: BitRot) -> None:
         """Put a disk right: the bits are read again as they were written."""
         if self._rots.get(rot.broker_id) == rot:
             self._nodes[rot.broker_id].disk.files.flip_back()
             self._end(rot)
 
-    def _end(self, rot: Rot) -> None:
+    def _end(self, rot: BitRot) -> None:
         del self._rots[rot.broker_id]
         epoch = self._epoch_of(rot.partition)
         if epoch is not None:

@@ -1,4 +1,4 @@
-"""Plans of plans: a search goes on from its own result until nothing more changes.
+"""Repeated searches: each begins with the result of the one before, until nothing changes.
 
 What could not go anywhere may be able to once another replica has gone, and a rack that held too
 many of a partition may hold fewer of it once one has left.

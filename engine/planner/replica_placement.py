@@ -1,4 +1,4 @@
-"""Where replicas go that must go somewhere: those of drained and dead brokers, and added ones.
+"""Placement of replicas that need a broker: of drained and dead brokers, and added ones.
 
 The largest go first, each to the broker that holds the fewest replicas, the fewest bytes among
 equals, of those that racks and capacity allow. Where racks leave no broker and are relaxed, any

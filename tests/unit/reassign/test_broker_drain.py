@@ -10,7 +10,7 @@ from engine.client.errors import Unreachable
 from engine.client.reassignments import alter_reassignments
 from engine.host.streams import Stream, StreamEvent, TlsSettings
 from engine.model import TopicPartition
-from engine.reassign.emptying import replicas_left
+from engine.reassign.broker_drain import replicas_left
 from tests.unit.client.fake_broker import FakeCluster
 from tests.unit.reassign.memory_streams import client_of
 from tests.unit.reassign.moved_cluster import MovedTopic

@@ -1,4 +1,4 @@
-"""Records of a consumer that have come and are not processed yet.
+"""Records that a consumer has fetched and not processed yet.
 
 ```
 fetched ── append ──> waiting ── take ──> returned ── the next take ──> processed
@@ -38,7 +38,7 @@ class ConsumerRecord(NamedTuple):
         return TopicPartition(self.topic, self.partition)
 
 
-class WaitingRecords:
+class BufferedRecords:
     """What a consumer returns next, and what it has returned last."""
 
     def __init__(self) -> None:

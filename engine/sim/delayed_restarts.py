@@ -1,4 +1,4 @@
-"""Brokers that lost writes with the power come back once a controller has seen them go.
+"""Delayed restarts: a broker that lost writes in a power cut waits until a controller saw it go.
 
 ```
 power cut ──> away ──> out of its in-sync sets, or without a leader ──> starts
@@ -26,7 +26,7 @@ class Losses(Protocol):
         ...
 
 
-class Returns:
+class DelayedRestarts:
     """Knows which brokers have to stay away, for nobody has seen their losses."""
 
     def __init__(self, losses: Losses) -> None:

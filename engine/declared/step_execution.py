@@ -1,4 +1,4 @@
-"""Carries out steps that are one request each; the error of each, so that others go on.
+"""Executes steps of one request each; an error of one step does not stop the others.
 
 Steps of one kind that follow each other go together in requests. Moves of replicas are not here:
 they take a plan and a journal.

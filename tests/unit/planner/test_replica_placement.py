@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine.planner.constraints import PlanConstraints, RackRule
 from engine.planner.placement_state import PlacementState
-from engine.planner.placing import Placed, ReplicaToPlace, place_all
+from engine.planner.replica_placement import Placed, ReplicaToPlace, place_all
 from tests.unit.planner.clusters import cluster
 
 AB = ["a", "a", "b", "b"]

@@ -1,7 +1,7 @@
 """Have coordinators verify that partitions are in the transaction of a producer (KIP-890, part 1).
 
 ```
- question ─> queue of the coordinator's broker ─ one request under way ─> answers, by id
+ verification ─> queue of the coordinator's broker ─ one request in flight ─> codes, by id
 ```
 
 | | error code |
@@ -50,17 +50,17 @@ class _Verification(NamedTuple):
     answer: Promise[_Codes]
 
 
-class TransactionQuestions:
-    """The questions of one broker to all coordinators."""
+class AddPartitionsToTxnRequests:
+    """The verify-only AddPartitionsToTxn requests of one broker to all coordinators."""
 
-    def __init__(self, partition_of: Callable[[str], int], links: TransactionChannels) -> None:
+    def __init__(self, partition_of: Callable[[str], int], channels: TransactionChannels) -> None:
         """`partition_of` returns the partition of `__transaction_state` that has an id."""
         self._partition_of = partition_of
-        self._links = links
+        self._channels = channels
         self._queues: dict[int, list[_Verification]] = {}
         self._busy: set[int] = set()
 
-    def ask(
+    def verify(
         self,
         transactional_id: str,
         producer_id: int,
@@ -80,75 +80,75 @@ class TransactionQuestions:
 
     def _coordinator_of(self, transactional_id: str) -> int | None:
         partition = TopicPartition(TRANSACTION_STATE, self._partition_of(transactional_id))
-        leader_id = self._links.leader_of(partition)
+        leader_id = self._channels.leader_of(partition)
         return None if leader_id is None or leader_id < 0 else leader_id
 
     def _send_next(self, broker_id: int) -> None:
-        """Send the queued questions to a coordinator, one per transactional id in a request."""
+        """Send the queued verifications to a coordinator, one per transactional id in a request."""
         if broker_id in self._busy:
             return
         # An id has one row in a request.
-        asked: dict[str, _Verification] = {}
+        sent: dict[str, _Verification] = {}
         left: list[_Verification] = []
-        for question in self._queues.pop(broker_id, ()):
-            if question.transactional_id in asked:
-                left.append(question)
+        for verification in self._queues.pop(broker_id, ()):
+            if verification.transactional_id in sent:
+                left.append(verification)
             else:
-                asked[question.transactional_id] = question
+                sent[verification.transactional_id] = verification
         if left:
             self._queues[broker_id] = left
-        if not asked:
+        if not sent:
             return
         self._busy.add(broker_id)
-        request = _request(asked.values())
-        response = self._links.ask(
+        request = _request(sent.values())
+        response = self._channels.send(
             broker_id, Call("AddPartitionsToTxn", request, lowest=_FIRST_VERSION)
         )
-        response.watch(lambda: self._answered(broker_id, asked, response))
+        response.watch(lambda: self._answered(broker_id, sent, response))
 
     def _answered(
-        self, broker_id: int, asked: dict[str, _Verification], response: Promise[Message]
+        self, broker_id: int, sent: dict[str, _Verification], response: Promise[Message]
     ) -> None:
         self._busy.discard(broker_id)
-        answers = _answers(asked, response)
-        for transactional_id, question in asked.items():
-            question.answer.keep(answers[transactional_id])
+        answers = _codes_by_id(sent, response)
+        for transactional_id, verification in sent.items():
+            verification.answer.keep(answers[transactional_id])
         self._send_next(broker_id)
 
 
-def _request(questions: Collection[_Verification]) -> messages.AddPartitionsToTxnRequest:
-    """Return a verify-only AddPartitionsToTxn request of the questions."""
+def _request(verifications: Collection[_Verification]) -> messages.AddPartitionsToTxnRequest:
+    """Return a verify-only AddPartitionsToTxn request of the verifications."""
     request = messages.AddPartitionsToTxnRequest
     return request(
         transactions=[
             request.AddPartitionsToTxnTransaction(
-                transactional_id=question.transactional_id,
-                producer_id=question.producer_id,
-                producer_epoch=question.producer_epoch,
+                transactional_id=verification.transactional_id,
+                producer_id=verification.producer_id,
+                producer_epoch=verification.producer_epoch,
                 verify_only=True,
                 topics=[
                     request.AddPartitionsToTxnTopic(name=name, partitions=indexes)
-                    for name, indexes in by_topic(question.partitions).items()
+                    for name, indexes in by_topic(verification.partitions).items()
                 ],
             )
-            for question in questions
+            for verification in verifications
         ]
     )
 
 
-def _answers(asked: dict[str, _Verification], response: Promise[Message]) -> dict[str, _Codes]:
+def _codes_by_id(sent: dict[str, _Verification], response: Promise[Message]) -> dict[str, _Codes]:
     """Return the code of each partition by transactional id, also if the request failed."""
     error = response.error
     if isinstance(error, NoCommonVersion):
-        return _all(asked, 0)
+        return _all(sent, 0)
     if error is not None:
-        return _all(asked, error.code if isinstance(error, ApiError) else NETWORK_EXCEPTION)
+        return _all(sent, error.code if isinstance(error, ApiError) else NETWORK_EXCEPTION)
     answered = response.result()
     assert isinstance(answered, messages.AddPartitionsToTxnResponse)
     code = answered.error_code
     if code:
-        return _all(asked, INVALID_TXN_STATE if code == CLUSTER_AUTHORIZATION_FAILED else code)
-    answers = _all(asked, NETWORK_EXCEPTION)
+        return _all(sent, INVALID_TXN_STATE if code == CLUSTER_AUTHORIZATION_FAILED else code)
+    answers = _all(sent, NETWORK_EXCEPTION)
     for row in answered.results_by_transaction:
         codes = answers.get(row.transactional_id)
         if codes is not None:
@@ -159,8 +159,8 @@ def _answers(asked: dict[str, _Verification], response: Promise[Message]) -> dic
     return answers
 
 
-def _all(asked: dict[str, _Verification], code: int) -> dict[str, _Codes]:
+def _all(sent: dict[str, _Verification], code: int) -> dict[str, _Codes]:
     return {
-        transactional_id: dict.fromkeys(question.partitions, code)
-        for transactional_id, question in asked.items()
+        transactional_id: dict.fromkeys(verification.partitions, code)
+        for transactional_id, verification in sent.items()
     }

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from engine.broker.controller_link import BrokerStopped, ControllerLink
+from engine.broker.node_to_controller_channel import BrokerStopped, NodeToControllerChannel
 from engine.broker.peers import Peers, PeerSecurity, Serve
 from engine.errors import api_error
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.host.promise import Promise
 from engine.kafka_errors import NOT_CONTROLLER, UNKNOWN_SERVER_ERROR
-from engine.limits import CONTROLLER_LINK_RETRY_MS
+from engine.limits import CONTROLLER_CHANNEL_RETRY_MS
 from engine.replication.metadata_cache import BrokerNode, MetadataCache
 from engine.wire.structs import message_class
 
@@ -37,7 +37,7 @@ class Stage:
             broker_id=1,
             security=PeerSecurity("PLAINTEXT"),
         )
-        self.link = ControllerLink(self.cache, peers, self.timers, self.clock)
+        self.channel = NodeToControllerChannel(self.cache, peers, self.timers, self.clock)
         self.lead(controller_id)
 
     def lead(self, controller_id: int | None) -> None:
@@ -52,10 +52,10 @@ class Stage:
 
     def ask(self) -> Promise[Any]:
         request = message_class("AllocateProducerIdsRequest")()
-        return self.link.ask("AllocateProducerIds", lambda _version: request)
+        return self.channel.send("AllocateProducerIds", lambda _version: request)
 
     def pause(self) -> None:
-        self.clock.advance(CONTROLLER_LINK_RETRY_MS)
+        self.clock.advance(CONTROLLER_CHANNEL_RETRY_MS)
         self.timers.run_until_idle()
 
 
@@ -132,13 +132,13 @@ def test_a_controller_that_fails_to_serve_fails_the_request_alone() -> None:
 
 def test_requests_to_one_controller_go_over_one_link(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    link = Peers.link
+    channel = Peers.channel
 
     def counting(self: Peers, broker: BrokerNode) -> Any:
         made.append(broker.broker_id)
-        return link(self, broker)
+        return channel(self, broker)
 
-    monkeypatch.setattr(Peers, "link", counting)
+    monkeypatch.setattr(Peers, "channel", counting)
     stage = Stage()
     for controller_id in (2, 2, 3, 3):
         stage.lead(controller_id)
@@ -152,7 +152,7 @@ def test_a_stop_fails_what_is_not_answered() -> None:
     late: Promise[Any] = Promise()
     stage.serve(2, late)
     waiting = [stage.ask(), stage.ask()]
-    stage.link.stop()
+    stage.channel.stop()
     late.keep(RESPONSE())
     stage.pause()
     assert [BrokerStopped] * 3 == [type(promise.error) for promise in (*waiting, stage.ask())]

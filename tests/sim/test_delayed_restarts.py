@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.sim.returns import Returns
+from engine.sim.delayed_restarts import DelayedRestarts
 
 
 class Losses:
@@ -16,7 +16,7 @@ class Losses:
 
 def test_a_broker_is_away_until_its_loss_is_seen() -> None:
     losses = Losses()
-    returns = Returns(losses)
+    returns = DelayedRestarts(losses)
     returns.lost_writes(1, 5_000)
     assert returns.is_to_wait(1, 6_000)
     losses.is_seen = True
@@ -24,10 +24,10 @@ def test_a_broker_is_away_until_its_loss_is_seen() -> None:
 
 
 def test_a_broker_that_lost_nothing_starts_at_once() -> None:
-    assert not Returns(Losses()).is_to_wait(1, 6_000)
+    assert not DelayedRestarts(Losses()).is_to_wait(1, 6_000)
 
 
 def test_a_broker_comes_back_unseen_where_nobody_looks() -> None:
-    returns = Returns(Losses())
+    returns = DelayedRestarts(Losses())
     returns.lost_writes(1, 5_000)
     assert [True, False] == [returns.is_to_wait(1, now_ms) for now_ms in (24_999, 25_000)]

@@ -1,4 +1,4 @@
-"""What a live cluster says of the ground that a plan is to be executed on."""
+"""Reads from a live cluster the conditions under which a plan is to be executed."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.client.cluster_admin import LogDirView
 from engine.client.config_admin import ConfigResourceType
-from engine.reassign.ground_reader import read_ground
+from engine.reassign.precondition_reader import read_ground
 from tests.unit.broker.memory_broker import LOG_DIR
 from tests.unit.reassign.moved_cluster import T0, MovedTopic, change
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.broker.closing import Closing
+from engine.broker.close_stack import CloseStack
 from engine.errors import EngineError
 from engine.host.coroutine import drive
 
@@ -12,7 +12,7 @@ from engine.host.coroutine import drive
 class Steps:
     def __init__(self, failures: dict[str, Exception] | None = None) -> None:
         self.closed: list[str] = []
-        self.closing = Closing()
+        self.closing = CloseStack()
         for name in ("first", "second", "third"):
             self._add(name, (failures or {}).get(name))
 
@@ -54,7 +54,7 @@ def test_a_step_that_waits_is_awaited() -> None:
     async def undo() -> None:
         closed.append("slowly")
 
-    closing = Closing()
+    closing = CloseStack()
     closing.add("it", undo)
     drive(closing.run()).result()
     assert ["slowly"] == closed

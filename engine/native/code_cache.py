@@ -19,7 +19,7 @@ from engine.host.real import RealClock, RealFiles
 from engine.limits import KEPT_CODE_NOTED_MS, KEPT_CODE_UNUSED_MS
 
 # Code, the locks of those who compile it, and what a process left that was killed meanwhile.
-_ENDINGS = (".o", ".flat", ".lock", ".trial", ".tmp")
+_SUFFIXES = (".o", ".flat", ".lock", ".trial", ".tmp")
 
 
 def kept_path(name: str) -> str:
@@ -29,7 +29,7 @@ def kept_path(name: str) -> str:
 
 
 def key_of(text: bytes) -> str:
-    """Return what tells kept files of different origin apart."""
+    """Return the prefix of names of cached files, a checksum of the source text."""
     return f"{zlib.crc32(text):08x}{zlib.adler32(text):08x}"
 
 
@@ -84,7 +84,7 @@ def _remove_unused(files: RealFiles, kept: str) -> None:
     own = own.partition(".")[0]
     for name in files.list_dir(folder):
         path = f"{folder}/{name}"
-        if name.partition(".")[0] == own or not name.endswith(_ENDINGS):
+        if name.partition(".")[0] == own or not name.endswith(_SUFFIXES):
             continue
         # Another process may remove it at the same moment.
         with suppress(StorageError):

@@ -2,7 +2,7 @@
 
 ```
 queue ── look it up ── not known ────────────────────────────> after a pause, again
-             └─ head is sent ──> link ── answer ─────────────> its promise, next
+             └─ head is sent ──> channel ── response ────────> its promise, next
                                   │ lost, or NOT_CONTROLLER
                                   └──────────────────────────> after a pause, look it up again
 ```
@@ -19,14 +19,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from engine.broker.peers import BrokerLink, Peers
+from engine.broker.peers import PeerChannel, Peers
 from engine.client.connection import Call
 from engine.client.errors import NoCommonVersion
 from engine.errors import ApiError, EngineError
 from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
 from engine.kafka_errors import NOT_CONTROLLER
-from engine.limits import CONTROLLER_LINK_RETRY_MS
+from engine.limits import CONTROLLER_CHANNEL_RETRY_MS
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire import messages
 from engine.wire.structs import Message, Struct
@@ -52,7 +52,7 @@ class _Request(NamedTuple):
     promise: Promise[Message]
 
 
-class ControllerLink:
+class NodeToControllerChannel:
     """The requests of one kind that one broker has for the controller."""
 
     def __init__(
@@ -63,13 +63,13 @@ class ControllerLink:
         self._timers = timers
         self._clock = clock
         self._requests: deque[_Request] = deque()
-        self._link: BrokerLink | None = None
+        self._channel: PeerChannel | None = None
         self._controller_id: int | None = None
         self._is_busy = False
         self._is_stopped = False
         self._cancel: Callable[[], None] | None = None
 
-    def ask(
+    def send(
         self, api_name: str, message: Callable[[int], Struct], *, highest: int | None = None
     ) -> Promise[Message]:
         """Promise the controller's response; the message is made of the version.
@@ -102,27 +102,27 @@ class ControllerLink:
     def _send_first(self) -> None:
         """Send the first request to the controller; try again later if none is known."""
         self._cancel = None
-        link = self._link_to_controller()
-        if link is None:
+        channel = self._channel_to_controller()
+        if channel is None:
             self._again()
             return
-        response = link.ask(self._requests[0].call)
+        response = channel.send(self._requests[0].call)
         response.watch(lambda: self._answered(response))
 
-    def _link_to_controller(self) -> BrokerLink | None:
+    def _channel_to_controller(self) -> PeerChannel | None:
         controller_id = self._metadata_cache.controller_id
         if controller_id != self._controller_id:
             self._forget_controller()
-        if self._link is None and controller_id is not None:
+        if self._channel is None and controller_id is not None:
             broker = self._metadata_cache.brokers.get(controller_id)
-            self._link = None if broker is None else self._peers.link(broker)
+            self._channel = None if broker is None else self._peers.channel(broker)
             self._controller_id = controller_id
-        return self._link
+        return self._channel
 
     def _forget_controller(self) -> None:
-        link, self._link, self._controller_id = self._link, None, None
-        if link is not None:
-            link.close()
+        channel, self._channel, self._controller_id = self._channel, None, None
+        if channel is not None:
+            channel.close()
 
     def _answered(self, response: Promise[ControllerResponse]) -> None:
         """Complete the first request by its response; retry it if the controller has moved."""
@@ -146,7 +146,7 @@ class ControllerLink:
             self._again()
 
     def _again(self) -> None:
-        due_ms = self._clock.monotonic_ms() + CONTROLLER_LINK_RETRY_MS
+        due_ms = self._clock.monotonic_ms() + CONTROLLER_CHANNEL_RETRY_MS
         self._cancel = self._timers.call_at(due_ms, self._send_first)
 
 

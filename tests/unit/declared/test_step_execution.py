@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from engine.declared.performing import check_passwords, perform, step_groups, validate
 from engine.declared.resources import DeclaredPassword, ResourceKind
 from engine.declared.state_reading import ordered_entity
+from engine.declared.step_execution import check_passwords, perform, step_groups, validate
 from engine.declared.step_making import rule_step
 from engine.declared.steps import (
     ChangeSettings,
