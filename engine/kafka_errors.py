@@ -1,4 +1,4 @@
-"""Kafka's error codes: names, whether asking again may help, and what they mean, in our words.
+"""Kafka's error codes: names, whether a retry may help, and what they mean, in our words.
 
 Everybody who tells a code names it from here. A row of the table: name, rule, meaning. Rule: `-`
 final; `R` asking again may help; `M` the same once the metadata is fresh.

@@ -50,7 +50,7 @@ def choice_parameters(argument: str, profiles: Profiles) -> Mapping[str, str | N
 def choice_of(argument: str, command_config: str | None) -> Choice:
     """Return the cluster that an argument names; a file of properties goes before the context's.
 
-    Errors: UnknownClusterWord, NoCluster, BadContextFile.
+    Errors: UnknownClusterArgument, NoCluster, BadContextFile.
     """
     files = RealFiles()
     named = choice_parameters(argument, load_profiles(files, profiles_path(os.environ)))

@@ -78,7 +78,7 @@ def select_topics(
 
     With `else_all` no name means all topics, which may be none.
 
-    Errors: NothingNamed, NoneMatches, BadPattern.
+    Errors: NoSelector, NoTopicMatches, BadPattern.
     """
     if pattern is None:
         if not names and not else_all:
@@ -158,7 +158,7 @@ def matching_topics(
 ) -> list[str]:
     """Return the selectors, then the topics that match a pattern and have no selector.
 
-    Errors: NothingNamed, NoneMatches, BadPattern.
+    Errors: NoSelector, NoTopicMatches, BadPattern.
     """
     if pattern is None:
         if not selectors:

@@ -56,7 +56,7 @@ def wanted_values(
     keys: str | None = None,
     key_schema: str | None = None,
 ) -> WantedValues | None:
-    """Return how values are read, None for raw ones; raises UnknownWay, UnreadableArgument."""
+    """Return how values are read, None for raw ones; raises UnknownDecoding, UnreadableArgument."""
     from engine.analysis.value_decoding import VALUE_FORMATS, UnknownDecoding
     from kctl.arguments import UnreadableArgument
 
@@ -86,7 +86,7 @@ def wanted_values(
 def _shapes_keys(
     keys: str | None, value_format: str, schemas: str | None, key_schema: str | None
 ) -> bool:
-    """Return whether keys become structs; raises UnknownWay."""
+    """Return whether keys become structs; raises UnknownDecoding."""
     from engine.analysis.value_decoding import UnknownDecoding
 
     if keys not in (None, "text", "schema"):

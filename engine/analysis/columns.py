@@ -143,7 +143,7 @@ CHEAPEST = {
 
 
 class UnknownColumn(EngineError):
-    """A column was asked for that the view does not have."""
+    """A column was requested that the view does not have."""
 
     exit_code = 2
 

@@ -37,7 +37,7 @@ _UNORDERED = ("key", "value", "headers", "value_hash")
 
 
 class UnknownFileFormat(EngineError):
-    """A file format was asked for that is not written."""
+    """A file format was requested that is not written."""
 
     exit_code = 2
 

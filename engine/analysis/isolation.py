@@ -34,7 +34,7 @@ ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 
 
 class UnknownIsolation(EngineError):
-    """An isolation level was asked for that does not exist."""
+    """An isolation level was requested that does not exist."""
 
     exit_code = 2
 

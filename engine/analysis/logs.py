@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class NoSuchView(EngineError):
-    """A view was asked for that does not exist."""
+    """A view was requested that does not exist."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"no view {name!r}: {', '.join(VIEWS)}")

@@ -76,7 +76,7 @@ def plan_text(explained: str) -> PlanText | None:
 
 
 def writing_operator(explained_query: str) -> str | None:
-    """Return the operator of a parsed plan that does more than ask, None if there is none."""
+    """Return the operator of a parsed plan that does more than read, None if there is none."""
     # A text in the query may look like a title: to read too much hides no operator.
     parsed = explained_query.rpartition("\n== Analyzed Logical Plan ==")[0]
     for line in parsed.split("\n")[1:]:

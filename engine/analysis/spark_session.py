@@ -146,7 +146,7 @@ def _await_server(url: str) -> None:
 
 
 def _calm() -> None:
-    """Leave errors and Ctrl-C to us: PySpark would log the ones and ask the JVM at the other."""
+    """Leave errors and Ctrl-C to us: PySpark would log the ones and call the JVM at the other."""
     import logging
     import signal
     import threading

@@ -249,7 +249,7 @@ class KafkaLogSource(DataSource):  # type: ignore[misc]
         return spark_schema(VIEWS[_Options(self.options).view])
 
     def reader(self, schema: Any) -> KafkaLogReader:
-        """Return a reader of the columns that are asked for, all of them by default."""
+        """Return a reader of the requested columns, all of them by default."""
         options = _Options(self.options)
         return KafkaLogReader(options, _columns(options, schema))
 

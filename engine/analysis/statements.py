@@ -59,7 +59,7 @@ class StatementRefused(EngineError):
 
 
 class QueryResult(NamedTuple):
-    """The rows of a query; `is_cut` says that there were more than asked for."""
+    """The rows of a query; `is_cut` if there were more than requested."""
 
     columns: list[str]
     rows: list[Row]

@@ -98,7 +98,7 @@ def forge_hanging(
 ) -> ForgedTransaction:
     """Leave a transaction that hangs, whose records say that they were written `age_ms` ago.
 
-    One record of the transaction before it is committed. Errors: ApiError, VerificationStaysOn,
+    One record of the transaction before it is committed. Errors: ApiError, VerificationNotDisabled,
     those of records that are not stored.
     """
     timestamp_ms = client.clock.wall_ms() - age_ms

@@ -236,7 +236,7 @@ def turn(
 
 
 def check_running(data: DataDirectory, plan: ClusterPlan) -> None:
-    """Check that a running cluster is the one that a start requests; raises RunsOtherwise."""
+    """Check that a running cluster has the requested plan; raises RunningWithOtherConfig."""
     kept = data.plan() or ClusterPlan()
     differences = []
     if plan.port != kept.port:
@@ -394,7 +394,9 @@ def directories_that_stay(data: DataDirectory) -> list[str]:
 
 
 def destroy(data: DataDirectory, files: Files) -> list[str]:
-    """Remove a stopped cluster with its data; raises NoClusterThere, ClusterInUse, BrokersStillRun.
+    """Remove a stopped cluster with its data.
+
+    Errors: NoClusterInDirectory, ClusterInUse, BrokersStillRun.
 
     Returns the paths in its directory that remain, because no cluster created them. The
     contents of `directories_that_stay` remain too.

@@ -100,7 +100,7 @@ class SourceGone(StorageError):
 
 
 class OtherServedCluster(EngineError):
-    """A data directory has a cluster already that is not the one asked for."""
+    """A data directory has a cluster already that is not the requested one."""
 
     def __init__(self, path: str, what: str) -> None:
         super().__init__(f"the cluster in {path} {what}")
@@ -128,7 +128,7 @@ def read_served(data: DataDirectory, files: Files) -> ServedLogs | None:
 
 
 def check_same(data: DataDirectory, files: Files, requested: ServedLogs) -> bool:
-    """Return whether a cluster is there already that serves this; raises ServesOtherwise."""
+    """Return whether a cluster is there already that serves this; raises OtherServedCluster."""
     if data.state() is ClusterState.ABSENT:
         return False
     served = read_served(data, files)

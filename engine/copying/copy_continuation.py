@@ -65,7 +65,7 @@ class GroupNotTranslated(EngineError):
 
 
 class PartitionEnds(NamedTuple):
-    """Offsets of a partition of the source: the first, the end, and those that were asked for."""
+    """Offsets of a partition of the source: the first, the end, and those that were requested."""
 
     first: int
     end: int

@@ -41,7 +41,7 @@ class GroupOffset(NamedTuple):
 
 
 class TopicCopy(NamedTuple):
-    """A copy. `request` is what was asked for, by which the same command finds it again.
+    """A copy. `request` has the arguments, by which the same command finds it again.
 
     The ranges of `continued` begin where an earlier copy has ended.
     """

@@ -156,7 +156,7 @@ class CopyingRun:
         return max(round(-tokens * 1000 / self._rate), 0)
 
     def store(self, arrived: list[ConsumedRecords]) -> None:
-        """Copy what has come, and commit if it is time; raises NotRead, NotCopied."""
+        """Copy what has come, and commit if it is time; raises PartitionUnreadable, NotCopied."""
         for consumed in arrived:
             self._copy(consumed)
         self._writer.poll()
@@ -166,7 +166,7 @@ class CopyingRun:
     def _copy(self, consumed: ConsumedRecords) -> None:
         """Copy fetched records below the partition's end, and advance its position.
 
-        Raises NotRead at damaged records, after those before them.
+        Raises PartitionUnreadable at damaged records, after those before them.
         """
         key = consumed.partition
         end = self._ends[key]

@@ -131,7 +131,7 @@ def _settings(source: KafkaClient, topics: Iterable[CopiedTopic]) -> dict[str, M
 
 
 def require_empty(destination: KafkaClient, topics: Iterable[CopiedTopic]) -> None:
-    """Raise DestinationNotEmpty if a topic has records; errors: those of asking."""
+    """Raise DestinationNotEmpty if a topic has records; errors: those of requests."""
     keys = [
         TopicPartition(topic.destination, number)
         for topic in topics

@@ -111,7 +111,7 @@ class ClusterTopic(NamedTuple):
 
 
 class CurrentState(NamedTuple):
-    """What a cluster has, of the kinds that it was asked for; `broker_ids` are those alive."""
+    """What a cluster has, of the requested kinds; `broker_ids` are those alive."""
 
     broker_ids: frozenset[int] = frozenset()
     topics: Mapping[str, ClusterTopic] = {}

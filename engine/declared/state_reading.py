@@ -1,4 +1,4 @@
-"""Asks a cluster for the state that is compared with a declared one, or written to a file."""
+"""Requests the state of a cluster that is compared with a declared one, or written to a file."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class CheckedOutput(NamedTuple):
 
 
 def check_brokers(client: KafkaClient) -> None:
-    """Ask every broker whether it is new enough (1). Errors: BrokerTooOld, of the requests."""
+    """Check that every broker is new enough (1). Errors: BrokerTooOld, of the requests."""
     key = api("TxnOffsetCommit").key
     for broker_id in sorted(client.brokers_view().brokers):
         served = api_versions(client, broker_id).versions.get(key)

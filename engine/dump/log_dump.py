@@ -40,7 +40,7 @@ from engine.records.record import Record
 
 
 class InvalidReadSize(CorruptRecord):
-    """A negative number of bytes was asked for."""
+    """A negative number of bytes was requested."""
 
     def __init__(self, size_bytes: int) -> None:
         super().__init__("a size of at least 0 bytes", size_bytes)

@@ -1,4 +1,4 @@
-"""What a dump is asked to print."""
+"""The options of a dump: what it prints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KAFKA_VERSIONS = {"3.9": "3.9.1", "3.9.1": "3.9.1", "4.3": "4.3.0", "4.3.0": "4.
 
 
 class UnknownKafkaVersion(EngineError):
-    """Lines of a Kafka version were asked for that are not known."""
+    """Lines of an unknown Kafka version were requested."""
 
     def __init__(self, version: str) -> None:
         super().__init__(f"--kafka-version {version}: expected one of {', '.join(KAFKA_VERSIONS)}")

@@ -1,4 +1,4 @@
-"""What a test asks of a cluster: topics, records, lag, replicas in sync.
+"""The requests of a test to a cluster: topics, records, lag, replicas in sync.
 
 Each call has a client of its own, so brokers may be killed and started between calls.
 """
@@ -66,7 +66,7 @@ class NotInSync(EngineError):
 
 
 class KafkaAccess:
-    """A cluster by its addresses, and its user if it asks for one."""
+    """A cluster by its addresses, and its user if it needs one."""
 
     def __init__(self, bootstrap: str, login: Login | None = None, timeout_s: float = 30.0) -> None:
         """`timeout_s` bounds each call that has no time of its own."""

@@ -57,7 +57,7 @@ _KILL_POLL_MS: Final = 2
 
 
 class NotStarted(EngineError):
-    """A cluster has to run for what is asked of it."""
+    """A cluster has to run for a request to it."""
 
     hint = "call start(), or use the cluster in a `with` block"
 

@@ -1,4 +1,4 @@
-"""A cluster as metrics and events, asked for with few requests.
+"""A cluster as metrics and events, gathered by few requests.
 
 | module | content |
 |---|---|

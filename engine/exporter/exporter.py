@@ -37,7 +37,7 @@ MetricsOf = Callable[[], Mapping[int, Mapping[str, MetricValue]]]
 
 
 class ExporterOptions(NamedTuple):
-    """How a cluster is asked: at most once in an interval, for so long, for groups or not."""
+    """How a cluster is sampled: at most once in an interval, for so long, with groups or not."""
 
     version: str
     min_interval_ms: int = 10_000
@@ -46,7 +46,7 @@ class ExporterOptions(NamedTuple):
 
 
 class Exporter:
-    """Families of metrics of one cluster, as often as they are asked for."""
+    """Families of metrics of one cluster, for each scrape."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ K = TypeVar("K")
 
 
 class RequestPace:
-    """When each address was asked last, and whether it may be asked now."""
+    """When each address last got a request, and whether it may get one now."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class RequestPace:
             sent.append(at_ms)
 
     def await_room(self) -> None:
-        """Wait until every address may be asked."""
+        """Wait until every address may get a request."""
         self._pause_until(max(map(self._free_ms, self._sent), default=0))
 
     def take(self, calls: dict[K, tuple[Address, Call]]) -> dict[K, tuple[Address, Call]]:
@@ -68,7 +68,7 @@ class RequestPace:
         return taken
 
     def _free_ms(self, address: Address) -> int:
-        """Return from when on an address may be asked."""
+        """Return from when on an address may get a request."""
         sent = self._sent.get(address)
         if sent is None or len(sent) < self._request_count:
             return 0

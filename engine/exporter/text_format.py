@@ -40,7 +40,7 @@ def check_library() -> None:
 
 
 def metrics_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
-    """Return metrics in the format that an Accept header asks for. Raises NoPrometheusClient."""
+    """Return metrics in the format of an Accept header. Raises NoPrometheusClient."""
     check_library()
     from prometheus_client import CollectorRegistry
     from prometheus_client.exposition import choose_encoder

@@ -144,7 +144,7 @@ def _serve_and_exit(connection: socket.socket, main: Callable[[Sequence[str]], i
 
 
 def _serve(connection: socket.socket, main: Callable[[Sequence[str]], int]) -> int:
-    """Fork what is asked for; a forked process returns from here, too, with its exit code."""
+    """Fork a process for each request; a forked process returns from here with its exit code."""
     while True:
         request, descriptors = b"", list[int]()
         while not request.endswith(b"\n"):

@@ -77,7 +77,7 @@ class ReadOnlyFiles:
         return path
 
     def modified_ms(self, path: str) -> int:
-        """Return 0: nobody asks when a copy was made."""
+        """Return 0: nobody uses the time of a copy."""
         return 0
 
     def set_modified_ms(self, path: str, modified_ms: int) -> None:

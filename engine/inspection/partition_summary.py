@@ -1,4 +1,4 @@
-"""What an operator asks of a partition directory first: how large, from where to where.
+"""The first facts of a partition directory for an operator: its size and range of offsets.
 
 Offsets come from the checkpoints where those say more than the segments' names, and the end of the
 log from its last segment.

@@ -52,7 +52,7 @@ class ConsumingRun:
 
     @property
     def is_done(self) -> bool:
-        """Return whether all was read, or so much as was asked for."""
+        """Return whether all records were read, or as many as requested."""
         if self.error is not None or not self._fetcher.partitions:
             return True
         return self._records_max is not None and self.measurement.records >= self._records_max

@@ -183,7 +183,7 @@ class CompiledCleaner:
 
 
 class CleanerTier:
-    """The compiled code of this process, None until there is some, and whether it was asked for."""
+    """The compiled code of this process, None until there is some, and whether it was requested."""
 
     code: CleanerCode | None = None
     is_requested = False

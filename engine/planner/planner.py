@@ -44,7 +44,7 @@ from engine.planner.search_steps import (
 
 
 class PlanRefused(EngineError):
-    """What was asked for is not possible for any partition; `subject` is what it was asked of."""
+    """The request is not possible for any partition; `subject` is its topic or broker."""
 
     def __init__(self, subject: str, reason: str) -> None:
         self.subject = subject

@@ -202,7 +202,7 @@ class Execution:
             raise
 
     def _follow(self, request: ChangeRequest) -> None:
-        """Change how the plan is executed, as another process asks, and answer in the journal."""
+        """Apply the settings that another process requests, and answer in the journal."""
         settings = request.change.applied_to(self._settings)
         error: EngineError | None = None
         try:
@@ -219,7 +219,7 @@ class Execution:
         self._journal.changed(request, None if error is None else str(error))
 
     def _set_rates(self, settings: ExecutionSettings) -> None:
-        """Have other throttles from now on. Errors: those of asking, ThrottleOfAnotherMove."""
+        """Set other throttles from now on. Errors: those of requests, ThrottleOfAnotherMove."""
         if settings.rates == self._settings.rates and (
             settings.is_adaptive == self._settings.is_adaptive
         ):
@@ -268,7 +268,7 @@ class Execution:
         return {key for key, move in now.ongoing.items() if move.target == targets.get(key)}
 
     def _cancel_moves(self, now: ObservedCluster) -> set[TopicPartition]:
-        """Ask for what is at work to be taken back; returns what that is refused of."""
+        """Request to cancel the running moves; return those for which that is refused."""
         refused: dict[TopicPartition, ApiError] = {}
         at_work = sorted(self._in_progress(now))
         answers = self._cluster.submit(dict.fromkeys(at_work)) if at_work else {}

@@ -74,7 +74,7 @@ class JournalHeld(EngineError):
 
 
 class ChangeTooLate(EngineError):
-    """A change was asked for as the execution ended, and another one has begun in its journal."""
+    """A change was requested as the execution ended, and another one has begun in its journal."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -97,7 +97,7 @@ class MoveJournal:
     ) -> MoveJournal:
         """Begin a journal, behind an execution that is over or has changed nothing.
 
-        Raises JournalHeld if another process is at work by it, JournalThere for an execution that
+        Raises JournalHeld if another process is at work by it, JournalExists for an execution that
         is not over, UnreadableJournal for another file.
         """
         held = _hold(files, path, create=True)
@@ -134,7 +134,7 @@ class MoveJournal:
         self._held.close()
 
     def requests(self) -> JournalRequests:
-        """Return what other processes ask for, if anything was written since the last call."""
+        """Return the requests of other processes, if anything was written since the last call."""
         size_bytes = self._files.size_bytes(self.path)
         if size_bytes == self._read_bytes:
             return JournalRequests()
@@ -199,7 +199,7 @@ class MoveJournal:
 
 
 def request_cancel(files: HeldFiles, path: str, by: ProcessIdentity) -> None:
-    """Ask the process that holds a journal to cancel; raises FileMissing, StorageError."""
+    """Request a cancel from the process that holds a journal; raises FileMissing, StorageError."""
     files.append(path, _line(files, path, "cancel", **by._asdict()))
 
 
@@ -239,7 +239,7 @@ def _writer_of(files: HeldFiles, path: str) -> ProcessIdentity | None:
 
 
 def require_free(files: HeldFiles, path: str) -> None:
-    """Raise what `MoveJournal.create` would: JournalHeld, JournalThere, UnreadableJournal."""
+    """Raise what `MoveJournal.create` would: JournalHeld, JournalExists, UnreadableJournal."""
     if files.exists(path):
         _hold(files, path).close()
         _require_over(files, path)

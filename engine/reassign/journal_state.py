@@ -99,7 +99,7 @@ class SettingsChange(NamedTuple):
 
 
 class ChangeRequest(NamedTuple):
-    """A change that a process has asked for; `number` counts those of one execution from 1."""
+    """A change that a process has requested; `number` counts those of one execution from 1."""
 
     number: int
     change: SettingsChange
@@ -107,7 +107,7 @@ class ChangeRequest(NamedTuple):
 
 
 class JournalRequests(NamedTuple):
-    """What other processes have asked of the writer, and it has not answered."""
+    """The requests of other processes that the writer has not answered."""
 
     cancelled_by: ProcessIdentity | None = None
     changes: tuple[ChangeRequest, ...] = ()
@@ -173,7 +173,7 @@ class JournalState(NamedTuple):
 
     @property
     def has_changed_nothing(self) -> bool:
-        """Return True if the execution ended before it asked for its first change."""
+        """Return True if the execution ended before it requested its first change."""
         is_throttled = self.ours and not self.is_returned
         return not (
             self.submitted or is_throttled or self.ended or self.is_cancelled or self.damage

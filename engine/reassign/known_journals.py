@@ -50,7 +50,7 @@ class KnownJournals:
         self._files.replace_file(f"{self._folder}/{name}", json.dumps(absolute).encode())
 
     def moves(self, cluster_id: str | None) -> dict[TopicPartition, KnownMove]:
-        """Return the moves that journals have asked a cluster for, and not seen the end of."""
+        """Return the moves that journals requested of a cluster and that have no end yet."""
         found: dict[TopicPartition, KnownMove] = {}
         for _, journal in self._paths():
             state = self._state(journal)

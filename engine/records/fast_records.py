@@ -41,7 +41,7 @@ def varint_bytes(value: int) -> bytes:
 
 
 class _BySize(dict[int, T]):
-    """What belongs to a size, made when first asked for; only so many are kept."""
+    """A value per size, made at its first use; only so many are kept."""
 
     def __init__(self, make: Callable[[int], T]) -> None:
         self._make = make

@@ -27,7 +27,7 @@ class CertificateExpiry(NamedTuple):
 
 
 class Unknown(NamedTuple):
-    """A part of the report that could not be asked for, and why."""
+    """A part of the report that could not be gathered, and why."""
 
     subject: str
     part: str

@@ -75,7 +75,7 @@ def gather_report(
     expiry_of: ExpiryOf | None = None,
     local_files: Files | None = None,
 ) -> Gathered:
-    """Ask a cluster for all of it; takes the interval and some seconds.
+    """Request all parts from a cluster; takes the interval and some seconds.
 
     `expiry_of` is None where connections are not encrypted; with `local_files` the logs are on this
     machine, and forecasts are exact. Errors: those of asking for metadata.

@@ -98,7 +98,7 @@ class SchemaDecoder:
         return reader
 
     def _new_reader(self, schema_id: int, what: str) -> Callable[[bytes], object] | EngineError:
-        """Ask for a schema; a failure that may pass is kept for some values only."""
+        """Request a schema; a failure that may pass is kept for some values only."""
         failure = self._passing.get(schema_id)
         if failure is not None:
             failure.use_count += 1

@@ -28,7 +28,7 @@ _ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 
 
 class RegistryRefused(EngineError):
-    """A registry did not give what it was asked for."""
+    """A registry refused a request."""
 
     def __init__(self, url: str, status: int, reason: str) -> None:
         super().__init__(f"{url}: status {status}: {reason}")
@@ -42,7 +42,7 @@ class RegistryRefused(EngineError):
 
 
 class Registry:
-    """A registry by its address; each schema is asked for once by its callers."""
+    """A registry by its address; callers request each schema once."""
 
     def __init__(self, http: Http, url: str, *, auth: str | None, timeout_s: float) -> None:
         """`auth` is USER:PASSWORD as they are; what the address has of the kind is used without it.

@@ -59,9 +59,9 @@ class ClientEvents(Protocol):
     def read(
         self, consumer: str, partition: TopicPartition, position: int, content: bytes
     ) -> int | None:
-        """Take note of what a consumer was given that asked for what is at a position and behind.
+        """Note the records that a consumer got for a fetch from a position on.
 
-        Returns the offset behind it, None for none.
+        Returns the offset after them, None without records.
         """
         ...
 
@@ -388,7 +388,7 @@ class SimulatedProducer:
         )
 
         def take() -> None:
-            """Use the new producer id for all partitions or for `lane`; ask again on error."""
+            """Use the new producer id for all partitions or for `lane`; retry on error."""
             message = None if response.error is not None else response.result().message
             if message is None or message.error_code != NONE:
                 self._requests.after(BACKOFF_MS, lambda: self._request_producer_id(lane, done))

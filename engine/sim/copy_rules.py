@@ -59,7 +59,7 @@ class CopyRules:
         )
 
     def is_excused(self, group_id: str, partition: TopicPartition) -> bool:
-        """Return whether nothing is asked of what a group copies of a partition."""
+        """Return whether the copies of a partition by a group are not checked."""
         return group_id in self._misled or any(
             bool(history.losses or history.forks or history.excuse)
             for key, history in self._histories.items()

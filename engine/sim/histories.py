@@ -136,7 +136,7 @@ class History:
 
     @property
     def excuse(self) -> str | None:
-        """Return why nothing is asked of the partition now, None if everything is."""
+        """Return why the partition is not checked now, None if it is."""
         if self.is_doomed:
             return "its topic is to be deleted"
         return None if self.awaited is None else self.awaited.reason

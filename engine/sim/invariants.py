@@ -183,7 +183,7 @@ class Invariants:
         return history
 
     def is_excused(self, partition: TopicPartition) -> bool:
-        """Return whether nothing is asked of a partition now."""
+        """Return whether a partition is not checked now."""
         history = self.histories.get(partition)
         return history is not None and history.excuse is not None
 

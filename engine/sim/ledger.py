@@ -153,7 +153,7 @@ class Ledger:
             self.groups.lives.take(batch)
 
     def _lost(self, partition: TopicPartition, loss: Loss) -> None:
-        """Ask no more for what was accepted and is lost; what has no offset lies by its numbers."""
+        """Require lost records no more; a record without an offset is found by its number."""
         self._trace.add("LOST", f"{partition} from {loss.first} to {loss.end}: {loss.reason}")
         for (_, key), accepted in self._accepted.items():
             if key != partition:

@@ -62,7 +62,7 @@ class NodeEvents(Protocol):
         ...
 
     def may_start(self, node: SimulatedBroker) -> bool:
-        """Return whether a broker may start now; it asks again if it may not."""
+        """Return whether a broker may start now; the broker tries again if not."""
         ...
 
     def lost_writes(self, node: SimulatedBroker) -> None:

@@ -214,7 +214,7 @@ class StoreServer:
         return self.connection_of(session_id) is connection
 
     def run(self, writer: str, work: Callable[[ZnodeStore], Any]) -> Any:
-        """Do what a client asks; the errors are those of the store."""
+        """Carry out a client's request; the errors are those of the store."""
         self._journal.writer = writer
         return work(self.store)
 

@@ -113,7 +113,7 @@ class SimulatedZnodeClient:
         return self._timers.clock.monotonic_ms()
 
     def _attach(self) -> None:
-        """Ask for a session over a new connection; ask again if there is no response in time."""
+        """Request a session over a new connection, again if there is no response in time."""
         server, machine = self._server, self._machine
         connection = StoreConnection(server.links, machine.name, server.machine.name)
         session_id, timeout_ms, life = self._session_id, self._timeout_ms, self._timers.life

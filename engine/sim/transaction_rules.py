@@ -126,7 +126,7 @@ class TransactionRules:
                         read.add((name, int(number)))
 
     def is_excused(self, partition: TopicPartition) -> bool:
-        """Return whether nothing is asked of the transactions of a partition."""
+        """Return whether the transactions of a partition are not checked."""
         return any(
             bool(history.losses or history.forks or history.excuse)
             for key, history in self._histories.items()

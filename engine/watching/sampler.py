@@ -37,7 +37,7 @@ class Sampler:
         with_groups: bool = True,
         is_stopped: Callable[[], bool] | None = None,
     ) -> None:
-        """`is_stopped` is asked during pauses; without it only the caller ends them."""
+        """`is_stopped` is polled during pauses; without it only the caller ends them."""
         self._client = client
         self._every_ms = every_ms
         self._with_groups = with_groups

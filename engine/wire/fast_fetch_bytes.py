@@ -143,7 +143,7 @@ def head_of_answer(
 
     `offsets` are its index, high watermark, last stable offset and log start; with `has_aborted`
     there is a list of aborted transactions, and it is empty. From version 12 on
-    TAGS_BEHIND_RECORDS follow the records.
+    TAGS_AFTER_RECORDS follow the records.
     """
     index, watermark, stable, log_start = offsets
     head = _HEAD_OF_ANSWER(0, 0, session_id) + bytes_before_partition(version, topic)

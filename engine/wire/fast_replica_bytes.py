@@ -149,7 +149,7 @@ def head_of_replica_response(
     """Return what stands before the records of a response, its header included.
 
     `offsets` are the partition's index, high watermark, last stable offset and log start;
-    TAGS_BEHIND_RECORDS follow the records.
+    TAGS_AFTER_RECORDS follow the records.
     """
     index, watermark, stable, start = offsets
     return _pack_response(

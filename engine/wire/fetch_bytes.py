@@ -83,7 +83,7 @@ _LEADER_BYTES: Final = 9
 
 
 class RequestedPartition(NamedTuple):
-    """What is asked of one partition; epochs and the log's start are −1 where unsaid."""
+    """The request for one partition; epochs and the log's start are −1 where unsaid."""
 
     partition: int
     current_leader_epoch: int

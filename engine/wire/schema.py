@@ -1,4 +1,4 @@
-"""The schema of one message, parsed from the packed tables when it is first asked for.
+"""The schema of one message, parsed from the packed tables at its first use.
 
 A message is text. Its first line, then one line per field (a nested field has one more leading
 space than its parent), then the structs that several fields share:

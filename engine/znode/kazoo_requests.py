@@ -121,7 +121,7 @@ class RemoveWatches(NamedTuple):
 
 
 class WhoAmI(NamedTuple):
-    """Ask what the server takes a client for."""
+    """The request for the identities of this client at the server."""
 
     type: int = _WHO_AM_I
 

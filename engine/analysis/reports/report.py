@@ -12,7 +12,7 @@ HEADERS, KEYS, VALUES = "headers", "keys", "values"
 
 
 class Report(NamedTuple):
-    """A question that is asked of log directories again and again.
+    """A query that is run on log directories again and again.
 
     `reads` is HEADERS, KEYS or VALUES. `query` runs on either engine with the same result; the
     engine finds out which columns it uses. `meaning` says what to look for in the rows.
@@ -26,7 +26,7 @@ class Report(NamedTuple):
 
 
 class NoSuchReport(EngineError):
-    """A report was asked for that is not in the catalogue."""
+    """A report was requested that is not in the catalogue."""
 
     exit_code = 2
 

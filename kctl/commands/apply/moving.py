@@ -52,7 +52,7 @@ def plan_moves(
 ) -> PlannedMoves:
     """Return the changes for declared replicas, from where the cluster is now.
 
-    Errors: ReassignmentUnderWay, PlanRefused, those of requests.
+    Errors: ReassignmentInProgress, PlanRefused, those of requests.
     """
     read = read_cluster(client)
     for warning in read.warnings:

@@ -151,7 +151,7 @@ def show_audit(request: AuditRequest) -> int:
 
 
 def _embedded_logs(data: str | None) -> list[str]:
-    """Return the logs of an embedded cluster's processes; raises NoLogThere."""
+    """Return the logs of an embedded cluster's processes; raises NoEmbeddedLog."""
     files = RealFiles()
     directory = DataDirectory(files, cluster_path(os.environ, data))
     plan = directory.plan()

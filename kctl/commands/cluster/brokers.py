@@ -30,7 +30,7 @@ _DONE = {
 
 
 def _cluster(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
-    """Return the cluster's directory and plan; raises NoClusterThere if it has no plan."""
+    """Return the cluster's directory and plan; raises NoClusterInDirectory if it has no plan."""
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     plan = directory.plan()
     if plan is None:

@@ -227,7 +227,7 @@ def _warn_of_secrets(arguments: list[str]) -> None:
 
 
 def _check_open(plan: ClusterPlan) -> None:
-    """Raise OpenToAll, or warn of open listeners where they are allowed."""
+    """Raise UnauthenticatedListener, or warn of open listeners where they are allowed."""
     found = open_listeners(broker_settings(plan, ["/"], FIRST_BROKER_ID))
     if found and not plan.is_insecure:
         raise UnauthenticatedListener(found)

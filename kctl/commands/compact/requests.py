@@ -28,7 +28,7 @@ class CompactPlanRequest(NamedTuple):
     output: str
 
     def cleaning_settings(self) -> CleaningSettings:
-        """Return the settings of a trial cleaning; raises RunWhere, UnreadableArgument."""
+        """Return settings of a trial cleaning; ConflictingRunOptions, UnreadableArgument."""
         if self.buffer is not None and not self.exact:
             raise ConflictingRunOptions("--buffer needs --exact", "keys are read with it alone")
         from engine.log.cleaner.cleaning_facts import CleaningSettings

@@ -54,7 +54,7 @@ def list_dirs(paths: list[str], output: str) -> int:
 def diff_partitions(left: str, right: str, output: str, *, force: bool) -> int:
     """Print where two copies first differ; returns the exit code.
 
-    Errors: HoldsPartitions; UnlikePartitions, unless it is to be done with `force`.
+    Errors: HoldsPartitions; DifferentPartitions, unless it is to be done with `force`.
     """
     from engine.inspection.log_compare import compare_partitions, unlike_reason
 

@@ -67,7 +67,7 @@ class UnusedLatencyTopic(EngineError):
 
 
 def settings_of(moves: MoveOptions, plan: ReassignmentPlan | None = None) -> ExecutionSettings:
-    """Return how to execute; raises UnreadableArgument, LatencyOfNothing."""
+    """Return how to execute; raises UnreadableArgument, UnusedLatencyTopic."""
     is_adaptive = moves.throttle == "auto"
     if moves.latency_topic is not None and not is_adaptive:
         raise UnusedLatencyTopic(moves.latency_topic)

@@ -68,7 +68,7 @@ def forge(command_config: str | None, timeout_s: float, request: ForgeRequest) -
 
 
 def _embedded_servers(data: str | None) -> str:
-    """Return where the embedded cluster listens; raises NoClusterThere unless it runs."""
+    """Return where the embedded cluster listens; raises NoClusterInDirectory unless it runs."""
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     running = directory.running() if directory.state() is ClusterState.RUNNING else None
     if running is None:

@@ -89,7 +89,7 @@ class NoStore(EngineError):
 
 
 def store_address(store: Store) -> str:
-    """Return where a store is; raises TwoStores, NoStore."""
+    """Return where a store is; raises AmbiguousStore, NoStore."""
     if store.zookeeper is not None:
         if store.data is not None:
             raise AmbiguousStore
