@@ -272,7 +272,7 @@ def count_of(stage: Stage) -> list[int]:
 def _loaded_while_uncommitted() -> Stage:
     """Return a coordinator that has loaded a decided end which is not committed yet."""
     log, before = MemoryLog(), Stage().begun(T0)
-    before.links.is_held = True
+    before.channels.is_held = True
     before.end()
     log.partitions = before.log.partitions
     log.high_watermark = len(log.partitions[coordinator_partition("x", COUNT)]) - 1
@@ -285,11 +285,11 @@ def _loaded_while_uncommitted() -> Stage:
 
 def test_what_is_loaded_is_served_once_it_is_committed() -> None:
     stage = _loaded_while_uncommitted()
-    assert [] == stage.links.written
+    assert [] == stage.channels.written
     stage.log.high_watermark = None
     stage.clock.advance(LOADED_IDS_POLL_MS)
     stage.timers.run_until_idle()
-    assert 1 == len(stage.links.written)
+    assert 1 == len(stage.channels.written)
     assert "CompleteCommit" == stage.state
 
 
@@ -300,4 +300,4 @@ def test_what_is_loaded_is_not_served_of_a_partition_that_is_lost_before_it_is_c
     stage.clock.advance(10_000)
     stage.timers.run_until_idle()
     assert NOT_COORDINATOR == stage.coordinator.registry.find("x").error_code
-    assert [] == stage.links.written
+    assert [] == stage.channels.written
