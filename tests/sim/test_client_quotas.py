@@ -168,6 +168,6 @@ def test_clients_that_are_throttled_get_fewer_records_in_and_all_of_them_in_the_
     plan = quiet_plan()
     plan = plan._replace(producers=tuple(kind._replace(period_ms=50) for kind in plan.producers))
     free, limited = traced(plan), traced(plan._replace(faults=(quota,)))
-    # Set, removed, and removed once more as all faults are taken back.
-    assert 3 == len([line for line in limited.lines if "AlterClientQuotas: done" in line])
+    # Set, removed, and removed once more as all faults are taken back, unless all is at rest then.
+    assert 2 <= len([line for line in limited.lines if "AlterClientQuotas: done" in line]) <= 3
     assert limited.acknowledged_count < free.acknowledged_count * 2 / 3
