@@ -436,8 +436,7 @@ class Ledger:
                 continue
             placed = found.get(name, [])
             there = [number for _, number in placed]
-            owed = {number for number, offset in accepted.items() if offset >= start or not start}
-            missing = sorted(owed - set(there))
+            missing = sorted(owed_numbers(accepted, start, forked) - set(there))
             if missing:
                 self._invariants.broke(
                     "R2", f"{partition}: lost {missing[:5]} of {name}, {len(missing)} in all", key
@@ -453,6 +452,18 @@ class Ledger:
             self._invariants.broke("T5", f"{partition}: {name} has {twice[:5]} twice", partition)
         elif there != sorted(there):
             self._invariants.broke("T6", f"{partition}: {name} out of order", partition)
+
+
+def owed_numbers(accepted: Mapping[int, int], start: int, forked: frozenset[int]) -> set[int]:
+    """Return the numbers of accepted records, by their offsets, that a log has to have.
+
+    Those below its start are deleted, and of forked offsets each replica may have others.
+    """
+    return {
+        number
+        for number, offset in accepted.items()
+        if (offset >= start or not start) and offset not in forked
+    }
 
 
 def first_writes_are_in_order(placed: Iterable[tuple[int, int]], forked: frozenset[int]) -> bool:
