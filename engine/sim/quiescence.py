@@ -103,6 +103,20 @@ def is_held(
     )
 
 
+def readable_end(
+    key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
+) -> int | None:
+    """Return the high watermark where nothing can be committed, None of any other partition.
+
+    A leader that was elected with an earlier one cannot raise it, see `is_held`.
+    """
+    if not is_held(key, nodes, invariants):
+        return None
+    history = invariants.histories[key]
+    partition = None if history.state is None else _replica_on(nodes.get(history.state.leader), key)
+    return None if partition is None else partition.high_watermark
+
+
 def are_even(ends: Collection[tuple[int, int]], is_commit_blocked: bool) -> bool:
     """Return whether replicas, by log end and watermark, are equal and all records committed.
 

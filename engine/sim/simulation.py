@@ -49,7 +49,7 @@ from engine.sim.operator import Operator
 from engine.sim.phases import watch_phases
 from engine.sim.plan import Fault, Plan
 from engine.sim.process import BrokerProcess
-from engine.sim.quiescence import is_held, reasons_not_quiescent
+from engine.sim.quiescence import is_held, readable_end, reasons_not_quiescent
 from engine.sim.side_files import unreadable_files
 from engine.sim.store import StoreServer, WatchedJournal
 from engine.sim.trace import Trace, logging_into
@@ -438,7 +438,8 @@ class Simulation:
     def _is_owed(self, partition: TopicPartition, position: int) -> bool:
         """Return whether a consumer has to get something from a position on."""
         history = self.invariants.history(partition)
-        end = history.committed_end
+        readable = readable_end(partition, self.nodes, self.invariants)
+        end = history.committed_end if readable is None else min(readable, history.committed_end)
         if position >= end or history.excuse is not None:
             return False
         keys, start = history.keys, max(position, history.owed_start)

@@ -26,7 +26,7 @@ from engine.sim.invariants import has_risen
 from engine.sim.logs import epochs_rise
 from engine.sim.node import SimulatedBroker
 from engine.sim.phases import watch_phases
-from engine.sim.quiescence import are_even, is_held, lacks_offsets_alone, may_not_fit
+from engine.sim.quiescence import are_even, is_held, lacks_offsets_alone, may_not_fit, readable_end
 from engine.sim.sessions import SessionRules
 from engine.sim.side_files import filled_files, unreadable_files
 from engine.sim.topics import Topics
@@ -99,7 +99,12 @@ def replica(
     log: LocalLog, broker_id: int = 1, *, leads: bool = False, is_under_min_isr: bool = False
 ) -> Any:
     """Return a broker with one replica that has a log."""
-    partition = SimpleNamespace(log=log, is_leader=leads, is_under_min_isr=is_under_min_isr)
+    partition = SimpleNamespace(
+        log=log,
+        is_leader=leads,
+        is_under_min_isr=is_under_min_isr,
+        high_watermark=log.log_end_offset,
+    )
     manager = SimpleNamespace(partitions={T0: partition})
     broker = SimpleNamespace(storage=SimpleNamespace(replica_manager=manager))
     return SimpleNamespace(broker_id=broker_id, broker=broker)
@@ -123,6 +128,9 @@ def test_a_producer_waits_for_good_only_where_too_few_can_ever_be_in_sync(
         2: replica(follower, 2),
     }
     assert may_wait is is_held(T0, nodes, cast(Any, noting))
+    # A consumer gets nothing above the watermark there, though an earlier leader had committed more.
+    nodes[1].broker.storage.replica_manager.partitions[T0].high_watermark = 7
+    assert (7 if may_wait else None) == readable_end(T0, nodes, cast(Any, noting))
 
 
 @pytest.mark.parametrize(("before", "rose"), [(None, True), (3, True), (4, False), (5, False)])
