@@ -128,7 +128,7 @@ def test_a_producer_waits_for_good_only_where_too_few_can_ever_be_in_sync(
         2: replica(follower, 2),
     }
     assert may_wait is is_held(T0, nodes, cast(Any, noting))
-    # A consumer gets nothing above the watermark there, though an earlier leader had committed more.
+    # A consumer gets nothing above the watermark there, though more was committed before.
     nodes[1].broker.storage.replica_manager.partitions[T0].high_watermark = 7
     assert (7 if may_wait else None) == readable_end(T0, nodes, cast(Any, noting))
 
