@@ -186,10 +186,12 @@ class LocalLog:
     def begin_new(self, topic_id: str | None, sync_parent: Callable[[], None]) -> None:
         """Make a log that was just created durable, and its topic's id, before its first append.
 
-        `sync_parent` makes the name of its folder durable. Both are done on a worker thread.
+        `sync_parent` makes the name of its folder durable. Both are done on a worker thread. An id
+        that its folder had already is kept.
         """
-        self.topic_id = topic_id
-        write_id = () if topic_id is None else (partial(self._write_topic_id, topic_id),)
+        write_id: tuple[Callable[[], None], ...] = ()
+        if self.topic_id is None and topic_id is not None:
+            self.topic_id, write_id = topic_id, (partial(self._write_topic_id, topic_id),)
         self._truncation.owe_creation((*write_id, sync_parent))
         self._note_settled()
 

@@ -283,7 +283,7 @@ class LogManager:
             is_created=is_created,
         )
         log, _ = load_log(self._files, request, self._hooks_of(home, self._ports.tasks))
-        log.begin_new(log.topic_id if topic_id is None else topic_id, home.sync_new_names)
+        log.begin_new(topic_id, home.sync_new_names)
         return log
 
     # Deleting and moving

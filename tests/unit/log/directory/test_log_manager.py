@@ -880,3 +880,12 @@ def test_a_folder_that_was_there_before_its_log_is_recovered_as_after_a_kill() -
     files.synced.clear()
     manager.get_or_create(T0, is_new=True)
     assert [f"{A}/t-0"] == files.synced
+
+
+def test_a_folder_that_was_there_before_its_log_keeps_the_id_of_its_topic() -> None:
+    # Taken for the log of another topic, its leader's order is refused.
+    before, tasks, manager = _creating()
+    manager.get_or_create(T0, is_new=True, topic_id=_TOPIC_ID)
+    tasks.held.pop()()
+    later = Host(before.files).manager(dirs=(A,))
+    assert _TOPIC_ID == later.get_or_create(T0, is_new=True, topic_id="A" * 22).topic_id
