@@ -95,7 +95,7 @@ def select_topics(
                 topics.append(view.topics[name])
             else:
                 failures.append(failure)
-        name_alike(client, failures, names)
+        add_similar_topic_hints(client, failures, names)
         return view, topics, failures
     matcher = name_matcher(pattern)
     view = client.view(None)
@@ -106,12 +106,18 @@ def select_topics(
     absent: list[EngineError] = [
         failure for name in dict.fromkeys(names) if (failure := topic_failure(view, name))
     ]
-    name_alike(client, absent, names)
+    add_similar_topic_hints(client, absent, names)
     return view, topics, absent
 
 
-def name_alike(client: KafkaClient, failures: Iterable[EngineError], names: Iterable[str]) -> None:
-    """Add similar names to errors about topics that do not exist."""
+def add_similar_topic_hints(
+    client: KafkaClient, failures: Iterable[EngineError], names: Iterable[str]
+) -> None:
+    """Set the hint of each UNKNOWN_TOPIC_OR_PARTITION to the topic whose name is most like it.
+
+    `names` are those that were typed: an error's detail begins with its own. The cluster is only
+    asked for its topics if there is such an error.
+    """
     unknown = [
         error
         for error in failures
@@ -149,7 +155,7 @@ def select_partitions(
         if numbers is None:
             numbers = {p.partition for p in view.topics[topic].partitions}
         partitions += [TopicPartition(topic, number) for number in sorted(numbers)]
-    name_alike(client, failures, named)
+    add_similar_topic_hints(client, failures, named)
     return view, partitions, failures
 
 

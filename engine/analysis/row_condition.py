@@ -72,10 +72,12 @@ def _scan(connection: DuckDBPyConnection, sql: str, views: Views) -> frozenset[s
     return found.columns if found else frozenset()
 
 
-def narrowed(splits: list[Split], condition: RowCondition, views: Views = VIEWS) -> list[Split]:
-    """Return the splits of topics and partitions that can have such records.
+def splits_to_read(
+    splits: list[Split], condition: RowCondition, views: Views = VIEWS
+) -> list[Split]:
+    """Return the splits whose topic and partition a condition does not rule out.
 
-    Segments stay: what is missing between them is looked for.
+    Of a partition that stays all segments stay: gaps between them are reported. Raises QueryFailed.
     """
     import duckdb
 

@@ -80,7 +80,7 @@ class AccessRules:
 
 
 def _authorizer_of(settings: BrokerSettings, cache: AclCache) -> AclAuthorizer:
-    super_users, _ = super_users_of(settings.set_text("super.users") or "")
-    allows = settings.set_text("allow.everyone.if.no.acl.found") or ""
+    super_users, _ = super_users_of(settings.configured_text("super.users") or "")
+    allows = settings.configured_text("allow.everyone.if.no.acl.found") or ""
     is_open = allows.strip().lower() == "true"
     return AclAuthorizer(cache, super_users, allows_without_rules=is_open)

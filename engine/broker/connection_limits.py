@@ -102,5 +102,5 @@ def _of_listener(settings: BrokerSettings, listener: str, name: str) -> int:
 
 def _if_set(settings: BrokerSettings, name: str) -> int:
     """Return a size that is set, −1 for Kafka's default: the kernel's sizes cost less."""
-    value = settings.value(name) if settings.set_text(name) is not None else None
+    value = settings.value(name) if settings.configured_text(name) is not None else None
     return value if isinstance(value, int) else _KERNELS_OWN

@@ -135,7 +135,11 @@ class ConnectionQuotas:
         return None
 
     def enter(self, address: str) -> str | None:
-        """Count a connection unless its address has too many; returns why it has."""
+        """Count a connection; if its address has too many, count nothing and return the reason.
+
+        Where the broker has more than `max.connections` with it, `on_exceeded` closes idle ones of
+        other listeners. Source: ConnectionQuotas.inc.
+        """
         count = self._per_address.get(address, 0)
         bound = self.bounds.per_address.get(address, self.bounds.per_address_max)
         if count >= bound:

@@ -12,7 +12,7 @@ _changes_log = logging.getLogger("state.change.logger")
 
 
 class ControllerLog:
-    """Writes log lines; see `engine.controller.ports.ControllerReporter`."""
+    """Logs what the controller reports; see `engine.controller.ports.ControllerReporter`."""
 
     def __init__(self, broker_id: int, on_elected: Callable[[], None]) -> None:
         """`on_elected` runs when this broker has become the controller."""
@@ -20,7 +20,10 @@ class ControllerLog:
         self._on_elected = on_elected
 
     def controller_changed(self, epoch: int | None) -> None:
-        """Log that this broker became the controller of an epoch, or is no longer (None)."""
+        """Log that this broker became the controller of an epoch, or is no longer (None).
+
+        Once it is elected, `on_elected` runs.
+        """
         if epoch is None:
             _log.info("broker %d is no longer the controller", self._broker_id)
         else:

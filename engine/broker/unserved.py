@@ -57,10 +57,10 @@ def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
     """Raise ConfigError for a setting that this broker would have to ignore."""
     _check_listeners(settings, config)
     for name, rule in _UNSERVED:
-        text = settings.set_text(name)
+        text = settings.configured_text(name)
         if text is not None and text.strip().lower() not in _OFF:
             raise ConfigError(name, text, rule)
-    if settings.value(_SET_ACL) and not settings.set_text(JAAS_FILE):
+    if settings.value(_SET_ACL) and not settings.configured_text(JAAS_FILE):
         rule = f"needs a login to the metadata store: {JAAS_FILE}, a file with a section Client"
         raise ConfigError(_SET_ACL, "true", rule)
     selector = config.replica_selector_class
@@ -89,7 +89,9 @@ def check_listener_change(
         for settings in (before, after)
         for name in (*settings.dynamic_broker, *settings.dynamic_default)
     }
-    changed = [name for name in names if before.set_text(name) != after.set_text(name)]
+    changed = [
+        name for name in names if before.configured_text(name) != after.configured_text(name)
+    ]
     if any(synonym_names(name)[-1].startswith(_OF_SECURITY) for name in changed):
         config = BrokerConfig.of(after)
         has_other_stores = any(synonym_names(name)[-1] in ONLY_BY_LISTENER for name in changed)
@@ -131,14 +133,14 @@ def _check_authorizer(settings: BrokerSettings, config: BrokerConfig) -> None:
         return
     if name != AUTHORIZER_CLASS:
         raise ConfigError("authorizer.class.name", name, f"must be {AUTHORIZER_CLASS}")
-    text = settings.set_text("super.users") or ""
+    text = settings.configured_text("super.users") or ""
     _, wrong = super_users_of(text)
     if wrong:
         raise ConfigError("super.users", text, f"{wrong[0]!r} is no principal such as User:alice")
-    is_open = settings.set_text(_IF_NO_RULE)
+    is_open = settings.configured_text(_IF_NO_RULE)
     if is_open is not None and is_open.lower() not in ("true", "false"):
         raise ConfigError(_IF_NO_RULE, is_open, "must be true or false")
-    url = settings.set_text("authorizer.zookeeper.url")
+    url = settings.configured_text("authorizer.zookeeper.url")
     if url is not None:
         raise ConfigError(
             "authorizer.zookeeper.url", url, "access rules lie where all other metadata does"

@@ -29,7 +29,10 @@ _LOGGER: Final = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinato
 def commit_automatically(
     commit: Callable[[], None], group_id: str, offsets: Mapping[TopicPartition, int]
 ) -> bool:
-    """Commit offsets and return whether they are committed. Errors: ApiError of a fenced member."""
+    """Run `commit`, log its error, and return whether it succeeded.
+
+    `group_id` and `offsets` are for the log alone. Raises ApiError FENCED_INSTANCE_ID.
+    """
     try:
         commit()
     except EngineError as error:

@@ -203,9 +203,11 @@ class KafkaClient:
             attempt += 1
 
     def send_to_any(self, call: Call, deadline_ms: int) -> Response:
-        """Send a request to the first reachable broker: of the bootstrap, then of metadata.
+        """Send a request to any broker until `deadline_ms`, a monotonic time.
 
-        Errors: Unreachable, naming each address that was tried.
+        It goes by a connection in use, else by that of the address which connects first, then to
+        one address after the other: of the bootstrap, then of metadata. Errors: Unreachable, naming
+        each address; any other error of the first broker that was reached.
         """
         ready_address = self.connections.ready_address()
         addresses = self._addresses()

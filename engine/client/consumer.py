@@ -287,7 +287,7 @@ class Consumer:
         attempt = 0
         while True:
             try:
-                self._receive(max(until_ms - self._now_ms(), 0))
+                self._receive_once(max(until_ms - self._now_ms(), 0))
                 return
             except EngineError as error:
                 if not may_pass(error) or error is self._listener.failure:
@@ -300,8 +300,12 @@ class Consumer:
                 return
             self._client.connections.pause(pause_ms, may_be_interrupted=True)
 
-    def _receive(self, timeout_ms: int) -> None:
-        """Stay in the group, and append the records that have come. Errors: as `poll`."""
+    def _receive_once(self, timeout_ms: int) -> None:
+        """Stay in the group, and fetch into the buffer, for which it waits up to `timeout_ms`.
+
+        It fetches nothing while the buffer has records of partitions that are not paused, and only
+        waits without group and assignment. Errors: those of `poll`, and retriable ones.
+        """
         if self._pattern is not None and self._now_ms() >= self._next_match_ms:
             names = self._matching_topics(self._pattern)
             if names != self._topics or self._group is None:

@@ -318,9 +318,12 @@ class BrokerConfig(NamedTuple):
 def _check_inter_broker(settings: BrokerSettings) -> None:
     """Raise ConfigError where the listener between brokers is named in two ways."""
     name, protocol = "inter.broker.listener.name", "security.inter.broker.protocol"
-    if settings.set_text(name) is not None and settings.set_text(protocol) is not None:
+    if (
+        settings.configured_text(name) is not None
+        and settings.configured_text(protocol) is not None
+    ):
         rule = f"only one of {name} and {protocol} should be set"
-        raise ConfigError(name, settings.set_text(name), rule)
+        raise ConfigError(name, settings.configured_text(name), rule)
 
 
 def _check_overrides(text: str) -> None:

@@ -253,7 +253,7 @@ def _retention(settings: BrokerSettings, kind: str) -> tuple[int, int]:
 
 
 def _network_threads(settings: BrokerSettings, own_name: str) -> int:
-    text = settings.set_text(own_name)
+    text = settings.configured_text(own_name)
     if text is None:
         return _count(settings, _OF_A_LISTENER)
     value = parse_value(broker_keys()[_OF_A_LISTENER], text)

@@ -103,7 +103,7 @@ def _broker_entry(settings: BrokerSettings, name: str, *, per_broker: bool) -> D
         elif key.name == name and key.update_mode is not UpdateMode.DYNAMIC_ONLY:
             value = format_value(key, settings.value(name))
         else:
-            value = settings.set_text(name)
+            value = settings.configured_text(name)
     return DescribedConfig(
         name=name,
         value=value,

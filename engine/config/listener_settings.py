@@ -37,12 +37,12 @@ class ListenerSettings:
 
     def own_text(self, key: str, mechanism: str | None = None) -> str | None:
         """Return the text that is set for this listener alone, or for a mechanism of it."""
-        return self._settings.set_text(self.name_of(key, mechanism))
+        return self._settings.configured_text(self.name_of(key, mechanism))
 
     def text(self, key: str) -> str | None:
         """Return the text that is set for this listener, else for all; defaults do not count."""
         own = self.own_text(key)
-        return self._settings.set_text(key) if own is None else own
+        return self._settings.configured_text(key) if own is None else own
 
     def value(self, key: str, mechanism: str | None = None) -> ConfigValue:
         """Return a key's value for this listener (and mechanism); raises ConfigError."""

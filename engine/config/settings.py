@@ -106,8 +106,11 @@ class BrokerSettings:
             self.static, self.dynamic_broker, self.dynamic_default, generated_broker_id=broker_id
         )
 
-    def set_text(self, name: str) -> str | None:
-        """Return the text of a key that is set, or None; defaults do not count."""
+    def configured_text(self, name: str) -> str | None:
+        """Return the text of exactly this key from the first source that sets it, else None.
+
+        Neither defaults count, nor other keys of the same setting such as `log.retention.hours`.
+        """
         for source in (self.dynamic_broker, self.dynamic_default, self.static):
             text = source.get(name)
             if text is not None:
@@ -116,7 +119,7 @@ class BrokerSettings:
 
     def value(self, name: str) -> ConfigValue:
         """Return the value of one of the table's keys, or its default; raises ConfigError."""
-        text = self.set_text(name)
+        text = self.configured_text(name)
         return _default_value(name) if text is None else parse_value(broker_keys()[name], text)
 
     def synonyms_of(self, name: str) -> list[SettingSynonym]:

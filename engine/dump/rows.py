@@ -404,4 +404,5 @@ def _place(path: str) -> tuple[str | None, int | None]:
     """Return topic and partition from the name of the folder a segment lies in."""
     folder = path.rpartition("/")[0].rpartition("/")[2]
     topic, dash, number = folder.rpartition("-")
-    return (topic, int(number)) if dash and topic and number.isdigit() else (None, None)
+    is_number = number.isascii() and number.isdigit()
+    return (topic, int(number)) if dash and topic and is_number else (None, None)

@@ -260,7 +260,7 @@ class Rebalances:
         def completed(is_expired: bool) -> None:
             if is_expired and not is_over():
                 _log.info("member %s of group %s has expired", member_id, group.group_id)
-                self._remove(group, member)
+                self._remove_and_rebalance(group, member)
 
         self._delays.wait(key, timeout_ms, is_over, completed)
 
@@ -270,10 +270,14 @@ class Rebalances:
 
     def remove_member(self, group: Group, member: GroupMember) -> None:
         """Remove a member that leaves; the others rebalance."""
-        self._remove(group, member)
+        self._remove_and_rebalance(group, member)
         self._end_session(group, member)
 
-    def _remove(self, group: Group, member: GroupMember) -> None:
+    def _remove_and_rebalance(self, group: Group, member: GroupMember) -> None:
+        """Remove a member, whose session is the caller's to end, and rebalance the others.
+
+        Its parked JoinGroup gets UNKNOWN_MEMBER_ID. Source: removeMemberAndUpdateGroup.
+        """
         group.answer_join(member, JoinResult(UNKNOWN_MEMBER, UNKNOWN_MEMBER_ID))
         group.remove(member.member_id)
         if group.is_in(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):

@@ -174,8 +174,9 @@ class Partition:
 
         The epoch is noted in the log even before it has a record: followers with entries of an
         epoch between must find where to truncate to. Source: PART-3, REPL-1.
-        Differs: a repeated order leaves a set in flight, whose response has the new epoch.
-        A leader that missed an epoch knows nothing of followers: another may have truncated them.
+        Differs: a repeated LeaderAndIsr keeps the ISR of a pending AlterPartition, whose response
+        has the new partition epoch. A leader that did not lead in the epoch just before resets what
+        it knows of its followers: another leader may have truncated them.
         """
         assert state.leader_id == self.broker_id
         if self._is_stale(state):

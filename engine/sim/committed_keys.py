@@ -109,12 +109,13 @@ class CommittedKeys:
             self._cleaned[found] = left
         return left
 
-    def lost(
+    def missing_last_record(
         self, left: Iterable[Sequence[KeyedRecord]], start: int, end: int, now_ms: int
     ) -> KeyedRecord | None:
-        """Return a record in [start, end) that a log has to have as the last one of its key.
+        """Return the last record of a key in [start, end) that a log lacks, None if it lacks none.
 
-        `left` is what the log has there, and perhaps below.
+        A tombstone may be gone in its time. `left` are the log's records by batch, in the order of
+        offsets, of [start, end) and perhaps from below.
         """
         found: dict[bytes, int] = {}
         for records in left:

@@ -332,7 +332,7 @@ class History:
             if records is None:
                 return f"has {id_of(batch)}, committed {self.committed.get(batch.base_offset)}"
             left.append(records)
-        lost = self.keys.lost(left, start, end, now_ms)
+        lost = self.keys.missing_last_record(left, start, end, now_ms)
         return "" if lost is None else f"lost {lost}"
 
     def _missing_from(self, batches: Iterable[BatchView], end: int) -> BatchId | None:

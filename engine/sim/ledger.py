@@ -82,7 +82,11 @@ class Ledger:
     def fence_of(
         self, transactional_id: str, ids: Ids, partition: TopicPartition | None
     ) -> Fence | None:
-        """Return what a request runs into that an instance sends now; None if it is the latest."""
+        """Return the fence that has to refuse a request with these ids; None if none has to.
+
+        A fence is a partition and its leader epoch in which InitProducerId gave a later epoch.
+        Without `partition` it is that of `__transaction_state` which has the transactional id.
+        """
         if partition is None:
             partition = self._coordinator_of(TRANSACTION_TOPIC, transactional_id)
         return self._fences.fence_of(transactional_id, ids, partition)

@@ -443,7 +443,9 @@ class Simulation:
         if position >= end or history.excuse is not None:
             return False
         keys, start = history.keys, max(position, history.owed_start)
-        return keys is None or keys.lost((), start, end, self.loop.now_ms) is not None
+        return (
+            keys is None or keys.missing_last_record((), start, end, self.loop.now_ms) is not None
+        )
 
 
 def _performing(injector: Injector, fault: Fault) -> Callable[[], None]:

@@ -18,7 +18,7 @@ from engine.errors import EngineError
 from engine.forecast.topic_settings import log_config
 from engine.log.log_config import LogConfig
 from kctl.console import report_error
-from kctl.selection import matching_topics, name_alike
+from kctl.selection import add_similar_topic_hints, matching_topics
 
 #: Settings that decide when a log is cleaned, and values by which that is soon.
 SOON: Final = {
@@ -66,7 +66,7 @@ def compacted_topics(
             existing.append(name)
         else:
             failures.append(failure)
-    name_alike(client, failures, names)
+    add_similar_topic_hints(client, failures, names)
     resources = [Resource(ConfigResourceType.TOPIC, name) for name in existing]
     found = CompactedTopics({}, {}, 0)
     for resource, entries in (describe_configs(client, resources) if resources else {}).items():

@@ -30,7 +30,7 @@ from kctl.console import report_error
 from kctl.iso_times import iso_time
 from kctl.render import TABLES, Column, check_format, write_object, write_rows
 from kctl.render.rows import OutputRow
-from kctl.selection import name_alike, parse_numbers
+from kctl.selection import add_similar_topic_hints, parse_numbers
 from kctl.state_nodes import StateNodes, StoredState
 
 REPLICA_FIELDS = (
@@ -101,7 +101,7 @@ def explain_partition(
         view = client.view([key.topic])
         failure = topic_failure(view, key.topic)
         if failure is not None:
-            name_alike(client, [failure], [key.topic])
+            add_similar_topic_hints(client, [failure], [key.topic])
             raise failure
         partition = view.partition(key)
         if partition is None:

@@ -97,7 +97,7 @@ def export_logs(
     from engine.analysis.columns import chosen
     from engine.analysis.isolation import committed_on_spark
     from engine.analysis.parquet_export import ExportPlan, export, plan_to_append, run_tasks
-    from engine.analysis.row_condition import narrowed
+    from engine.analysis.row_condition import splits_to_read
     from engine.analysis.shipping import ship
     from engine.analysis.spark_query import run_query
     from engine.analysis.spark_session import start_session
@@ -123,7 +123,7 @@ def export_logs(
     shape = options.shape(decoding)
     wanted = chosen(shape.records, options.columns)
     if shape.condition is not None:
-        splits = narrowed(splits, shape.condition, views_of(decoding))
+        splits = splits_to_read(splits, shape.condition, views_of(decoding))
     problems = reading.problems
     if options.is_committed:
         bar.show("looking for transactions")

@@ -56,7 +56,7 @@ def test_a_password_is_encrypted_and_gone_by() -> None:
     assert 0 == alter(stage, (SET, KEY, "hush"))
     (text,) = stored(stage).values()
     assert "hush" not in text
-    assert "hush" == stage.broker.live.settings.set_text(KEY)
+    assert "hush" == stage.broker.live.settings.configured_text(KEY)
     (config,) = shown(stage)
     assert (KEY, None, True) == (config.name, config.value, config.is_sensitive)
     # Another change leaves its text, salt and all.
@@ -64,7 +64,7 @@ def test_a_password_is_encrypted_and_gone_by() -> None:
     assert text == stored(stage)[KEY]
     assert 0 == alter(stage, (DELETE, KEY, None))
     assert {"log.cleaner.threads": "2"} == stored(stage)
-    assert stage.broker.live.settings.set_text(KEY) is None
+    assert stage.broker.live.settings.configured_text(KEY) is None
     stage.stop()
 
 
@@ -81,7 +81,7 @@ def test_a_restart_reads_it_with_the_same_secret_and_with_no_other() -> None:
     before = stored(stage)
     for secret, expected in (("two", None), ("one", "hush")):
         again = broker(stage, password_encoder_secret=secret)
-        assert expected == again.broker.live.settings.set_text(KEY)
+        assert expected == again.broker.live.settings.configured_text(KEY)
         assert before == stored(again)
         again.stop()
 
@@ -92,9 +92,9 @@ def test_the_old_secret_hands_passwords_on_to_the_new_one() -> None:
     stage.stop()
     before = stored(stage)
     both = broker(stage, password_encoder_secret="two", password_encoder_old_secret="one")
-    assert "hush" == both.broker.live.settings.set_text(KEY)
+    assert "hush" == both.broker.live.settings.configured_text(KEY)
     assert before != stored(both)
     both.stop()
     new = broker(stage, password_encoder_secret="two")
-    assert "hush" == new.broker.live.settings.set_text(KEY)
+    assert "hush" == new.broker.live.settings.configured_text(KEY)
     new.stop()
