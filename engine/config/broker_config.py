@@ -311,6 +311,7 @@ class BrokerConfig(NamedTuple):
                 raise ConfigError(key, value, rule, kafka_message=message)
         _check_overrides(self.max_connections_per_ip_overrides)
         _check_inter_broker(settings)
+        _check_rebalance_protocols(settings)
         # Reading the listeners checks them.
         assert self.between_brokers
 
@@ -324,6 +325,24 @@ def _check_inter_broker(settings: BrokerSettings) -> None:
     ):
         rule = f"only one of {name} and {protocol} should be set"
         raise ConfigError(name, settings.configured_text(name), rule)
+
+
+def _check_rebalance_protocols(settings: BrokerSettings) -> None:
+    """Raise ConfigError for the consumer protocol of groups, which needs KRaft (KIP-848).
+
+    Source: KafkaConfig.groupCoordinatorRebalanceProtocols of 3.9.1.
+    """
+    name = "group.coordinator.rebalance.protocols"
+    text = settings.configured_text(name)
+    if text is None:
+        return
+    protocols = _entries(text)
+    if "classic" not in protocols:
+        rule = "Disabling the 'classic' protocol is not supported."
+        raise ConfigError(name, text, rule, kafka_message=rule)
+    if "consumer" in protocols:
+        rule = "The new 'consumer' rebalance protocol is only supported in KRaft cluster."
+        raise ConfigError(name, text, rule, kafka_message=rule)
 
 
 def _check_overrides(text: str) -> None:

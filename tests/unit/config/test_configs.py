@@ -292,3 +292,26 @@ def test_each_cleaner_has_more_than_a_mebibyte(threads: str, size: str) -> None:
     given = {"log.cleaner.threads": threads, "log.cleaner.dedupe.buffer.size": size}
     with pytest.raises(ConfigError):
         BrokerConfig.of(BrokerSettings(given))
+
+
+@pytest.mark.parametrize(
+    ("protocols", "reason"),
+    [
+        ("classic,consumer", "The new 'consumer' rebalance protocol is only supported in KRaft"),
+        ("consumer", "Disabling the 'classic' protocol is not supported."),
+        ("share", "Disabling the 'classic' protocol is not supported."),
+        ("", "Disabling the 'classic' protocol is not supported."),
+        ("classic,share,unknown", None),
+        ("classic,classic", None),
+    ],
+)
+def test_a_broker_with_a_metadata_store_refuses_what_it_would_not_serve(
+    protocols: str, reason: str | None
+) -> None:
+    given = settings(group_coordinator_rebalance_protocols=protocols)
+    if reason is None:
+        assert BrokerConfig.of(given)
+        return
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig.of(given)
+    assert reason in str(refused.value)
