@@ -21,7 +21,7 @@ from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_
 from engine.analysis.local_query import run_local_query
 from engine.analysis.parquet_export import ExportPlan, export_with, plan_to_append
 from engine.analysis.partitioned_files import WrongPartitioning, partitioning
-from engine.analysis.row_condition import narrowed, row_condition
+from engine.analysis.row_condition import row_condition, splits_to_read
 from engine.analysis.splits import Selection, Split, plan_splits
 from engine.analysis.statements import QueryFailed, StatementRefused
 from engine.host.held_file import RealHeldFiles
@@ -77,7 +77,7 @@ def test_an_export_has_the_records_that_a_query_has(where: str, tmp_path: Path) 
 
 
 def test_a_condition_narrows_what_is_read_to_its_topics() -> None:
-    splits = narrowed(_splits(), row_condition("topic = 'clicks' and offset > 300"))
+    splits = splits_to_read(_splits(), row_condition("topic = 'clicks' and offset > 300"))
     assert {"clicks"} == {split.topic for split in splits}
     # Missing segments would be looked for.
     assert [s for s in _splits() if s.topic == "clicks"] == splits

@@ -15,7 +15,7 @@ from engine.analysis.anonymise import WrongAnonymising, anonymised_columns
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_export_task
 from engine.analysis.local_query import run_local_query
 from engine.analysis.parquet_export import ExportPlan, export_with
-from engine.analysis.row_condition import narrowed, row_condition
+from engine.analysis.row_condition import row_condition, splits_to_read
 from engine.analysis.splits import Selection, Split, plan_splits
 from engine.analysis.value_decoding import (
     IDS_QUERY,
@@ -161,7 +161,7 @@ def test_fields_with_the_names_of_columns_narrow_nothing(
     assert {"orders"} == {row["topic"] for row in rows}
     assert offsets == [row["timestampMs"] - TIME_MS for row in rows]
     where = row_condition(condition.replace("r.", ""), views_of(decoding))
-    assert splits == narrowed(splits, where, views_of(decoding))
+    assert splits == splits_to_read(splits, where, views_of(decoding))
 
 
 @pytest.fixture(scope="module")
