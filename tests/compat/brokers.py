@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -165,3 +165,24 @@ class KafkaCluster:
     def _check(self, deadline_s: float) -> None:
         if time.monotonic() > deadline_s:
             raise RuntimeError(f"brokers do not serve; their logs are in {self._folder}")
+
+
+def print_cells(cluster: Cluster, cells: Iterable[Callable[[], list[str]]]) -> bool:
+    """Run cells, print their lines and close the cluster; return whether all pass."""
+    has_failed = False
+    try:
+        for run in cells:
+            lines = run()
+            has_failed |= any(line.startswith("FAILED") for line in lines)
+            print("\n".join(lines), flush=True)
+    finally:
+        cluster.close()
+    return not has_failed
+
+
+def started_cluster(brokers: str, folder: Path, libs: str | None, broker_count: int = 3) -> Cluster:
+    """Start brokers of ours, or of `kafka` by the jars of a folder."""
+    if brokers == "ours":
+        return embedded_cluster(folder, broker_count)
+    assert libs is not None, "brokers of Kafka need a folder of its jars"
+    return KafkaCluster(folder, libs, broker_count)

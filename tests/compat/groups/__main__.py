@@ -13,11 +13,13 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from tests.compat.brokers import Cluster, KafkaCluster, embedded_cluster
+from tests.compat.brokers import print_cells, started_cluster
 from tests.compat.client_programs import ClientMissing, ClientPrograms
-from tests.compat.groups.cells import ASSIGNORS, batches_of
+from tests.compat.groups.cells import ASSIGNORS, Cell, batches_of
 from tests.compat.groups.scenario import Scenario
 
 
@@ -34,26 +36,19 @@ def main() -> int:
         parser.error("brokers of Kafka need a folder of its jars (--libs)")
     folder = Path(tempfile.mkdtemp(prefix="groups-"))
     print(f"files are in {folder}")
-    cluster: Cluster = (
-        embedded_cluster(folder)
-        if options.brokers == "ours"
-        else KafkaCluster(folder, options.libs)
-    )
+    cluster = started_cluster(options.brokers, folder, options.libs)
     programs = ClientPrograms(
         Path(__file__).parent, "member", folder, options.libs, options.newer_libs
     )
-    has_failed = False
-    try:
-        for cells in [cells for client in options.clients for cells in batches_of(client)]:
-            try:
-                lines = Scenario(cluster, programs, folder).run(cells, kills=not options.no_kill)
-            except ClientMissing as missing:
-                lines = [f"FAILED {cells[0].client}: {missing}"]
-            has_failed |= any(line.startswith("FAILED") for line in lines)
-            print("\n".join(lines), flush=True)
-    finally:
-        cluster.close()
-    return int(has_failed)
+
+    def run(cells: Sequence[Cell]) -> list[str]:
+        try:
+            return Scenario(cluster, programs, folder).run(cells, kills=not options.no_kill)
+        except ClientMissing as missing:
+            return [f"FAILED {cells[0].client}: {missing}"]
+
+    batches = [cells for client in options.clients for cells in batches_of(client)]
+    return int(not print_cells(cluster, [partial(run, cells) for cells in batches]))
 
 
 if __name__ == "__main__":

@@ -13,9 +13,10 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
-from tests.compat.brokers import Cluster, KafkaCluster, embedded_cluster
+from tests.compat.brokers import print_cells, started_cluster
 from tests.compat.client_programs import ClientMissing, ClientPrograms
 from tests.compat.transactions.cells import CLIENTS, kills_of
 from tests.compat.transactions.scenario import Scenario
@@ -37,7 +38,6 @@ def main() -> int:
     programs = ClientPrograms(
         Path(__file__).parent, "worker", folder, options.libs, options.newer_libs
     )
-    has_failed = False
     clients = []
     for client in options.clients:
         try:
@@ -45,29 +45,17 @@ def main() -> int:
             clients.append(client)
         except ClientMissing as missing:
             print(f"FAILED {client}: {missing}")
-            has_failed = True
-    cluster: Cluster = (
-        embedded_cluster(folder, options.count)
-        if options.brokers == "ours"
-        else KafkaCluster(folder, options.libs, options.count)
-    )
-    try:
-        scenario = Scenario(cluster, options.count, programs, clients, folder)
-        cells = [
-            scenario.commit,
-            scenario.abort,
-            scenario.time_out,
-            scenario.zombie,
-            scenario.fenced_while_idle,
-            *(lambda kill=kill: scenario.killed(kill) for kill in kills_of(options.count)),
-        ]
-        for run in cells:
-            lines = run()
-            has_failed |= any(line.startswith("FAILED") for line in lines)
-            print("\n".join(lines), flush=True)
-    finally:
-        cluster.close()
-    return int(has_failed)
+    cluster = started_cluster(options.brokers, folder, options.libs, options.count)
+    scenario = Scenario(cluster, options.count, programs, clients, folder)
+    cells = [
+        scenario.commit,
+        scenario.abort,
+        scenario.time_out,
+        scenario.zombie,
+        scenario.fenced_while_idle,
+        *(partial(scenario.killed, kill) for kill in kills_of(options.count)),
+    ]
+    return int(not print_cells(cluster, cells) or len(clients) < len(options.clients))
 
 
 if __name__ == "__main__":
