@@ -141,6 +141,7 @@ class LogDirectory:
         #: How many folders were made, by the thread that owns the logs, and how many are synced.
         self._made_count = self._synced_count = 0
         self._syncing = Lock()
+        self._sync_failure: StorageError | None = None
 
     def note_new_name(self) -> None:
         """Take note of a folder that was made in the directory: `sync_new_names` is to follow."""
@@ -149,12 +150,19 @@ class LogDirectory:
     def sync_new_names(self) -> None:
         """Make the names of all folders durable that were made before; one sync serves them all.
 
-        May run on a worker thread. Raises the StorageError of the sync.
+        May run on a worker thread. Raises the StorageError of the sync, again for later callers:
+        the state after a failed sync is unknown (D20).
         """
         with self._syncing:
+            if self._sync_failure is not None:
+                raise self._sync_failure
             made_count = self._made_count
             if self._synced_count < made_count:
-                self._files.sync_dir(self.path)
+                try:
+                    self._files.sync_dir(self.path)
+                except StorageError as error:
+                    self._sync_failure = error
+                    raise
                 self._synced_count = made_count
 
     @property
@@ -195,7 +203,8 @@ class LogDirectory:
         self.was_stopped_cleanly = state.clean_shutdown is not None
         if self.was_stopped_cleanly:
             self._files.remove(f"{self.path}/{clean_shutdown.FILE_NAME}")
-            self._files.sync_dir(self.path)
+        # Also the names of folders that a killed process has made: records follow in them.
+        self._files.sync_dir(self.path)
         for name in (RECOVERY_POINTS, LOG_STARTS, HIGH_WATERMARKS):
             create_text_checkpoint(self._files, f"{self.path}/{name}")
         self._high_watermarks = dict(state.checkpoints.get(HIGH_WATERMARKS, {}))

@@ -889,3 +889,22 @@ def test_a_folder_that_was_there_before_its_log_keeps_the_id_of_its_topic() -> N
     tasks.held.pop()()
     later = Host(before.files).manager(dirs=(A,))
     assert _TOPIC_ID == later.get_or_create(T0, is_new=True, topic_id="A" * 22).topic_id
+
+
+def test_a_folder_that_a_killed_process_made_is_durable_as_it_is_loaded() -> None:
+    before, _, manager = _creating()
+    manager.get_or_create(T0, is_new=True, topic_id=_TOPIC_ID)
+    # The disk is that of before, with what it has not synced.
+    host = Host(before.files)
+    host.started(dirs=(A,))
+    assert 1 == len(_ids_after_a_power_cut(host))
+
+
+def test_a_sync_of_names_that_has_failed_is_not_tried_again() -> None:
+    host, _, manager = _creating()
+    (home,) = manager.directories
+    home.note_new_name()
+    host.files.fail("sync", errno.EIO, path_start=A)
+    for _ in range(2):
+        with pytest.raises(LogDirOffline):
+            home.sync_new_names()
