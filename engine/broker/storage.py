@@ -321,7 +321,7 @@ class Storage:
         self, path: str, error: StorageError, lost: Sequence[TopicPartition]
     ) -> None:
         _log.error("Stopping serving replicas in dir %s, %d of them: %s", path, len(lost), error)
-        self.replica_manager.mark_offline(*lost)
+        self.leadership.mark_offline(*lost)
         self._on_offline(path)
 
 

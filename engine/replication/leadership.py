@@ -104,7 +104,10 @@ class Leadership:
     def on_role(
         self, took: Callable[[Partition], None], stopped: Callable[[TopicPartition], None]
     ) -> None:
-        """Call `took` as a partition has a role in a new leader epoch, `stopped` as it has none."""
+        """Call `took` as a partition has a role in a new leader epoch, `stopped` as it has none.
+
+        `stopped` may come for a partition that had none.
+        """
         self._role_listeners.append(took)
         self._stop_listeners.append(stopped)
 
@@ -285,6 +288,19 @@ class Leadership:
         if partition is not None and not order.is_deleted:
             # Kafka's replica is still hosted, and checkpointed.
             self._logs.keep_high_watermark(topic_partition, partition.high_watermark)
+        self._notify_stopped(topic_partition)
+
+    def mark_offline(self, *topic_partitions: TopicPartition) -> None:
+        """Take replicas offline whose directory has failed: they have no role any more.
+
+        Differs: Kafka keeps the groups and transactional ids of such a partition until another
+        order, and refuses each write of them with NOT_COORDINATOR (16).
+        """
+        self._replicas.mark_offline(*topic_partitions)
+        for topic_partition in topic_partitions:
+            self._notify_stopped(topic_partition)
+
+    def _notify_stopped(self, topic_partition: TopicPartition) -> None:
         for stopped in self._stop_listeners:
             stopped(topic_partition)
 
@@ -292,7 +308,7 @@ class Leadership:
         self, topic_partition: TopicPartition, failure: ApiError | StorageError
     ) -> ApiError:
         if not isinstance(failure, FencedLeaderEpoch | StaleLeaderOrder | InconsistentTopicId):
-            self._replicas.mark_offline(topic_partition)
+            self.mark_offline(topic_partition)
         return self._replicas.answer_to(topic_partition, failure)
 
     def reconfigure(self, topic: str | None = None) -> None:

@@ -259,19 +259,20 @@ class LogManager:
         kind = DirectoryKind.FUTURE if is_future else DirectoryKind.LIVE
         path = f"{home.path}/{self._placement.folder_name(topic_partition, kind)}"
         with self._guarded(home):
-            log = self._make(home, topic_partition, path, topic_id)
+            log = self._make(home, topic_partition, path)
             (self._futures if is_future else self._logs)[topic_partition] = log
             self._home[path] = home
-            return log
+            # A failure in here, which may be reported at once, takes the log back out.
+            log.begin_new(topic_id, home.sync_new_names)
+            if home.is_online:
+                return log
         raise KafkaStorageError(f"{home.path} is offline")
 
     def prefer(self, topic_partition: TopicPartition, directory: str) -> None:
         """Choose the directory for the log of a partition, once it is created (REPL-14)."""
         self._placement.prefer(topic_partition, directory)
 
-    def _make(
-        self, home: LogDirectory, key: TopicPartition, path: str, topic_id: str | None
-    ) -> LocalLog:
+    def _make(self, home: LogDirectory, key: TopicPartition, path: str) -> LocalLog:
         is_created = not self._files.exists(path)
         self._files.make_dir(path)
         home.note_new_name()
@@ -283,7 +284,6 @@ class LogManager:
             is_created=is_created,
         )
         log, _ = load_log(self._files, request, self._hooks_of(home, self._ports.tasks))
-        log.begin_new(topic_id, home.sync_new_names)
         return log
 
     # Deleting and moving

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from engine.model import TopicPartition
 from engine.replication.partition_types import PartitionState
 from engine.wire.structs import message_class
 from tests.unit.broker.memory_broker import MemoryBroker
-from tests.unit.broker.test_broker import create_topic
+from tests.unit.broker.test_broker import create_topic, fail_directory_of
 
 OFFSETS = TopicPartition("__consumer_offsets", 0)
 SETTINGS = {"offsets_topic_num_partitions": "1", "offsets_topic_replication_factor": "1"}
@@ -26,6 +27,11 @@ def stage() -> Iterator[MemoryBroker]:
     yield stage
     stage.stop()
     assert not stage.faults
+
+
+def two_directories() -> MemoryBroker:
+    """Return a broker that lives on after one of its directories has failed."""
+    return MemoryBroker(**SETTINGS, log_dirs="/a,/b").start()
 
 
 def coordinated(stage: MemoryBroker) -> None:
@@ -111,6 +117,34 @@ def test_who_waits_for_a_group_is_answered_as_another_broker_leads(stage: Memory
     lead_in(stage, 2, 8)
     assert 16 == client.answer("JoinGroup", 3).error_code
     assert 16 == commit(stage, 7)
+
+
+def test_who_waits_for_a_group_is_answered_as_its_directory_fails() -> None:
+    stage = two_directories()
+    create_topic(stage.connect(), "t")
+    coordinated(stage)
+    client = joining(stage)
+    fail_directory_of(stage, OFFSETS.topic)
+    assert 16 == client.answer("JoinGroup", 3).error_code
+    assert 16 == commit(stage, 7)
+    assert not stage.fatal
+
+
+def test_groups_whose_directory_fails_as_they_are_read_are_loading_no_more() -> None:
+    stage = two_directories()
+    create_topic(stage.connect(), "t")
+    coordinated(stage)
+    assert 0 == commit(stage, 7)
+    lead_in(stage, 2, 8)
+    log = stage.broker.storage.logs.get(OFFSETS)
+    assert log is not None
+    stage.files.fail("read", errno.EIO, path_start=log.directory)
+    lead_in(stage, 1, 9)
+    assert 14 == commit(stage, 7)
+    fail_directory_of(stage, OFFSETS.topic)
+    assert 16 == commit(stage, 7)
+    assert 0 == stage.connect().ask("ListGroups", 4, states_filter=[]).error_code
+    assert not stage.fatal
 
 
 def test_a_broker_that_leads_on_in_a_new_epoch_keeps_who_waits(stage: MemoryBroker) -> None:

@@ -873,6 +873,18 @@ def test_a_directory_that_cannot_sync_a_created_log_goes_offline() -> None:
     assert (A, [T0]) == (path, lost)
 
 
+@pytest.mark.parametrize("is_future", [False, True])
+def test_a_log_that_cannot_be_made_durable_at_once_is_not_kept(*, is_future: bool) -> None:
+    host = Host()
+    manager = host.started(dirs=(A,))
+    host.files.fail("sync", errno.EIO, path_start=A)
+    with pytest.raises(KafkaStorageError):
+        manager.get_or_create(T0, is_new=True, topic_id=_TOPIC_ID, is_future=is_future)
+    ((path, _, lost),) = host.offline
+    assert (A, [] if is_future else [T0]) == (path, lost)
+    assert ({}, {}) == (manager.logs, manager.futures)
+
+
 def test_a_folder_that_was_there_before_its_log_is_recovered_as_after_a_kill() -> None:
     files = _CountedSyncs()
     _, _, manager = _creating(files)
