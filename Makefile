@@ -228,17 +228,16 @@ compat-mixed: $(VENV)/.dev-ready $(VENV)/.kafka-tools
 	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(BIN)/python -m tests.compat.mixed_cluster
 
 # Groups of outsiders' clients while members and coordinators come and go: make compat-groups CLIENTS="confluent java"
-# on our brokers, with BROKERS=kafka on those of KAFKA_LIBS=DIR; NEWER=DIR are the jars of java-newer.
+# on COUNT brokers of ours, with BROKERS=kafka on those of KAFKA_LIBS=DIR; NEWER=DIR are the jars of java-newer.
+COUNT ?= 3
 CLIENTS ?= confluent kafka-python aiokafka java
 BROKERS ?= ours
 
 compat-groups: $(VENV)/.dev-ready
-	$(BIN)/python -m tests.compat.groups $(BROKERS) $(CLIENTS) $(if $(KAFKA_LIBS),--libs "$(KAFKA_LIBS)") $(if $(NEWER),--newer-libs "$(NEWER)")
+	$(BIN)/python -m tests.compat.groups $(BROKERS) $(COUNT) $(CLIENTS) $(if $(KAFKA_LIBS),--libs "$(KAFKA_LIBS)") $(if $(NEWER),--newer-libs "$(NEWER)")
 
 # Transactions of outsiders' clients, their coordinator or leader killed after each step: on COUNT brokers of ours, or of
 # Kafka's with BROKERS=kafka: make compat-transactions COUNT=1 KAFKA_LIBS=DIR
-COUNT ?= 3
-
 compat-transactions: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.compat.transactions $(BROKERS) $(COUNT) $(CLIENTS) $(if $(KAFKA_LIBS),--libs "$(KAFKA_LIBS)") $(if $(NEWER),--newer-libs "$(NEWER)")
 

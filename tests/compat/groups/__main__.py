@@ -1,7 +1,7 @@
-"""Run groups of outsiders' clients on three brokers of ours, or of Kafka's jars.
+"""Run groups of outsiders' clients on brokers of ours, or of Kafka's jars.
 
-    make compat-groups CLIENTS="confluent franz-go" KAFKA_LIBS=DIR
-    python -m tests.compat.groups ours|kafka CLIENTS… --libs DIR [--newer-libs DIR] [--no-kill]
+    make compat-groups CLIENTS="confluent franz-go" COUNT=3 KAFKA_LIBS=DIR
+    python -m tests.compat.groups ours|kafka COUNT CLIENTS… --libs DIR [--newer-libs DIR]
 
 Clients: those of `cells.ASSIGNORS`. What happens stands in `scenario`. Java's clients and Kafka's
 brokers need the jars of a release, franz-go and sarama need Go, kafkajs needs Node, each with its
@@ -27,23 +27,23 @@ def main() -> int:
     """Run the clients of the command line, and print a line for each cell."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("brokers", choices=("ours", "kafka"))
+    parser.add_argument("count", type=int)
     parser.add_argument("clients", nargs="+", choices=tuple(ASSIGNORS))
     parser.add_argument("--libs")
     parser.add_argument("--newer-libs")
-    parser.add_argument("--no-kill", action="store_true")
     options = parser.parse_args()
     if options.brokers == "kafka" and options.libs is None:
         parser.error("brokers of Kafka need a folder of its jars (--libs)")
     folder = Path(tempfile.mkdtemp(prefix="groups-"))
     print(f"files are in {folder}")
-    cluster = started_cluster(options.brokers, folder, options.libs)
+    cluster = started_cluster(options.brokers, folder, options.libs, options.count)
     programs = ClientPrograms(
         Path(__file__).parent, "member", folder, options.libs, options.newer_libs
     )
 
     def run(cells: Sequence[Cell]) -> list[str]:
         try:
-            return Scenario(cluster, programs, folder).run(cells, kills=not options.no_kill)
+            return Scenario(cluster, options.count, programs, folder).run(cells)
         except ClientMissing as missing:
             return [f"FAILED {cells[0].client}: {missing}"]
 

@@ -1,10 +1,11 @@
 """What is done to the groups of some cells of a client, all of them at the same time.
 
-1. Each group gets a topic of six partitions and three replicas, to which one producer writes with
-   acks=all; all groups have the same broker as coordinator. Committed offsets are asked for on the
-   way.
+1. Each group gets a topic of six partitions and three replicas (one on one broker), to which one
+   producer writes with acks=all; all groups have the same broker as coordinator. Committed offsets
+   are read on the way.
 2. Three members start, and a fourth when these are stable.
-3. The coordinator is killed, and started again after five seconds.
+3. The coordinator is killed, and started again after five seconds. Where it is the only broker,
+   time counts from when it serves again.
 4. The first member is closed by SIGTERM.
 5. The second is killed; where members are static, it is started again.
 6. The producer stops, and everything that was acknowledged is to be read.
@@ -48,14 +49,17 @@ _CLOSED, _KILLED = 1, 2
 class Scenario:
     """Groups of cells on one cluster."""
 
-    def __init__(self, cluster: Cluster, programs: ClientPrograms, folder: Path) -> None:
+    def __init__(
+        self, cluster: Cluster, broker_count: int, programs: ClientPrograms, folder: Path
+    ) -> None:
         self._cluster = cluster
+        self._broker_count = broker_count
         self._programs = programs
         self._folder = folder
         self._observer = Observer(cluster.bootstrap)
         self._is_over = threading.Event()
 
-    def run(self, cells: Sequence[Cell], *, kills: bool) -> list[str]:
+    def run(self, cells: Sequence[Cell]) -> list[str]:
         """Run cells, and return a line for each; it begins with ok or FAILED."""
         victim, groups = self._create(cells)
         threads = [
@@ -65,7 +69,7 @@ class Scenario:
         for thread in threads:
             thread.start()
         try:
-            self._change_members(groups, victim if kills else None)
+            self._change_members(groups, victim)
             self._is_over.set()
             for thread in threads:
                 thread.join()
@@ -87,7 +91,8 @@ class Scenario:
             name = next(n for n in names if leaders[_java_hash(n) % len(leaders)] == victim)
             groups.append(RunningGroup(cell, name, self._folder))
         admin = AdminClient({"bootstrap.servers": self._cluster.bootstrap, "log_level": 0})
-        topics = [NewTopic(group.name, _PARTITIONS, _REPLICAS) for group in groups]
+        replicas = min(_REPLICAS, self._broker_count)
+        topics = [NewTopic(group.name, _PARTITIONS, replicas) for group in groups]
         for created in admin.create_topics(topics).values():
             created.result()
         return victim, groups
@@ -106,18 +111,14 @@ class Scenario:
             time.sleep(_POLL_S)
         raise TimeoutError("__consumer_offsets is not in sync")
 
-    def _change_members(self, groups: Sequence[RunningGroup], victim: int | None) -> None:
+    def _change_members(self, groups: Sequence[RunningGroup], victim: int) -> None:
         for number in (1, 2, 3):
             self._start(groups, number)
         self._await_stable(groups, "start", lambda _: 3, _START_BOUND_S)  # (2)
         self._start(groups, 4)
         self._await_stable(groups, "join", lambda _: 4)
-        if victim is not None:  # (3)
-            self._cluster.kill(victim)
-            back = threading.Timer(_DEAD_S, self._cluster.restart, [victim])
-            back.start()
-            self._await_stable(groups, "coordinator killed", lambda _: 4, at_least_s=_BOUND_S)
-            back.join()
+        self._kill(victim)  # (3)
+        self._await_stable(groups, "coordinator killed", lambda _: 4, at_least_s=_BOUND_S)
         for group in groups:  # (4)
             group.members[_CLOSED].terminate()
         self._await_stable(groups, "closed", lambda _: 3)
@@ -126,6 +127,14 @@ class Scenario:
             group.members[_KILLED].wait()
         self._start([group for group in groups if group.cell.is_static], _KILLED)
         self._await_stable(groups, "killed", lambda group: 3 if group.cell.is_static else 2)
+
+    def _kill(self, broker_id: int) -> None:
+        """Kill a broker and have it started again; wait for that where there is no other."""
+        self._cluster.kill(broker_id)
+        back = threading.Timer(_DEAD_S, self._cluster.restart, [broker_id])
+        back.start()
+        if self._broker_count == 1:
+            back.join()
 
     def _start(self, groups: Sequence[RunningGroup], number: int) -> None:
         for group in groups:
