@@ -135,6 +135,8 @@ LAYER_SEND_BYTES = 1 << 16
 
 # What is read of a socket below TLS at once: four of its records.
 TLS_READ_BYTES = 1 << 16
+# The same of a peer that has filled that once: sixteen of its records.
+TLS_BULK_READ_BYTES = 1 << 18
 # The same of a client that is not known yet: OpenSSL keeps 4/3 of it for each connection.
 TLS_SMALL_READ_BYTES = 1 << 12
 

@@ -4,7 +4,7 @@ What OpenSSL has written is held until the socket has taken it: one piece of wha
 most, as everything before it has left by then.
 
 OpenSSL's buffers keep the size of the largest read: until the handshake is over, and while it is
-asked for, reads are small.
+requested, reads are small. Later ones grow for a peer that sends as much as is read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import ssl
 from contextlib import suppress
 
 from engine.host.stream_layer import WantsRead, WantsWrite
-from engine.limits import TLS_READ_BYTES, TLS_SMALL_READ_BYTES
+from engine.limits import TLS_BULK_READ_BYTES, TLS_READ_BYTES, TLS_SMALL_READ_BYTES
 
 #: OpenSSL's words for bytes that are no TLS at all; it sends nothing then.
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST")
@@ -43,6 +43,7 @@ class TlsLayer:
             raise OSError(str(error)) from error
         self._unsent = b""
         self._is_open = self._reads_little = False
+        self._read_bytes = TLS_READ_BYTES
         #: What ended the peer's bytes behind those that were returned: OpenSSL reports it once.
         self._end: ssl.SSLError | None = None
 
@@ -146,9 +147,11 @@ class TlsLayer:
     def _fill(self) -> None:
         try:
             is_fast = self._is_open and not self._reads_little
-            data = self._sock.recv(TLS_READ_BYTES if is_fast else TLS_SMALL_READ_BYTES)
+            data = self._sock.recv(self._read_bytes if is_fast else TLS_SMALL_READ_BYTES)
         except BlockingIOError:
             raise WantsRead from None
+        if len(data) == self._read_bytes:
+            self._read_bytes = TLS_BULK_READ_BYTES
         if data:
             self._incoming.write(data)
         else:

@@ -23,7 +23,12 @@ from engine.host.real import RealClock
 from engine.host.real_network import RealNetwork
 from engine.host.stream_layer import WantsRead
 from engine.host.tls_layer import TlsLayer
-from engine.limits import HALF_FRAME_DEADLINE_MS, TLS_SMALL_READ_BYTES
+from engine.limits import (
+    HALF_FRAME_DEADLINE_MS,
+    TLS_BULK_READ_BYTES,
+    TLS_READ_BYTES,
+    TLS_SMALL_READ_BYTES,
+)
 from engine.server import RequestServer, ServerEvents
 from engine.wire.codec import message_codec
 from engine.wire.headers import request_header_bytes
@@ -422,6 +427,20 @@ def test_little_is_read_of_a_client_that_is_not_known() -> None:
     assert {TLS_SMALL_READ_BYTES} == set(reads.sizes)
 
 
+def test_more_is_read_at_once_of_a_peer_that_sends_as_much_as_is_read() -> None:
+    server, client = _layers()
+    reads = server._sock = _Reads(server._sock)  # type: ignore[assignment]
+    buffer = memoryview(bytearray(1 << 18))
+    client.send(b"little")
+    assert 6 == server.recv_into(buffer)
+    sent = sum(client.send(bytes(16_000)) for _ in range(5))
+    while sent:
+        sent -= server.recv_into(buffer)
+    assert [TLS_READ_BYTES, TLS_READ_BYTES, TLS_BULK_READ_BYTES] == reads.sizes
+    client.close()
+    server.close()
+
+
 class _Reads:
     """A socket that notes how much is read of it at once."""
 
@@ -437,3 +456,7 @@ class _Reads:
     def send(self, data: bytes) -> int:
         """Send."""
         return self._sock.send(data)
+
+    def close(self) -> None:
+        """Close."""
+        self._sock.close()
