@@ -533,6 +533,11 @@ EXPORT_FILES_OPEN_MAX = 32
 # a fetch of Kafka's default size, some ms.
 FOLLOWED_TAIL_BYTES = 1 << 20
 
+# Splits up to this are compressed whole to compare codecs: gzip takes half a second for them.
+COMPRESSED_SPLIT_BYTES_MAX = 16 << 20
+# Of larger splits one batch in so many: a gigabyte costs what four such splits do.
+COMPRESSED_ONE_OF = 16
+
 # Arrow's binary arrays count bytes in an int32; a record batch of this size leaves that far
 # away and keeps a task's memory flat.
 ARROW_BATCH_BYTES = 8 << 20

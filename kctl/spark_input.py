@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LOGDIRS_HELP = (
     "Log directories, also of several brokers, single partition directories, tar archives of these"
-    " (.tar, .tar.gz, .tgz), s3:// addresses."
+    " (.tar, .tar.gz, .tgz), addresses of s3://, gs://, abfs://, hdfs://."
 )
 
 

@@ -71,6 +71,11 @@ BATCHES = (
     ViewColumn("maxTimestamp", "timestamp", True, "largest of its records"),
     ViewColumn("deleteHorizonMs", "long", True, "set by compaction"),
     ViewColumn("maxTimestampMs", "long", False, "the same exactly"),
+    ViewColumn("rawSize", "int", True, "without compression; null if it was not opened"),
+    ViewColumn("gzipSize", "int", True, "compressed by gzip; of large logs one batch in 16"),
+    ViewColumn("snappySize", "int", True, "the same by snappy"),
+    ViewColumn("lz4Size", "int", True, "the same by lz4"),
+    ViewColumn("zstdSize", "int", True, "the same by zstd"),
 )
 
 _OF_REPLICAS = (
@@ -94,6 +99,7 @@ SEGMENTS = (
     ViewColumn("lastTimestamp", "timestamp", True, "largest of all"),
     ViewColumn("firstTimestampMs", "long", True, "firstTimestamp exactly"),
     ViewColumn("lastTimestampMs", "long", True, "lastTimestamp exactly"),
+    ViewColumn("rolledBy", "string", True, "the rule that closed it, null while it is written to"),
 )
 
 REPLICAS = (

@@ -85,7 +85,7 @@ def open_logs(
     partitions: str | None = None,
     include_control: bool = False,
 ) -> Logs:
-    """Return the logs of directories, archives and `s3://` addresses.
+    """Return the logs of directories, archives and addresses of object stores.
 
     `topics` is a regular expression for whole names, `partitions` numbers such as 0,2,5-9. Raises
     the planner's errors, ValueError for wrong numbers, re.error for a wrong expression.

@@ -143,12 +143,14 @@ class ViewReader:
         """Return the rows of one split for any view other than `records`."""
         files, view = self._files, self._view
         if view == "batches":
-            return batch_rows(files, split)
+            return batch_rows(files, split, frozenset(column.name for column in self._columns))
         if view == "replicas":
             return replica_rows(files, split)
         if view == "segments":
             # A segment is described by the task that has its beginning.
-            return [segment_row(files, split)[0]] if split.start == 0 else []
+            has_rule = any(column.name == "rolledBy" for column in self._columns)
+            of_split = split.start == 0
+            return [segment_row(files, split, has_rule=has_rule)[0]] if of_split else []
         if view == "indexes":
             checked = any(column.name == "problem" for column in self._columns)
             return index_rows(files, split, checked=checked)

@@ -8,6 +8,8 @@ from typing import Any
 
 from engine.analysis.batch_reader import SplitReader
 from engine.analysis.problem import Problem
+from engine.analysis.recompression import sizes_of
+from engine.analysis.roll_rules import ClosedSegment, rule_of_split
 from engine.analysis.splits import Split
 from engine.analysis.table_values import Row, timestamp_of
 from engine.errors import CorruptRecord, StorageError
@@ -20,11 +22,15 @@ from engine.records.record import NO_TIMESTAMP, TimestampType
 from engine.records.view import RecordBatch
 
 
-def batch_rows(files: Files, split: Split) -> Iterator[Row]:
-    """Yield one row a batch, those with a wrong CRC too."""
+def batch_rows(files: Files, split: Split, names: frozenset[str] = frozenset()) -> Iterator[Row]:
+    """Yield one row a batch, those with a wrong CRC too.
+
+    Sizes without and with other compression are there only if they are among the `names`.
+    """
+    sizes = sizes_of(split, names)
     with closing(files.open(split.path)) as file:
         for position, batch, valid in SplitReader(file, split).batches(keep_bad=True):
-            yield _batch_row(split, position, batch, valid)
+            yield _batch_row(split, position, batch, valid) | sizes(batch, valid)
 
 
 def replica_rows(files: Files, split: Split) -> Iterator[Row]:
@@ -81,8 +87,11 @@ def _codec_label(batch: RecordBatch) -> str:
         return "unknown"
 
 
-def segment_row(files: Files, split: Split) -> tuple[Row, list[Problem]]:
-    """Return the row of a whole segment, and the damage seen on the way."""
+def segment_row(files: Files, split: Split, *, has_rule: bool = True) -> tuple[Row, list[Problem]]:
+    """Return the row of a whole segment, and the damage seen on the way.
+
+    Without `has_rule` the rule that rolled it is left out: other files are read for it.
+    """
     count, following = 0, split.base_offset
     first_ms: int | None = None
     last_ms: int | None = None
@@ -109,6 +118,11 @@ def segment_row(files: Files, split: Split) -> tuple[Row, list[Problem]]:
         "lastTimestampMs": last_ms,
         **_index_sizes(files, split),
     }
+    if has_rule:
+        segment = ClosedSegment(
+            split.base_offset, split.end, first_ms, row["indexEntries"], row["timeIndexEntries"]
+        )
+        row["rolledBy"] = rule_of_split(files, split, segment)
     return row, reader.problems
 
 

@@ -1,11 +1,18 @@
 """Files of an object store, read by ranges: `s3://bucket/brokers/1/orders-0/….log`.
 
+| address | client, of `pyarrow.fs` |
+|---|---|
+| `s3://bucket/key` | S3FileSystem; the endpoint by AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL |
+| `gs://bucket/key` | GcsFileSystem; an emulator by STORAGE_EMULATOR_HOST |
+| `abfs://container@account.dfs.core.windows.net/key` | AzureFileSystem; AZURE_STORAGE_KEY |
+| `hdfs://host:port/path`, `hdfs:///path` | HadoopFileSystem; needs Hadoop with libhdfs |
+
 A directory is a common beginning of names. Sizes come with the listing of a directory. A file is
 read in blocks of RANGE_BYTES, the last of which is kept, so that small reads one after another
-cost one request. Credentials, region and endpoint are those of the store's own client: AWS_…
-variables, profiles, the machine's role. Nothing is written.
+cost one request. Credentials and region are those of the store's own client: its variables,
+profiles, the machine's role. Nothing is written.
 
-Source: facts/spark.md §4. Differs: only S3; the others of `pyarrow.fs` were not tried.
+Source: facts/spark.md §4.
 """
 
 from __future__ import annotations
@@ -24,7 +31,9 @@ from engine.limits import OBJECT_RANGE_BYTES
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
-_SCHEME = re.compile(r"s3:/+(?=[^/])")
+#: A path that was made shorter may have lost a slash after the scheme.
+_ADDRESS = re.compile(r"(?:(s3|gs|abfss?):/+(?=[^/])|(hdfs):(?://(?=[^/])|/+(?=/)))")
+_BUCKET_SCHEMES = ("s3", "gs")
 _STORE_PACKAGE = "pyarrow"
 
 
@@ -34,12 +43,12 @@ class ObjectStoreMissing(EngineError):
     hint = "pip install 'kctl-kafka[sql]'"
 
     def __init__(self) -> None:
-        super().__init__(f"{_STORE_PACKAGE} is not installed, and s3:// needs it")
+        super().__init__(f"{_STORE_PACKAGE} is not installed, and object stores need it")
 
 
 def is_object_path(path: str) -> bool:
     """Return whether a path is one of an object store; a missing slash after `s3:/` is fine."""
-    return _SCHEME.match(path) is not None
+    return _ADDRESS.match(path) is not None
 
 
 class ObjectFiles(ReadOnlyFiles):
@@ -56,7 +65,7 @@ class ObjectFiles(ReadOnlyFiles):
         if found is None or not found.is_file:
             raise FileMissing(path)
         try:
-            source = _store().open_input_file(found.path)
+            source = _located(path)[0].open_input_file(found.path)
         except OSError as error:
             raise _failure(error, path, "open") from error
         return _ObjectFile(path, found.size, source)
@@ -87,32 +96,33 @@ class ObjectFiles(ReadOnlyFiles):
 
     def list_dir(self, path: str) -> list[str]:
         """Return the names in a directory, sorted."""
-        return sorted(self._listing(_key(path), path))
+        return sorted(self._listing(path.rstrip("/")))
 
-    def _listing(self, key: str, path: str) -> dict[str, FileInfo]:
+    def _listing(self, path: str) -> dict[str, FileInfo]:
         """Return a directory's entries by name, listed once. Raises FileMissing."""
-        if key not in self._listed:
+        if path not in self._listed:
             from pyarrow.fs import FileSelector
 
+            store, key = _located(path)
             try:
-                found = _store().get_file_info(FileSelector(key))
+                found = store.get_file_info(FileSelector(key))
             except FileNotFoundError as error:
                 raise FileMissing(path) from error
             except OSError as error:
                 raise _failure(error, path, "list") from error
-            self._listed[key] = {info.base_name: info for info in found}
-        return self._listed[key]
+            self._listed[path] = {info.base_name: info for info in found}
+        return self._listed[path]
 
     def _info(self, path: str) -> FileInfo | None:
         """Return what is at a path; by its folder's listing if that was read."""
         from pyarrow.fs import FileType
 
-        key = _key(path)
-        folder, _, name = key.rpartition("/")
+        folder, _, name = path.rstrip("/").rpartition("/")
         if folder in self._listed:
             return self._listed[folder].get(name)
+        store, key = _located(path)
         try:
-            found = _store().get_file_info(key)
+            found = store.get_file_info(key)
         except OSError as error:
             raise _failure(error, path, "stat") from error
         return None if found.type == FileType.NotFound else found
@@ -145,19 +155,62 @@ class _ObjectFile(ReadOnlyFile):
         self._source.close()
 
 
-def _key(path: str) -> str:
-    return _SCHEME.sub("", path, count=1).rstrip("/")
-
-
-@lru_cache(maxsize=1)
-def _store() -> FileSystem:
+def _located(path: str) -> tuple[FileSystem, str]:
+    """Return the store of an address, and the key or path in it. Raises FileRefused."""
+    address = _ADDRESS.match(path)
+    assert address is not None
+    scheme, rest = address[1] or address[2], path[address.end() :].rstrip("/")
     try:
-        from pyarrow.fs import S3FileSystem
+        if scheme in _BUCKET_SCHEMES:
+            return _store(scheme), rest
+        authority, _, key = rest.partition("/")
+        store, root = _store_at(scheme, authority)
+    except (OSError, ValueError) as error:
+        # What is no address of this kind is a ValueError.
+        raise FileRefused(path, "open", str(error).split("\n", 1)[0], errno.EINVAL) from error
+    return store, f"{root}/{key}" if root else key
+
+
+@lru_cache
+def _store(scheme: str) -> FileSystem:
+    try:
+        from pyarrow.fs import GcsFileSystem, S3FileSystem
     except ImportError as error:
         raise ObjectStoreMissing from error
+    if scheme == "gs":
+        emulator = os.environ.get("STORAGE_EMULATOR_HOST")
+        if emulator is None:
+            return GcsFileSystem()
+        protocol, _, host = emulator.rpartition("://")
+        return GcsFileSystem(anonymous=True, endpoint_override=host, scheme=protocol or "http")
     # Arrow's client takes all settings from the environment but this one.
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     return S3FileSystem(endpoint_override=endpoint)
+
+
+@lru_cache
+def _store_at(scheme: str, authority: str) -> tuple[FileSystem, str]:
+    """Return the store of an address, and its root there without a slash at its end."""
+    try:
+        from pyarrow.fs import AzureFileSystem, FileSystem
+    except ImportError as error:
+        raise ObjectStoreMissing from error
+    if scheme == "hdfs":
+        store, path = FileSystem.from_uri(f"{scheme}://{authority}/")
+        return store, path.rstrip("/")
+    before, _, host = authority.rpartition("@")
+    account, _, domain = host.partition(".")
+    container = before
+    places: dict[str, str] = {}
+    if host.partition(":")[0] in ("localhost", "127.0.0.1"):
+        # An emulator: `abfs://account@127.0.0.1:10000/container`.
+        account, container = before, ""
+        for kind in ("blob", "dfs"):
+            places |= {f"{kind}_storage_authority": host, f"{kind}_storage_scheme": "http"}
+    elif suffix := domain.partition(".")[2]:
+        places = {f"{kind}_storage_authority": f".{kind}.{suffix}" for kind in ("blob", "dfs")}
+    key = os.environ.get("AZURE_STORAGE_KEY")
+    return AzureFileSystem(account, account_key=key, **places), container
 
 
 def _failure(error: OSError, path: str, operation: str) -> StorageError:

@@ -2,7 +2,7 @@
 
 | path | files |
 |---|---|
-| `s3://bucket/…` | `object_files.py` |
+| `s3://bucket/…`, `gs://`, `abfs://`, `hdfs://` | `object_files.py` |
 | `/copies/a.tar/…`, also `.tar.gz` and `.tgz`, where that is a file | `archive_files.py` |
 | any other | `real.py` |
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.analysis.reports.report import HEADERS, Report
+from engine.analysis.reports.report import HEADERS, VALUES, Report
 
 BATCH_REPORTS = (
     Report(
@@ -172,5 +172,17 @@ BATCH_REPORTS = (
         "`kctl logs verify` says what is lost, `kctl logs repair` what recovery would keep",
         """select topic, partition, segment, position, baseOffset, lastOffset, size, crc
            from batches where not crcValid order by topic, partition, segment, position""",
+    ),
+    Report(
+        "compression",
+        "What other codecs would make of each topic, from a sample of its batches",
+        VALUES,
+        "bytes of the sample as they are stored, without compression, and by each codec at Kafka's"
+        " level; see compression.type",
+        """select topic, codec, count(*) batches, sum(size) bytes, sum(rawSize) raw_bytes,
+                  sum(gzipSize) gzip_bytes, sum(snappySize) snappy_bytes, sum(lz4Size) lz4_bytes,
+                  sum(zstdSize) zstd_bytes
+           from batches where rawSize is not null and not isControl
+           group by topic, codec order by raw_bytes desc, topic, codec""",
     ),
 )

@@ -65,4 +65,63 @@ SEGMENT_REPORTS = (
            from segments group by topic, date_trunc('day', lastTimestamp)
            order by topic, last_day""",
     ),
+    Report(
+        "rolls",
+        "Why segments were closed",
+        HEADERS,
+        "many small ones by segment.ms cost descriptors and start-up time; by segment.index.bytes"
+        " batches are very small",
+        """select topic, rolledBy, count(*) segments, min(bytes) least_bytes, avg(bytes) mean_bytes,
+                  max(bytes) most_bytes, max(lastTimestampMs - firstTimestampMs) longest_ms
+           from segments where rolledBy is not null group by topic, rolledBy
+           order by topic, segments desc, rolledBy""",
+    ),
+    Report(
+        "checkpoints",
+        "How far checkpoints are behind the end of each replica's log",
+        HEADERS,
+        "records above the high watermark are not committed; those from the recovery point on are"
+        " read again after a crash",
+        """select ends.dir, ends.topic, ends.partition, log_end_offset, high_watermark,
+                  log_end_offset - high_watermark behind_high_watermark, recovery_point,
+                  log_end_offset - recovery_point behind_recovery_point, log_start_offset
+           from (select dir, topic, partition, max(nextOffset) log_end_offset
+                 from segments group by dir, topic, partition) ends
+           left join (select dir, topic, partition,
+                             max(case when kind = 'highWatermark' then checkpointOffset end)
+                               high_watermark,
+                             max(case when kind = 'recoveryPoint' then checkpointOffset end)
+                               recovery_point,
+                             max(case when kind = 'logStartOffset' then checkpointOffset end)
+                               log_start_offset
+                      from checkpoints where problem is null group by dir, topic, partition) known
+             on ends.dir = known.dir and ends.topic = known.topic
+                and ends.partition = known.partition
+           order by behind_high_watermark desc nulls first, dir, topic, partition""",
+    ),
+    Report(
+        "dirty-ratio",
+        "What the cleaner has not cleaned yet of each compacted log",
+        HEADERS,
+        "the cleaner takes a log once the ratio is above min.cleanable.dirty.ratio (0.5); the"
+        " segment that is written to is not counted; see `kctl compact plan`",
+        """select dir, topic, partition, first_dirty_offset, clean_bytes, dirty_bytes,
+                  dirty_bytes / nullif(clean_bytes + dirty_bytes, 0) dirty_ratio
+           from (select closed.dir, closed.topic, closed.partition,
+                        max(checkpointOffset) first_dirty_offset,
+                        sum(case when baseOffset < checkpointOffset then bytes else 0 end)
+                          clean_bytes,
+                        sum(case when baseOffset < checkpointOffset then 0 else bytes end)
+                          dirty_bytes
+                 from (select dir, topic, partition, baseOffset, bytes,
+                              max(baseOffset) over (partition by dir, topic, partition) active
+                       from segments) closed
+                 join (select dir, topic, partition, checkpointOffset from checkpoints
+                       where problem is null and kind = 'cleanerOffset') cleaned
+                   on closed.dir = cleaned.dir and closed.topic = cleaned.topic
+                      and closed.partition = cleaned.partition
+                 where baseOffset < active
+                 group by closed.dir, closed.topic, closed.partition)
+           order by dirty_ratio desc, dir, topic, partition""",
+    ),
 )

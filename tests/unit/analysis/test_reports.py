@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,12 +12,19 @@ from engine.analysis.local_query import run_local_query
 from engine.analysis.reports import REPORTS, report_named
 from engine.analysis.reports.report import HEADERS, KEYS, VALUES, NoSuchReport
 from engine.analysis.splits import Selection, plan_splits
+from engine.forecast.dirtiness import dirtiness
 from engine.host.real import RealFiles
+from engine.log.directory.log_dir import find_log_dir
+from engine.log.log_config import LogConfig
 from tests.golden_cases import case_dir
 
 
 def _rows(name: str, case: str) -> list[dict[str, Any]]:
-    splits = plan_splits(RealFiles(), [str(case_dir(case) / "data")], Selection())
+    return _rows_of(name, case_dir(case) / "data")
+
+
+def _rows_of(name: str, data: Path) -> list[dict[str, Any]]:
+    splits = plan_splits(RealFiles(), [str(data)], Selection())
     query = report_named(name).query
     return run_local_query(query, splits, control=False, max_rows=0).rows
 
@@ -46,6 +55,65 @@ def test_transactions_without_a_marker_are_open() -> None:
     opened = {(row["topic"], row["producerId"]) for row in _rows("open-transactions", "txn")}
     assert ("audit", 7) in opened
     assert [] == _rows("open-transactions", "plain")
+
+
+def test_commits_are_counted_and_those_that_went_back() -> None:
+    rows = {row["partition"]: row for row in _rows("commits", "txn") if row["topic"] == "ledger"}
+    found = {
+        partition: (row["commits"], row["went_back"], row["last_committed"])
+        for partition, row in rows.items()
+    }
+    assert {0: (4, 1, 8), 1: (5, 2, 4)} == found
+
+
+def test_the_last_state_of_each_group_counts() -> None:
+    rows = {row["groupId"]: row for row in _rows("groups", "groups")}
+    assert (True, None, 2) == _of(rows["g-rd-range"], "deleted", "generation", "generations")
+    assert (3, "range", 1) == _of(rows["g-multi"], "generation", "protocol", "memberCount")
+
+
+def test_the_last_state_of_each_transactional_id_counts() -> None:
+    states = {row["transactionalId"]: row["state"] for row in _rows("transactional-ids", "txn")}
+    assert "Ongoing" == states["till-6"]
+    assert "CompleteAbort" == states["till-0"]
+
+
+def test_transactions_are_counted_by_their_markers() -> None:
+    rows = {(row["topic"], row["partition"]): row for row in _rows("transactions", "txn")}
+    assert sum(row["transactions"] for row in rows.values()) == 34 + 22 + 13 + 9
+    of_ledger = rows["ledger", 0]
+    assert (34, 14) == _of(of_ledger, "transactions", "aborted")
+    assert 0 < of_ledger["aborted_bytes"] < of_ledger["bytes"]
+
+
+def test_checkpoints_are_compared_with_the_ends_of_logs(tmp_path: Path) -> None:
+    data = _copy(tmp_path)
+    (data / "recovery-point-offset-checkpoint").write_text("0\n1\nclicks 0 390\n")
+    (row,) = [row for row in _rows_of("checkpoints", data) if row["topic"] == "clicks"]
+    names = ("log_end_offset", "behind_high_watermark", "behind_recovery_point")
+    assert (400, 0, 10) == _of(row, *names)
+
+
+def test_the_dirty_ratio_is_that_of_the_cleaner(tmp_path: Path) -> None:
+    data = _copy(tmp_path)
+    bases = sorted(int(path.stem) for path in (data / "clicks-0").glob("*.log"))
+    (data / "cleaner-offset-checkpoint").write_text(f"0\n1\nclicks 0 {bases[1]}\n")
+    (row,) = _rows_of("dirty-ratio", data)
+    log_dir = find_log_dir(RealFiles(), str(data))
+    config = LogConfig(is_compacted=True, is_deleting=False)
+    (log,) = dirtiness(RealFiles(), log_dir, config, lambda topic: topic == "clicks", 1 << 45)
+    assert (bases[1], log.cleanable_bytes) == _of(row, "first_dirty_offset", "dirty_bytes")
+    assert pytest.approx(log.dirty_ratio) == row["dirty_ratio"]
+
+
+def _copy(tmp_path: Path) -> Path:
+    data = tmp_path / "data"
+    shutil.copytree(case_dir("plain") / "data", data)
+    return data
+
+
+def _of(row: dict[str, Any], *names: str) -> tuple[Any, ...]:
+    return tuple(row[name] for name in names)
 
 
 def test_an_unknown_report_names_the_nearest() -> None:

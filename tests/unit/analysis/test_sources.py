@@ -15,7 +15,9 @@ import pytest
 from engine.analysis.local_query import run_local_query
 from engine.analysis.sources import log_dirs_of
 from engine.analysis.splits import Selection, Split, plan_reading, plan_splits
+from engine.host import object_files
 from engine.host.archive_files import ArchiveDamaged
+from engine.host.object_files import is_object_path
 from engine.host.ports import FileMissing, FileRefused
 from engine.host.source_files import SourceFiles
 from engine.log.directory.log_dir import NoLogDirectory
@@ -123,8 +125,6 @@ def store() -> Iterator[list[tuple[str, str, str | None]]]:
     """Run an object store on loopback with the plain logs in it; yields its requests."""
     from moto.server import ThreadedMotoServer
 
-    from engine.host import object_files
-
     requests: list[tuple[str, str, str | None]] = []
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
@@ -200,3 +200,43 @@ def test_keys_that_are_not_in_the_store_are_reported(store: Any) -> None:
         SourceFiles().list_dir("s3://copies/none/at/all")
     with pytest.raises(FileRefused):
         SourceFiles().open("s3://copies/new", write=True, create=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_address"),
+    [
+        ("s3://copies/b1", True),
+        ("s3:/copies/b1", True),
+        ("gs://copies/b1", True),
+        ("abfs://copies@account.dfs.core.windows.net/b1", True),
+        ("abfss://copies@account.dfs.core.windows.net/b1", True),
+        ("hdfs://namenode:8020/b1", True),
+        ("hdfs:///b1", True),
+        ("s3:", False),
+        ("s3://", False),
+        ("/s3://copies", False),
+        ("file:///copies", False),
+        ("logs/hdfs:copies", False),
+    ],
+)
+def test_addresses_of_stores_differ_from_paths(path: str, is_address: bool) -> None:
+    assert is_address == is_object_path(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "store", "key"),
+    [
+        ("gs://copies/b1/t-0/", "gcs", "copies/b1/t-0"),
+        ("abfs://copies@account.dfs.core.windows.net/b1", "abfs", "copies/b1"),
+        ("abfss://copies@account.dfs.core.chinacloudapi.cn/b1", "abfs", "copies/b1"),
+        ("abfs://account@127.0.0.1:10000/copies/b1", "abfs", "copies/b1"),
+    ],
+)
+def test_an_address_names_its_store_and_what_is_in_it(path: str, store: str, key: str) -> None:
+    found, key_in_it = object_files._located(path)
+    assert (store, key) == (found.type_name, key_in_it)
+
+
+def test_a_store_whose_client_is_not_there_is_refused_with_its_reason() -> None:
+    with pytest.raises(FileRefused, match="Unable to load lib"):
+        SourceFiles().list_dir("hdfs://127.0.0.1:1/b1")

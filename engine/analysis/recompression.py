@@ -1,0 +1,57 @@
+"""What batches would take with another codec: columns of `batches` that cost their compression.
+
+Of a split above COMPRESSED_SPLIT_BYTES_MAX one batch in COMPRESSED_ONE_OF is compressed, chosen by
+its checksum, so that the same ones are in every run; the columns of the others are null. So are
+those of batches with a wrong checksum, of old formats and of records that cannot be opened.
+
+Levels are Kafka's defaults (compression.gzip.level and so on).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from engine.analysis.splits import Split
+from engine.analysis.table_values import Row
+from engine.errors import CorruptRecord
+from engine.limits import COMPRESSED_ONE_OF, COMPRESSED_SPLIT_BYTES_MAX
+from engine.records.batch import BatchView
+from engine.records.batch_header import HEADER_BYTES
+from engine.records.codec import Codec
+from engine.records.compression import compress
+from engine.records.view import RecordBatch
+
+_CODECS: Final = {
+    "gzipSize": Codec.GZIP,
+    "snappySize": Codec.SNAPPY,
+    "lz4Size": Codec.LZ4,
+    "zstdSize": Codec.ZSTD,
+}
+RAW_SIZE: Final = "rawSize"
+#: The columns, with the batch's header in each size.
+SIZES: Final = (RAW_SIZE, *_CODECS)
+
+
+def sizes_of(split: Split, names: frozenset[str]) -> Callable[[RecordBatch, bool], Row]:
+    """Return what gives the columns of these names for a batch, and whether its CRC is right."""
+    wanted = names & set(SIZES)
+    nothing: Row = dict.fromkeys(wanted)
+    is_sampled = split.end - split.start > COMPRESSED_SPLIT_BYTES_MAX
+
+    def sizes(batch: RecordBatch, valid: bool) -> Row:
+        if not (wanted and valid and isinstance(batch, BatchView)):
+            return nothing
+        if is_sampled and batch.crc % COMPRESSED_ONE_OF:
+            return nothing
+        try:
+            opened = batch.opened()
+        except CorruptRecord:
+            return nothing
+        return {name: HEADER_BYTES + _size(name, opened) for name in wanted}
+
+    return sizes
+
+
+def _size(name: str, opened: bytes) -> int:
+    return len(opened) if name == RAW_SIZE else len(compress(_CODECS[name], opened))
