@@ -547,6 +547,8 @@ ARROW_BATCH_RECORDS_MAX = 100_000
 
 # Large enough for long runs of one column, small enough that a worker holds one beside its work.
 PARQUET_ROW_GROUP_BYTES = 64 << 20
+# The end of a Parquet file of all columns takes some tens of kilobytes.
+EXPORT_FILE_BYTES_MIN = 1 << 20
 
 # -- controller --------------------------------------------------------------------------------
 

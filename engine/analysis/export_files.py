@@ -7,7 +7,9 @@
 | json, gzip | base64 | ISO 8601 |
 | delta, iceberg | as parquet, added to a table (`table_export.py`) | |
 
-Batches are gathered into row groups of a good size; the file is opened with the first.
+Batches are gathered into row groups of a good size; the file is opened with the first. With a
+largest size row groups are an eighth of it at most, and a file is full while two more of them, as
+they are in memory, still fit.
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.errors import EngineError
 from engine.host.ports import Files
-from engine.limits import PARQUET_ROW_GROUP_BYTES
+from engine.limits import EXPORT_FILE_BYTES_MIN, PARQUET_ROW_GROUP_BYTES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +36,8 @@ EXTENSIONS = {
 #: Few values, many repeats: worth a dictionary. Keys and values are not.
 _REPEATING = ("topic", "partition", "timestampType", "codec", "segment", "leaderEpoch",
               "producerEpoch", "producerId", "baseOffset", "batchPosition")  # fmt: skip
+#: How many row groups, as they are in memory, a file of the largest size has.
+_GROUPS_OF_A_FILE = 8
 _UNORDERED = ("key", "value", "headers", "value_hash")
 
 
@@ -44,6 +49,25 @@ class UnknownFileFormat(EngineError):
     def __init__(self, name: str) -> None:
         super().__init__(f"--format {name}: expected one of {', '.join(EXTENSIONS)}")
         self.name = name
+
+
+class FilesTooSmall(EngineError):
+    """A largest size of files was requested in which little but their ends would fit."""
+
+    exit_code = 2
+
+    def __init__(self, size_bytes: int) -> None:
+        super().__init__(
+            f"files of at most {size_bytes} bytes are too small: at least {EXPORT_FILE_BYTES_MIN}"
+        )
+        self.size_bytes = size_bytes
+
+
+def check_file_size(size_bytes: int) -> int:
+    """Return a largest size of files; raises FilesTooSmall."""
+    if size_bytes < EXPORT_FILE_BYTES_MIN:
+        raise FilesTooSmall(size_bytes)
+    return size_bytes
 
 
 def check_file_format(name: str) -> str:
@@ -68,8 +92,20 @@ class _TableWriter(Protocol):
 class ExportFile:
     """One file of an export, at `stem` with the ending of its format."""
 
-    def __init__(self, files: Files, stem: str, schema: pa.Schema, file_format: str) -> None:
+    def __init__(
+        self,
+        files: Files,
+        stem: str,
+        schema: pa.Schema,
+        file_format: str,
+        max_bytes: int | None = None,
+    ) -> None:
+        """`max_bytes` is how large the file may become before it `is_full`, None for any size."""
         self._files = files
+        self._max_bytes = max_bytes
+        self._group_bytes = PARQUET_ROW_GROUP_BYTES
+        if max_bytes is not None:
+            self._group_bytes = max(min(self._group_bytes, max_bytes // _GROUPS_OF_A_FILE), 1)
         self.path = stem + EXTENSIONS[file_format]
         self._schema = schema
         self._format = file_format
@@ -85,18 +121,47 @@ class ExportFile:
         self._held.append(batch)
         self._held_bytes += batch.nbytes
         self._count += batch.num_rows
-        if self._held_bytes >= PARQUET_ROW_GROUP_BYTES:
+        if self._held_bytes >= self._group_bytes:
             self._write()
+
+    def pieces_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a batch, not more together than a row group of the file has."""
+        if self._max_bytes is None or batch.nbytes <= self._group_bytes:
+            yield batch
+            return
+        row_count = max(batch.num_rows * self._group_bytes // batch.nbytes, 1)
+        for start in range(0, batch.num_rows, row_count):
+            yield batch.slice(start, row_count)
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether more rows could make the file larger than it may be."""
+        if self._max_bytes is None or self._writer is None:
+            return False
+        size_bytes = self._files.size_bytes(self.path) + self._held_bytes
+        return size_bytes + 2 * self._group_bytes > self._max_bytes
 
     def _write(self) -> None:
         import pyarrow as pa
 
         if self._writer is None:
-            self._writer = _writer(self._files, self.path, self._schema, self._format)
+            self._writer = self._new_writer()
         if self._held:
             self._writer.write(pa.Table.from_batches(self._held, self._schema))
         self._held.clear()
         self._held_bytes = 0
+
+    def _new_writer(self) -> _TableWriter:
+        if self._format == "orc":
+            from pyarrow import orc
+
+            writer: _TableWriter = orc.ORCWriter(
+                self.path, compression="zstd", stripe_size=self._group_bytes
+            )
+            return writer
+        if self._format == "json":
+            return _JsonLines(self._files, self.path)
+        return _Parquet(self.path, self._schema)
 
     def close(self) -> int:
         """Complete the file, durably; returns its rows. There is none without rows."""
@@ -132,15 +197,6 @@ def empty_content(schema: pa.Schema, file_format: str) -> bytes:
     else:
         return gzip.compress(b"", mtime=0)
     return bytes(content.getvalue().to_pybytes())
-
-
-def _writer(files: Files, path: str, schema: pa.Schema, file_format: str) -> _TableWriter:
-    if file_format == "orc":
-        from pyarrow import orc
-
-        writer: _TableWriter = orc.ORCWriter(path, compression="zstd")
-        return writer
-    return _JsonLines(files, path) if file_format == "json" else _Parquet(path, schema)
 
 
 class _Parquet:

@@ -46,6 +46,8 @@ class ExportShape(NamedTuple):
     hash_key: bytes | None = None
     #: What the folders of files are of, from the outermost on.
     partition_by: tuple[str, ...] = ()
+    #: The largest size of a file in bytes, None for any.
+    file_max_bytes: int | None = None
 
     @property
     def records(self) -> tuple[ViewColumn, ...]:
@@ -115,7 +117,13 @@ def run_export_task(job: ExportJob, splits: list[Split], name: str) -> TaskRepor
         SourceFiles(), read, include_control=job.include_control, decoding=shape.decoding
     )
     files = PartitionedFiles(
-        RealFiles(), job.staging_dir, name, schema, shape.file_format, shape.partition_by
+        RealFiles(),
+        job.staging_dir,
+        name,
+        schema,
+        shape.file_format,
+        shape.partition_by,
+        shape.file_max_bytes,
     )
     row_filter = RowFilter(condition, shape.records) if condition else None
     try:

@@ -6,7 +6,7 @@ topic=orders/partition=3/date=2026-11-27/part-00000-000004.parquet
 
 What the folders say is not in the files, as Hive has it. `date` is the UTC day of a record's
 timestamp, and Hive's word for null where it has none that can be shown. A file is closed early
-where too many are open; the folder's next one has a number.
+where too many are open, and where it is full; the folder's next one has a number.
 """
 
 from __future__ import annotations
@@ -104,8 +104,11 @@ class PartitionedFiles:
         schema: pa.Schema,
         file_format: str,
         partition_by: Sequence[str],
+        max_bytes: int | None = None,
     ) -> None:
+        """`max_bytes` is the largest size of a file, None for any."""
         self._files = files
+        self._max_bytes = max_bytes
         self._staging_dir = staging_dir
         self._name = name
         self._schema = schema
@@ -118,11 +121,18 @@ class PartitionedFiles:
     def add(self, read: pa.RecordBatch, written: pa.RecordBatch) -> None:
         """Take rows: as they are read, which says their folders, and as they are written."""
         for folder, rows in self._by_folder(read, written):
-            if folder not in self._open:
-                if len(self._open) >= EXPORT_FILES_OPEN_MAX:
-                    self._close(next(iter(self._open)))
-                self._open[folder] = self._new(folder)
-            self._open[folder].add(rows)
+            for piece in self._file_of(folder).pieces_of(rows):
+                file = self._file_of(folder)
+                file.add(piece)
+                if file.is_full:
+                    self._close(folder)
+
+    def _file_of(self, folder: str) -> ExportFile:
+        if folder not in self._open:
+            if len(self._open) >= EXPORT_FILES_OPEN_MAX:
+                self._close(next(iter(self._open)))
+            self._open[folder] = self._new(folder)
+        return self._open[folder]
 
     def _by_folder(
         self, read: pa.RecordBatch, written: pa.RecordBatch
@@ -153,7 +163,7 @@ class PartitionedFiles:
         if folder:
             self._files.make_dir(f"{self._staging_dir}/{folder}")
         stem = posixpath.join(self._staging_dir, folder, name)
-        return ExportFile(self._files, stem, self._schema, self._format)
+        return ExportFile(self._files, stem, self._schema, self._format, self._max_bytes)
 
     def _close(self, folder: str) -> None:
         file = self._open.pop(folder)

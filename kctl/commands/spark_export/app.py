@@ -93,6 +93,12 @@ def spark_export(
             help="Folders of topic, partition, date (the timestamp's, in UTC), as Hive names them.",
         ),
     ] = None,
+    files_max_size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Begin another file before one is larger, such as 256MB."
+        ),
+    ] = None,
     append: Annotated[
         bool,
         typer.Option("--append", help="Add to an earlier export in OUT what it has not."),
@@ -123,7 +129,7 @@ def spark_export(
     from engine.analysis.export_files import check_file_format
     from engine.analysis.isolation import check_isolation
     from engine.analysis.spark_session import require_spark
-    from kctl.commands.spark_export.exporting import ExportOptions, export_logs
+    from kctl.commands.spark_export.exporting import ExportOptions, export_logs, largest_file
     from kctl.commands.spark_export.summary import SUMMARY_COLUMNS
     from kctl.destinations import check_destination
     from kctl.render import check_format, write_rows
@@ -147,6 +153,7 @@ def spark_export(
         strict=strict,
         append=append,
         partition_by=column_names(partition_by),
+        file_max_bytes=largest_file(files_max_size),
     )
     options.check()
     require_spark()

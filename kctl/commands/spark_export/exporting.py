@@ -33,6 +33,7 @@ class ExportOptions(NamedTuple):
     strict: bool
     append: bool
     partition_by: list[str] | None = None
+    file_max_bytes: int | None = None
 
     @property
     def task_packages(self) -> tuple[str, ...]:
@@ -80,10 +81,19 @@ class ExportOptions(NamedTuple):
             decoding,
             self.hash_key,
             partitioning(self.partition_by or (), [entry.column for entry in anonymised]),
+            self.file_max_bytes,
         )
         # For its errors: columns that only the folders' names would have.
         shape.written(tuple(c.name for c in chosen(views["records"], self.columns)))
         return shape
+
+
+def largest_file(text: str | None) -> int | None:
+    """Return the bytes of `--files-max-size`; raises UnreadableArgument, FilesTooSmall."""
+    from engine.analysis.export_files import check_file_size
+    from kctl.sizes import parse_bytes
+
+    return None if text is None else check_file_size(parse_bytes(text))
 
 
 def _no_logs(query: str) -> QueryResult:

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -16,7 +17,12 @@ from pyarrow import orc
 from engine.analysis import partitioned_files
 from engine.analysis.anonymise import WrongAnonymising, anonymised_columns
 from engine.analysis.columns import RECORDS, UnknownColumn
-from engine.analysis.export_files import UnknownFileFormat, check_file_format
+from engine.analysis.export_files import (
+    FilesTooSmall,
+    UnknownFileFormat,
+    check_file_format,
+    check_file_size,
+)
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_export_task
 from engine.analysis.local_query import run_local_query
 from engine.analysis.parquet_export import ExportPlan, export_with, plan_to_append
@@ -26,6 +32,7 @@ from engine.analysis.splits import Selection, Split, plan_splits
 from engine.analysis.statements import QueryFailed, StatementRefused
 from engine.host.held_file import RealHeldFiles
 from engine.host.real import RealFiles
+from engine.records.builder import BatchBuilder, BatchSettings
 from tests.golden_cases import case_dir
 
 ALL = tuple(column.name for column in RECORDS)
@@ -185,6 +192,43 @@ def test_files_lie_in_folders_of_what_they_are_of(tmp_path: Path) -> None:
     assert ["key", "offset"] == list(rows[0])[:2]
     place = lambda row: (str(row["topic"]), int(row["partition"]), row["offset"])  # noqa: E731
     assert sorted(map(place, expected)) == sorted(map(place, rows))
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "json"])
+def test_no_file_is_larger_than_it_may_be_and_no_record_is_lost(
+    tmp_path: Path, file_format: str
+) -> None:
+    chance = Random(1)
+    builder = BatchBuilder(BatchSettings(leader_epoch=0))
+    for number in range(2_000):
+        builder.append(number, b"%d" % number, chance.randbytes(1_000))
+    (tmp_path / "logs" / "t-0").mkdir(parents=True)
+    (tmp_path / "logs" / "t-0" / f"{0:020}.log").write_bytes(builder.build())
+    splits = plan_splits(RealFiles(), [str(tmp_path / "logs")], Selection())
+    largest = 400_000
+    shape = ExportShape(file_format=file_format, file_max_bytes=largest)
+    out = _export(tmp_path / "out", shape, ("offset", "value"), splits)
+    paths = sorted(out.glob("part-*"))
+    sizes = [path.stat().st_size for path in paths]
+    assert max(sizes) <= largest
+    # Sizes are known of whole row groups.
+    assert sorted(sizes)[1] > largest / 2
+    assert 2_000 == sum(_row_count(path, file_format) for path in paths)
+
+
+def _row_count(path: Path, file_format: str) -> int:
+    if file_format == "parquet":
+        return int(pq.read_table(path).num_rows)
+    if file_format == "orc":
+        return int(orc.read_table(path).num_rows)
+    with gzip.open(path, "rt") as lines:
+        return sum(1 for _ in lines)
+
+
+def test_files_that_have_room_for_little_but_their_ends_are_refused() -> None:
+    assert 1 << 20 == check_file_size(1 << 20)
+    with pytest.raises(FilesTooSmall, match="at least 1048576"):
+        check_file_size((1 << 20) - 1)
 
 
 def test_more_folders_than_open_files_lose_no_record(
