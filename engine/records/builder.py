@@ -254,7 +254,7 @@ class BatchBuilder:
         if settings.codec is not Codec.NONE:
             payload = compress(settings.codec, payload, settings.level)
         is_append_time = settings.timestamp_type is TimestampType.LOG_APPEND_TIME
-        return _assemble(
+        return assemble_batch(
             settings,
             last_offset=self._last_offset if last_offset is None else last_offset,
             base_timestamp_ms=self._base_timestamp_ms or 0,
@@ -285,7 +285,7 @@ def build_empty_batch(
 
     Codec and delete horizon are left out. Source: `DefaultRecordBatch.writeEmptyHeader`.
     """
-    return _assemble(
+    return assemble_batch(
         settings._replace(codec=Codec.NONE, delete_horizon_ms=None),
         last_offset=last_offset,
         base_timestamp_ms=NO_TIMESTAMP,
@@ -342,7 +342,7 @@ def batch_like(
     return content
 
 
-def _assemble(
+def assemble_batch(
     settings: BatchSettings,
     *,
     last_offset: int,
