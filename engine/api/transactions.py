@@ -16,7 +16,7 @@ handleEndTxnRequest of 3.9.1; KIP-890.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from functools import partial
 from typing import TypeAlias
 
@@ -41,6 +41,7 @@ from engine.model import TopicPartition
 from engine.naming import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from engine.replication.metadata_cache import MetadataCache
 from engine.transactions.coordinator import TransactionCoordinator
+from engine.transactions.ports import TransactionOwner
 from engine.wire import messages
 from engine.wire.scala_set import scala_order
 
@@ -110,11 +111,12 @@ class Transactions:
         is_client = version < _FIRST_OF_BROKERS
         if is_client and not _may_write_as(exchange.session, transactional_id):
             return Promise.of(_alike(transaction, TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
-        codes = self._refused(partitions, exchange)
+        denied = self._denied(partitions, exchange.session) if is_client else set()
+        codes = self._refused(partitions, denied)
         if codes:
             return Promise.of(_topics({key: codes[key] for key in scala_order([list(codes)])}))
         owner = (transactional_id, transaction.producer_id, transaction.producer_epoch)
-        if version >= _FIRST_OF_BROKERS and transaction.verify_only:
+        if not is_client and transaction.verify_only:
             verified = self._coordinator.partitions.verify(*owner, partitions)
             ordered = partitions_in_immutable_order(verified)
             codes = {key: _code_by_version(verified[key], version) for key in ordered}
@@ -122,12 +124,24 @@ class Transactions:
         added = self._coordinator.partitions.add(*owner, partitions)
         return added.then(lambda code: _alike(transaction, _code_by_version(code, version)))
 
-    def _refused(self, partitions: list[TopicPartition], exchange: Exchange) -> _Codes:
+    def verify_local(
+        self, owners: Sequence[TransactionOwner], _exchange: Exchange
+    ) -> Promise[dict[str, _Codes]]:
+        """Verify partitions for a broker of this process; promises codes by transactional id."""
+        return Promise.of({owner.transactional_id: self._verified(owner) for owner in owners})
+
+    def _verified(self, owner: TransactionOwner) -> _Codes:
+        refused = self._refused(owner.partitions, frozenset())
+        return refused or self._coordinator.partitions.verify(*owner)
+
+    def _denied(self, partitions: Sequence[TopicPartition], session: Session) -> set[str]:
+        """Return the topics that a client may not write to."""
+        counts = Counter(partition.topic for partition in partitions)
+        return {topic for topic in counts if not _may_write(session, topic, counts[topic])}
+
+    def _refused(self, partitions: Sequence[TopicPartition], denied: Set[str]) -> _Codes:
         """Return the codes of a transaction of which nothing is done; none if it may go on."""
-        session, is_client = exchange.session, exchange.api_version < _FIRST_OF_BROKERS
         failed: _Codes = {}
-        counts = Counter(partition.topic for partition in partitions) if is_client else {}
-        denied = {topic for topic in counts if not _may_write(session, topic, counts[topic])}
         for partition in partitions:
             if partition.topic in denied:
                 failed[partition] = TOPIC_AUTHORIZATION_FAILED
