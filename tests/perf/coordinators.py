@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final
 
@@ -152,6 +153,29 @@ def transactions(records: int, count: int, broker: Broker, _size: int) -> Outcom
     return Outcome(count / took_s, "transactions/s", cpu)
 
 
+def transactions_at_once(producers: int, count: int, broker: Broker, _size: int) -> Outcome:
+    """Commit transactions of one record by several producers at once, `count` each."""
+    topic = _topic(broker, producers)
+    open_producers = [_transactional(broker) for _ in range(producers)]
+    value = b"v" * 100
+
+    def run(partition: int, repeats: int) -> None:
+        producer = open_producers[partition]
+        for _ in range(repeats):
+            producer.begin_transaction()
+            producer.produce(topic, value, partition=partition)
+            producer.commit_transaction(_TIMEOUT_S)
+
+    with ThreadPoolExecutor(producers) as pool:
+        list(pool.map(partial(run, repeats=1), range(producers)))
+        cpu_s, begun_s = broker.cpu_s(), time.perf_counter()
+        list(pool.map(partial(run, repeats=count), range(producers)))
+        took_s = time.perf_counter() - begun_s
+    total = producers * count
+    cpu = (broker.cpu_s() - cpu_s) / total * 1e6
+    return Outcome(total / took_s, "transactions/s", cpu)
+
+
 def end_to_end(broker: Broker, _size: int) -> Outcome:
     """Consume a record, produce it in a transaction with its offset, read it committed: p50."""
     count = 150
@@ -205,6 +229,7 @@ CASES: Final = [
     Case("heartbeats of 2,000 members", heartbeats, "<= 15 % of a core"),
     Case("transactions of 100 records", partial(transactions, 100, 300), ">= 1.5x"),
     Case("transactions of one record", partial(transactions, 1, 500), ">= 2x"),
+    Case("transactions of one record, 4 at once", partial(transactions_at_once, 4, 250), ">= 2x"),
     Case("consume, transform, produce, read: p50", end_to_end, "<= 0.7x"),
 ]
 
