@@ -28,6 +28,7 @@ from tests.perf.group_load import (
     heartbeat_frame,
 )
 from tests.perf.load import Broker, Outcome
+from tests.perf.transaction_load import EncodedTransactions
 
 _CONNECTIONS: Final = 8
 _IN_FLIGHT: Final = 4
@@ -153,6 +154,19 @@ def transactions(records: int, count: int, broker: Broker, _size: int) -> Outcom
     return Outcome(count / took_s, "transactions/s", cpu)
 
 
+def encoded_transactions(count: int, broker: Broker, _size: int) -> Outcome:
+    """Commit transactions of one record whose requests are encoded before, one after the other."""
+    topic = _topic(broker)
+    producer = EncodedTransactions(broker.address, _unique("perf"), topic, count + 20)
+    producer.run(20)
+    cpu_s, begun_s = broker.cpu_s(), time.perf_counter()
+    producer.run(count)
+    took_s = time.perf_counter() - begun_s
+    cpu = (broker.cpu_s() - cpu_s) / count * 1e6
+    producer.close()
+    return Outcome(count / took_s, "transactions/s", cpu)
+
+
 def transactions_at_once(producers: int, count: int, broker: Broker, _size: int) -> Outcome:
     """Commit transactions of one record by several producers at once, `count` each."""
     topic = _topic(broker, producers)
@@ -229,6 +243,7 @@ CASES: Final = [
     Case("heartbeats of 2,000 members", heartbeats, "<= 15 % of a core"),
     Case("transactions of 100 records", partial(transactions, 100, 300), ">= 1.5x"),
     Case("transactions of one record", partial(transactions, 1, 500), ">= 2x"),
+    Case("transactions of one record, encoded before", partial(encoded_transactions, 500), "-"),
     Case("transactions of one record, 4 at once", partial(transactions_at_once, 4, 250), ">= 2x"),
     Case("consume, transform, produce, read: p50", end_to_end, "<= 0.7x"),
 ]

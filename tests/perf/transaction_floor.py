@@ -137,6 +137,8 @@ def _broker(folder: Path, port: int, advertised_port: int) -> subprocess.Popen[b
     config.write_text(
         f"broker.id=1\nlisteners=PLAINTEXT://{_HOST}:{port}\nlog.dirs={folder}/logs\n"
         f"advertised.listeners=PLAINTEXT://{_HOST}:{advertised_port}\n"
+        "transaction.state.log.replication.factor=1\ntransaction.state.log.min.isr=1\n"
+        "offsets.topic.replication.factor=1\n"
     )
     command = [sys.executable, "-m", "kctl", "broker", "run", "--config", str(config)]
     out = folder / "out"
