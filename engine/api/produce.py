@@ -357,7 +357,7 @@ class Produce:
             topic_partition = new_tuple(TopicPartition, (topic, index))
             error: ApiError | None = None
             usable_id = id_ if may_use_id else None
-            is_fast = is_fast_path(records, version)
+            is_fast = is_fast_path(records, version, usable_id)
             is_in_transaction = not is_fast and needs_transaction(records, usable_id)
             if not may_write:
                 error = NotAuthorized(AclResource.TOPIC)
@@ -374,7 +374,8 @@ class Produce:
                 # Offsets are set in the batch itself.
                 writable = memoryview(bytearray(records)) if records.readonly else records
                 batches[topic_partition] = writable
-                batch = transactional_batch(records) if is_in_transaction else None
+                may_be_in_transaction = is_in_transaction or (is_fast and usable_id is not None)
+                batch = transactional_batch(records) if may_be_in_transaction else None
                 if batch is not None:
                     transactional[topic_partition] = batch
                 elif transactional:
