@@ -27,16 +27,22 @@ class LocalServer:
         self._server = server
         self._listener = listener
         self._requests = requests
-        # That of calls in values, which keep nothing in it.
-        self._session = self._new_session()
+        # That of calls in values, which keep nothing in it; None before the first.
+        self._session: Session | None = None
 
-    def _new_session(self) -> Session:
-        return Session(
+    def _session_of(self, *, is_message: bool) -> Session:
+        """Return a session of its own for a message, as handlers may keep state there."""
+        if self._session is not None and not is_message:
+            return self._session
+        session = Session(
             "broker of this process",
             self._server.table.admission,
             self._listener,
             is_own_broker=True,
         )
+        if not is_message:
+            self._session = session
+        return session
 
     def serve(self, name: str, version: int, request: object) -> Promise[Message]:
         """Serve a request of a broker of this process, and promise the response.
@@ -46,7 +52,7 @@ class LocalServer:
         """
         is_message = isinstance(request, Struct)
         row = self._row(name, is_message=is_message)
-        session = self._new_session() if is_message else self._session
+        session = self._session_of(is_message=is_message)
         exchange = Exchange(session, row.key, version, 0, None, self._server.clock.monotonic_ms())
         try:
             handled, _ = serve(row, request_for(row, version, request), exchange)
