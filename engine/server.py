@@ -251,9 +251,11 @@ class ClientConnection:
         """
         try:
             (api,) = _api_of(frame)
-            key = api >> VERSION_BITS
-            serve_fast = self._fast[key]
-        except (KeyError, struct.error):
+        except struct.error:
+            return False
+        key = api >> VERSION_BITS
+        serve_fast = self._fast.get(key)
+        if serve_fast is None:
             return False
         try:
             response = serve_fast(frame, self._session)

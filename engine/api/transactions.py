@@ -15,7 +15,6 @@ handleEndTxnRequest of 3.9.1; KIP-890.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from functools import partial
 from typing import TypeAlias
@@ -136,7 +135,9 @@ class Transactions:
 
     def _denied(self, partitions: Sequence[TopicPartition], session: Session) -> set[str]:
         """Return the topics that a client may not write to."""
-        counts = Counter(partition.topic for partition in partitions)
+        counts: dict[str, int] = {}
+        for topic, _ in partitions:
+            counts[topic] = counts.get(topic, 0) + 1
         return {topic for topic in counts if not _may_write(session, topic, counts[topic])}
 
     def _refused(self, partitions: Sequence[TopicPartition], denied: Set[str]) -> _Codes:

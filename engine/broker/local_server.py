@@ -57,6 +57,9 @@ class LocalServer:
         try:
             handled, _ = serve(row, request_for(row, version, request), exchange)
             if isinstance(handled, Promise):
+                if handled.is_kept and handled.error is None and not is_message:
+                    # Values are answered by values.
+                    return handled
                 return self._response_promise(row, version, handled)
             return Promise.of(response_of(row, version, handled))
         except AssertionError as error:
