@@ -251,11 +251,9 @@ class ClientConnection:
         """
         try:
             (api,) = _api_of(frame)
-        except struct.error:
-            return False
-        key = api >> VERSION_BITS
-        serve_fast = self._fast.get(key)
-        if serve_fast is None:
+            key = api >> VERSION_BITS
+            serve_fast = self._fast[key]
+        except (KeyError, struct.error):
             return False
         try:
             response = serve_fast(frame, self._session)
