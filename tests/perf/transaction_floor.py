@@ -12,6 +12,7 @@ own event loop and network; each of the broker's appends is one write of as many
 | Produce | the records |
 | EndTxn | the decision, the marker, the completion |
 
+No record is there to be read, so that it stands for a broker in transactions alone.
 Everything else a client needs is forwarded to an embedded broker. No broker on this loop is
 quicker: what a client does between two requests, its wake-ups and the kernel's part are all in it.
 """
