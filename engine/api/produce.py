@@ -51,6 +51,7 @@ from engine.host.promise import Promise
 from engine.host.turns import LoopTurns, Share
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.limits import ROWS_PER_SHARE
+from engine.log.local_log import DATA_ATTRIBUTES
 from engine.log.validation import CorruptMessage, NoBatch, RecordsRefused, UnreadableRecords
 from engine.model import TopicPartition, new_tuple
 from engine.naming import ADMIN_CLIENT_ID
@@ -243,16 +244,9 @@ class Produce:
         self, request: ProduceRequest, exchange: Exchange, found: _Judged
     ) -> bytes | Promise[bytes | None] | None:
         """Append the accepted batches; return the response, or a promise while acks wait."""
-        batches, refused, _ = found
+        _, refused, _ = found
         version, acks = exchange.api_version, request.acks
-        appended: Results | Promise[Results] = {}
-        if batches:
-            appended = self.replica_manager.append_records(
-                batches,
-                acks,
-                request.timeout_ms,
-                is_internal_allowed=exchange.client_id == ADMIN_CLIENT_ID,
-            )
+        appended = self._appended(request, exchange, found) if found.batches else {}
 
         def response(results: Results) -> bytes | None:
             if version < _FIRST_WITH_BATCHES:
@@ -260,6 +254,28 @@ class Produce:
             return self._owed({**results, **refused} if refused else results, acks, exchange)
 
         return appended.then(response) if isinstance(appended, Promise) else response(appended)
+
+    def _appended(
+        self, request: ProduceRequest, exchange: Exchange, found: _Judged
+    ) -> Results | Promise[Results]:
+        """Append batches; those in transactions are verified."""
+        batches, acks, timeout_ms = found.batches, request.acks, request.timeout_ms
+        is_internal_allowed = exchange.client_id == ADMIN_CLIENT_ID
+        if found.transactional and len(batches) == 1:
+            ((key, records),) = batches.items()
+            appended = self.replica_manager.append_records_fast(
+                key,
+                records,
+                acks,
+                timeout_ms,
+                is_internal_allowed=is_internal_allowed,
+                fast_attributes=DATA_ATTRIBUTES,
+            )
+            if appended is not None:
+                return {key: appended} if isinstance(appended, ProduceResult) else appended
+        return self.replica_manager.append_records(
+            batches, acks, timeout_ms, is_internal_allowed=is_internal_allowed
+        )
 
     async def _in_turns(
         self, request: ProduceRequest, exchange: Exchange, over: Promise[None]
@@ -341,7 +357,7 @@ class Produce:
             topic_partition = new_tuple(TopicPartition, (topic, index))
             error: ApiError | None = None
             usable_id = id_ if may_use_id else None
-            is_fast = is_fast_path(records, version)
+            is_fast = is_fast_path(records, version, usable_id)
             is_in_transaction = not is_fast and needs_transaction(records, usable_id)
             if not may_write:
                 error = NotAuthorized(AclResource.TOPIC)
@@ -358,7 +374,8 @@ class Produce:
                 # Offsets are set in the batch itself.
                 writable = memoryview(bytearray(records)) if records.readonly else records
                 batches[topic_partition] = writable
-                batch = transactional_batch(records) if is_in_transaction else None
+                may_be_in_transaction = is_in_transaction or (is_fast and usable_id is not None)
+                batch = transactional_batch(records) if may_be_in_transaction else None
                 if batch is not None:
                     transactional[topic_partition] = batch
                 elif transactional:

@@ -29,13 +29,13 @@ from engine.kafka_errors import (
 )
 from engine.log.conversion import UnsupportedCompressionType
 from engine.log.validation import CorruptMessage, InvalidRecord, UnreadableRecords
-from engine.records.batch import BatchView
 from engine.records.batch_header import (
     CODEC_BITS,
     HEADER_BYTES,
     LENGTH_OVERHEAD_BYTES,
     MAGIC,
     TRANSACTIONAL_FLAG,
+    read_header,
     read_kind,
 )
 from engine.records.codec import Codec, UnknownCodec
@@ -75,10 +75,13 @@ class TwoProducers(ApiError):
         )
 
 
-def is_fast_path(records: memoryview | None, api_version: int) -> bool:
+def is_fast_path(
+    records: memoryview | None, api_version: int, transactional_id: str | None = None
+) -> bool:
     """Return whether records are one batch that `judged` accepts for sure, as nearly all are.
 
-    False does not mean that they are refused.
+    False does not mean that they are refused. With an id that may be used a transaction is judged
+    so too.
     """
     if records is None:
         return False
@@ -89,7 +92,7 @@ def is_fast_path(records: memoryview | None, api_version: int) -> bool:
     return (
         magic == MAGIC
         and length + LENGTH_OVERHEAD_BYTES == size
-        and not flags & TRANSACTIONAL_FLAG
+        and (not flags & TRANSACTIONAL_FLAG or bool(transactional_id))
         and (api_version >= _FIRST_WITH_ZSTD or flags & CODEC_BITS < _ZSTD)
     )
 
@@ -159,12 +162,15 @@ def judged(
     return refusal_of(records, api_version)
 
 
-def transactional_batch(records: memoryview | None) -> TransactionalBatch | None:
-    """Return whose transaction records are part of that `judged` has nothing against."""
-    first = next(batches_in(records or memoryview(b""), allow_partial_tail=True), None)
-    if not isinstance(first, BatchView) or not first.is_transactional or not first.has_producer_id:
+def transactional_batch(records: memoryview) -> TransactionalBatch | None:
+    """Return whose transaction a whole batch is part of, None if of none.
+
+    It is on the fast path, or `needs_transaction` has said that it is in one.
+    """
+    _, _, _, magic, _, flags, _, _, _, producer_id, epoch, sequence, _ = read_header(records)
+    if magic != MAGIC or not flags & TRANSACTIONAL_FLAG or producer_id < 0:
         return None
-    return TransactionalBatch(first.producer_id, first.producer_epoch, first.base_sequence)
+    return TransactionalBatch(producer_id, epoch, sequence)
 
 
 def is_transactional(records: memoryview | None) -> bool:

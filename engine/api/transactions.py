@@ -15,10 +15,9 @@ handleEndTxnRequest of 3.9.1; KIP-890.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from engine.api.admission import AclOperation, AclResource, Audit, Session
 from engine.api.exchange import Exchange
@@ -41,6 +40,7 @@ from engine.model import TopicPartition
 from engine.naming import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from engine.replication.metadata_cache import MetadataCache
 from engine.transactions.coordinator import TransactionCoordinator
+from engine.transactions.ports import TransactionOwner
 from engine.wire import messages
 from engine.wire.scala_set import scala_order
 
@@ -52,6 +52,12 @@ _Topic: TypeAlias = "messages.AddPartitionsToTxnResponse.AddPartitionsToTxnTopic
 _Codes = dict[TopicPartition, int]
 _Request = messages.AddPartitionsToTxnRequest
 _Response = messages.AddPartitionsToTxnResponse
+
+
+class _Producer(NamedTuple):
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
 
 
 class Transactions:
@@ -74,24 +80,34 @@ class Transactions:
         """Promise an error code for each partition of each transaction."""
         version, session = exchange.api_version, exchange.session
         if version < _FIRST_OF_BROKERS:
-            transaction = _Request.AddPartitionsToTxnTransaction(
-                transactional_id=request.v3_and_below_transactional_id,
-                producer_id=request.v3_and_below_producer_id,
-                producer_epoch=request.v3_and_below_producer_epoch,
-                topics=request.v3_and_below_topics,
+            producer = _Producer(
+                request.v3_and_below_transactional_id,
+                request.v3_and_below_producer_id,
+                request.v3_and_below_producer_epoch,
             )
-            return self._added(transaction, exchange).then(
+            return self._added(producer, request.v3_and_below_topics, exchange).then(
                 lambda topics: _Response(results_by_topic_v3_and_below=topics)
             )
         if not session.may_on_cluster(AclOperation.CLUSTER_ACTION):
             return _Response(error_code=CLUSTER_AUTHORIZATION_FAILED)
-        return when_all(
-            [self._added(transaction, exchange) for transaction in request.transactions],
-            partial(_of_brokers, request),
-        )
+        added = [
+            self._added(
+                _Producer(row.transactional_id, row.producer_id, row.producer_epoch),
+                row.topics,
+                exchange,
+                is_verified_only=row.verify_only,
+            )
+            for row in request.transactions
+        ]
+        return when_all(added, partial(_of_brokers, request))
 
     def _added(
-        self, transaction: _Request.AddPartitionsToTxnTransaction, exchange: Exchange
+        self,
+        producer: _Producer,
+        topics: Sequence[_Request.AddPartitionsToTxnTopic],
+        exchange: Exchange,
+        *,
+        is_verified_only: bool = False,
     ) -> Promise[list[_Topic]]:
         """Promise the topics of one transaction, each partition with a code.
 
@@ -101,33 +117,45 @@ class Transactions:
         Differs: up to four partitions that are only verified are in the order of the request,
         Kafka's in one that differs from run to run.
         """
-        version, transactional_id = exchange.api_version, transaction.transactional_id
+        version = exchange.api_version
         partitions = [
-            TopicPartition(topic.name, index)
-            for topic in transaction.topics
-            for index in topic.partitions
+            TopicPartition(topic.name, index) for topic in topics for index in topic.partitions
         ]
         is_client = version < _FIRST_OF_BROKERS
-        if is_client and not _may_write_as(exchange.session, transactional_id):
-            return Promise.of(_alike(transaction, TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
-        codes = self._refused(partitions, exchange)
+        if is_client and not _may_write_as(exchange.session, producer.transactional_id):
+            return Promise.of(_alike(topics, TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        denied = self._denied(partitions, exchange.session) if is_client else set()
+        codes = self._refused(partitions, denied)
         if codes:
             return Promise.of(_topics({key: codes[key] for key in scala_order([list(codes)])}))
-        owner = (transactional_id, transaction.producer_id, transaction.producer_epoch)
-        if version >= _FIRST_OF_BROKERS and transaction.verify_only:
-            verified = self._coordinator.partitions.verify(*owner, partitions)
+        if is_verified_only:
+            verified = self._coordinator.partitions.verify(*producer, partitions)
             ordered = partitions_in_immutable_order(verified)
             codes = {key: _code_by_version(verified[key], version) for key in ordered}
             return Promise.of(_topics(codes))
-        added = self._coordinator.partitions.add(*owner, partitions)
-        return added.then(lambda code: _alike(transaction, _code_by_version(code, version)))
+        added = self._coordinator.partitions.add(*producer, partitions)
+        return added.then(lambda code: _alike(topics, _code_by_version(code, version)))
 
-    def _refused(self, partitions: list[TopicPartition], exchange: Exchange) -> _Codes:
+    def verify_local(
+        self, owners: Sequence[TransactionOwner], _exchange: Exchange
+    ) -> Promise[dict[str, _Codes]]:
+        """Verify partitions for a broker of this process; promises codes by transactional id."""
+        return Promise.of({owner.transactional_id: self._verified(owner) for owner in owners})
+
+    def _verified(self, owner: TransactionOwner) -> _Codes:
+        refused = self._refused(owner.partitions, frozenset())
+        return refused or self._coordinator.partitions.verify(*owner)
+
+    def _denied(self, partitions: Sequence[TopicPartition], session: Session) -> set[str]:
+        """Return the topics that a client may not write to."""
+        counts: dict[str, int] = {}
+        for topic, _ in partitions:
+            counts[topic] = counts.get(topic, 0) + 1
+        return {topic for topic in counts if not _may_write(session, topic, counts[topic])}
+
+    def _refused(self, partitions: Sequence[TopicPartition], denied: Set[str]) -> _Codes:
         """Return the codes of a transaction of which nothing is done; none if it may go on."""
-        session, is_client = exchange.session, exchange.api_version < _FIRST_OF_BROKERS
         failed: _Codes = {}
-        counts = Counter(partition.topic for partition in partitions) if is_client else {}
-        denied = {topic for topic in counts if not _may_write(session, topic, counts[topic])}
         for partition in partitions:
             if partition.topic in denied:
                 failed[partition] = TOPIC_AUTHORIZATION_FAILED
@@ -203,14 +231,13 @@ def _code_by_version(code: int, version: int) -> int:
     return code
 
 
-def _alike(transaction: _Request.AddPartitionsToTxnTransaction, code: int) -> list[_Topic]:
+def _alike(topics: Sequence[_Request.AddPartitionsToTxnTopic], code: int) -> list[_Topic]:
     """Return the topics of a transaction as they were named, one code for all partitions.
 
     Source: AddPartitionsToTxnRequest.errorResponseForTransaction.
     """
     return [
-        _topic(topic.name, [_row(index, code) for index in topic.partitions])
-        for topic in transaction.topics
+        _topic(topic.name, [_row(index, code) for index in topic.partitions]) for topic in topics
     ]
 
 

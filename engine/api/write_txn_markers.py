@@ -2,14 +2,17 @@
 
 1. Each marker is one control record for each of its partitions, appended with acks=-1.
 2. Markers in `__consumer_offsets` commit or drop their transaction's offsets in groups.
-3. The response has a code for each partition, once all are kept.
+3. The response has a code for each partition, once all are kept. A coordinator of the same process
+   gives markers and gets codes as values.
 
 Source: KafkaApis.handleWriteTxnMarkersRequest of 3.9.1; TXN-5.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeVar
 
 from engine.api.exchange import Exchange
 from engine.api.promised import when_all
@@ -18,19 +21,21 @@ from engine.hash_order import in_java_hash_order, partitions_in_java_hash_order
 from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_OR_PARTITION
+from engine.log.local_log import COORDINATOR_ATTRIBUTES
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition
 from engine.naming import CONSUMER_OFFSETS
 from engine.records.builder import BatchRefused
 from engine.records.control import ControlType, EndTransactionMarker, build_marker
-from engine.replication.delayed_produce import ProduceResults
+from engine.replication.delayed_produce import ProduceResult, ProduceResults
 from engine.replication.partition import ACKS_ALL
 from engine.replication.replica_manager import ReplicaManager
+from engine.transactions.ports import Marker, MarkerCodes
 from engine.wire import messages
 
 _Request = messages.WriteTxnMarkersRequest
 _Response = messages.WriteTxnMarkersResponse
-_Codes = dict[TopicPartition, int]
+_Answer = TypeVar("_Answer")
 
 
 class WriteTxnMarkers:
@@ -51,40 +56,47 @@ class WriteTxnMarkers:
 
     def handle(self, request: _Request, _exchange: Exchange) -> Promise[_Response]:
         """Append the markers; promises an error code for each partition."""
+        return self._write_all(list(map(_marker, request.markers)), partial(_response, request))
+
+    def handle_local(
+        self, markers: Sequence[Marker], _exchange: Exchange
+    ) -> Promise[list[MarkerCodes]]:
+        """Append the markers of a coordinator of this process; promises the codes of each."""
+        return self._write_all(markers, list)
+
+    def _write_all(
+        self, markers: Sequence[Marker], answer: Callable[[list[MarkerCodes]], _Answer]
+    ) -> Promise[_Answer]:
+        """Append markers; return a promise of the answer that is made of the codes of each."""
         try:
-            written = [self._write(marker) for marker in request.markers]
+            written = [self._write(marker) for marker in markers]
         except BatchRefused:
             # No epoch, for one: nothing of the request is answered with success.
             written = [
-                Promise.of(dict.fromkeys(_partitions(marker), UNKNOWN_SERVER_ERROR))
-                for marker in request.markers
+                Promise.of(dict.fromkeys(marker.partitions, UNKNOWN_SERVER_ERROR))
+                for marker in markers
             ]
         # 3
-        return when_all(written, partial(_response, request))
+        return when_all(written, answer)
 
-    def _write(self, marker: _Request.WritableTxnMarker) -> Promise[_Codes]:
+    def _write(self, marker: Marker) -> Promise[MarkerCodes]:
         """Append one marker to its partitions; return a promise of each partition's error code."""
         # 1
-        partitions = _partitions(marker)
-        known = [key for key in partitions if key in self._replica_manager.partitions]
-        codes: _Codes = {key: UNKNOWN_TOPIC_OR_PARTITION for key in partitions if key not in known}
+        here = self._replica_manager.partitions
+        codes = dict.fromkeys(marker.partitions, UNKNOWN_TOPIC_OR_PARTITION)
+        known = [key for key in codes if key in here]
         if not known:
             return Promise.of(codes)
-        kind = ControlType.COMMIT if marker.transaction_result else ControlType.ABORT
+        kind = ControlType.COMMIT if marker.is_commit else ControlType.ABORT
         batch = build_marker(
             EndTransactionMarker(kind, marker.coordinator_epoch),
             producer_id=marker.producer_id,
             producer_epoch=marker.producer_epoch,
             timestamp_ms=self._clock.wall_ms(),
         )
-        appended = self._replica_manager.append_records(
-            {key: memoryview(bytearray(batch)) for key in known},
-            ACKS_ALL,
-            self._timeout_ms,
-            origin=AppendOrigin.COORDINATOR,
-        )
+        appended = self._append(known, batch)
 
-        def taken(results: ProduceResults) -> _Codes:
+        def taken(results: ProduceResults) -> MarkerCodes:
             for key, result in results.items():
                 codes[key] = 0 if result.error is None else result.error.code
             self._decide_commits(marker, codes)
@@ -94,8 +106,31 @@ class WriteTxnMarkers:
             return appended.then(taken)
         return Promise.of(taken(appended))
 
+    def _append(
+        self, keys: list[TopicPartition], batch: bytearray
+    ) -> ProduceResults | Promise[ProduceResults]:
+        """Append a marker to partitions, with acks=-1."""
+        if len(keys) == 1:
+            appended = self._replica_manager.append_records_fast(
+                keys[0],
+                memoryview(batch),
+                ACKS_ALL,
+                self._timeout_ms,
+                origin=AppendOrigin.COORDINATOR,
+                is_internal_allowed=True,
+                fast_attributes=COORDINATOR_ATTRIBUTES,
+            )
+            if appended is not None:
+                return {keys[0]: appended} if isinstance(appended, ProduceResult) else appended
+        return self._replica_manager.append_records(
+            {key: memoryview(bytearray(batch)) for key in keys},
+            ACKS_ALL,
+            self._timeout_ms,
+            origin=AppendOrigin.COORDINATOR,
+        )
+
     # 2
-    def _decide_commits(self, marker: _Request.WritableTxnMarker, codes: _Codes) -> None:
+    def _decide_commits(self, marker: Marker, codes: MarkerCodes) -> None:
         ended = {
             key.partition
             for key, code in codes.items()
@@ -103,19 +138,27 @@ class WriteTxnMarkers:
         }
         if ended:
             self._commits.complete_transaction(
-                marker.producer_id, ended, is_commit=marker.transaction_result
+                marker.producer_id, ended, is_commit=marker.is_commit
             )
 
 
-def _partitions(marker: _Request.WritableTxnMarker) -> list[TopicPartition]:
-    return [
+def _marker(row: _Request.WritableTxnMarker) -> Marker:
+    """Return the marker of a request's row."""
+    partitions = tuple(
         TopicPartition(topic.name, index)
-        for topic in marker.topics
+        for topic in row.topics
         for index in topic.partition_indexes
-    ]
+    )
+    return Marker(
+        row.producer_id,
+        row.producer_epoch,
+        row.transaction_result,
+        row.coordinator_epoch,
+        partitions,
+    )
 
 
-def _response(request: _Request, written: list[_Codes]) -> _Response:
+def _response(request: _Request, written: list[MarkerCodes]) -> _Response:
     return _Response(
         markers=[
             _Response.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=_topics(codes))
@@ -124,7 +167,7 @@ def _response(request: _Request, written: list[_Codes]) -> _Response:
     )
 
 
-def _topics(codes: _Codes) -> list[_Response.WritableTxnMarkerTopicResult]:
+def _topics(codes: MarkerCodes) -> list[_Response.WritableTxnMarkerTopicResult]:
     """Return the codes by topic; Kafka keeps topics and partitions in hash maps."""
     topics: dict[str, list[_Response.WritableTxnMarkerPartitionResult]] = {}
     for key in partitions_in_java_hash_order(codes):

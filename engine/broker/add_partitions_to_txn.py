@@ -34,6 +34,7 @@ from engine.kafka_errors import (
 )
 from engine.model import TopicPartition
 from engine.naming import TRANSACTION_STATE
+from engine.transactions.ports import TransactionOwner
 from engine.wire import messages
 from engine.wire.structs import Message
 
@@ -43,10 +44,7 @@ _Codes = dict[TopicPartition, int]
 
 
 class _Verification(NamedTuple):
-    transactional_id: str
-    producer_id: int
-    producer_epoch: int
-    partitions: tuple[TopicPartition, ...]
+    owner: TransactionOwner
     answer: Promise[_Codes]
 
 
@@ -73,7 +71,10 @@ class AddPartitionsToTxnRequests:
             return Promise.of(dict.fromkeys(partitions, COORDINATOR_NOT_AVAILABLE))
         answer: Promise[_Codes] = Promise()
         self._queues.setdefault(broker_id, []).append(
-            _Verification(transactional_id, producer_id, producer_epoch, tuple(partitions), answer)
+            _Verification(
+                TransactionOwner(transactional_id, producer_id, producer_epoch, tuple(partitions)),
+                answer,
+            )
         )
         self._send_next(broker_id)
         return answer
@@ -91,19 +92,21 @@ class AddPartitionsToTxnRequests:
         sent: dict[str, _Verification] = {}
         left: list[_Verification] = []
         for verification in self._queues.pop(broker_id, ()):
-            if verification.transactional_id in sent:
+            transactional_id = verification.owner.transactional_id
+            if transactional_id in sent:
                 left.append(verification)
             else:
-                sent[verification.transactional_id] = verification
+                sent[transactional_id] = verification
         if left:
             self._queues[broker_id] = left
         if not sent:
             return
         self._busy.add(broker_id)
-        request = _request(sent.values())
-        response = self._channels.send(
-            broker_id, Call("AddPartitionsToTxn", request, lowest=_FIRST_VERSION)
+        owners = [verification.owner for verification in sent.values()]
+        call = Call(
+            "AddPartitionsToTxn", lambda _version: _request(owners), _FIRST_VERSION, local=owners
         )
+        response = self._channels.send(broker_id, call)
         response.watch(lambda: self._answered(broker_id, sent, response))
 
     def _answered(
@@ -116,22 +119,22 @@ class AddPartitionsToTxnRequests:
         self._send_next(broker_id)
 
 
-def _request(verifications: Collection[_Verification]) -> messages.AddPartitionsToTxnRequest:
-    """Return a verify-only AddPartitionsToTxn request of the verifications."""
+def _request(owners: Collection[TransactionOwner]) -> messages.AddPartitionsToTxnRequest:
+    """Return a verify-only AddPartitionsToTxn request."""
     request = messages.AddPartitionsToTxnRequest
     return request(
         transactions=[
             request.AddPartitionsToTxnTransaction(
-                transactional_id=verification.transactional_id,
-                producer_id=verification.producer_id,
-                producer_epoch=verification.producer_epoch,
+                transactional_id=owner.transactional_id,
+                producer_id=owner.producer_id,
+                producer_epoch=owner.producer_epoch,
                 verify_only=True,
                 topics=[
                     request.AddPartitionsToTxnTopic(name=name, partitions=indexes)
-                    for name, indexes in by_topic(verification.partitions).items()
+                    for name, indexes in by_topic(owner.partitions).items()
                 ],
             )
-            for verification in verifications
+            for owner in owners
         ]
     )
 
@@ -144,6 +147,9 @@ def _codes_by_id(sent: dict[str, _Verification], response: Promise[Message]) -> 
     if error is not None:
         return _all(sent, error.code if isinstance(error, ApiError) else NETWORK_EXCEPTION)
     answered = response.result()
+    if isinstance(answered, dict):
+        # From a coordinator of this process.
+        return answered
     assert isinstance(answered, messages.AddPartitionsToTxnResponse)
     code = answered.error_code
     if code:
@@ -161,6 +167,6 @@ def _codes_by_id(sent: dict[str, _Verification], response: Promise[Message]) -> 
 
 def _all(sent: dict[str, _Verification], code: int) -> dict[str, _Codes]:
     return {
-        transactional_id: dict.fromkeys(verification.partitions, code)
+        transactional_id: dict.fromkeys(verification.owner.partitions, code)
         for transactional_id, verification in sent.items()
     }

@@ -274,7 +274,12 @@ def transaction_rows(deps: ApiDeps) -> list[Row]:
     init = InitProducerId(broker_side.producer_ids, coordinator.producers)
     return [
         Row("InitProducerId", init.handle, rule),
-        Row("AddPartitionsToTxn", transactions.add_partitions, rule),
+        Row(
+            "AddPartitionsToTxn",
+            transactions.add_partitions,
+            rule,
+            local=transactions.verify_local,
+        ),
         Row("AddOffsetsToTxn", transactions.add_offsets, rule),
         Row("EndTxn", transactions.end, rule),
         Row("TxnOffsetCommit", commit.handle, rule),
@@ -457,7 +462,12 @@ def inter_broker_rows(deps: ApiDeps) -> list[Row]:
         Row("LeaderAndIsr", roles.handle, rule),
         Row("StopReplica", stop.handle, rule),
         Row("UpdateMetadata", update.handle, rule),
-        Row("WriteTxnMarkers", markers.handle, Rule.CLUSTER_ALTER_OR_ACTION),
+        Row(
+            "WriteTxnMarkers",
+            markers.handle,
+            Rule.CLUSTER_ALTER_OR_ACTION,
+            local=markers.handle_local,
+        ),
         Row("ControlledShutdown", to_controller.controlled_shutdown, rule),
         Row("AlterPartition", to_controller.alter_partition, rule),
         Row("AllocateProducerIds", to_controller.allocate_producer_ids, rule),

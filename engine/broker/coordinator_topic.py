@@ -13,14 +13,14 @@ goes by the setting then.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import NamedTuple, TypeVar
 
 from engine.errors import ApiError
 from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
-from engine.log.local_log import LocalLog
+from engine.log.local_log import COORDINATOR_ATTRIBUTES, LocalLog
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition
 from engine.naming import uuid_text
@@ -34,6 +34,8 @@ from engine.znode.errors import NoNode
 from engine.znode.json_text import InvalidZnodeValue
 from engine.znode.paths import topic_path
 from engine.znode.values import TopicAssignment, decode_topic
+
+T = TypeVar("T")
 
 _log = logging.getLogger("kafka.server.KafkaServer")
 
@@ -99,8 +101,11 @@ class CoordinatorTopic:
         records: Iterable[tuple[bytes, bytes | None]],
         settings: BatchSettings,
         waiting: Waiting,
-    ) -> Promise[ProduceResult]:
+        written_as: Callable[[ProduceResult], T],
+    ) -> Promise[T]:
         """Append keys and values as one batch; kept once the in-sync replicas have it.
+
+        The promise has what `written_as` makes of the result.
 
         Kept though the client that caused it closes its connection: a coordinator's state is
         its written records.
@@ -118,9 +123,10 @@ class CoordinatorTopic:
             waiting.timeout_ms,
             origin=AppendOrigin.COORDINATOR,
             is_internal_allowed=True,
+            fast_attributes=COORDINATOR_ATTRIBUTES,
         )
         if isinstance(written, ProduceResult):
-            return Promise.of(written)
+            return Promise.of(written_as(written))
         appended = written or self._replica_manager.append_records(
             {key: batch},
             waiting.required_acks,
@@ -128,8 +134,8 @@ class CoordinatorTopic:
             origin=AppendOrigin.COORDINATOR,
         )
 
-        def result(results: ProduceResults) -> ProduceResult:
-            return results[key]
+        def result(results: ProduceResults) -> T:
+            return written_as(results[key])
 
         if isinstance(appended, Promise):
             return appended.unabandonable().then(result)

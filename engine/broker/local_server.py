@@ -27,6 +27,22 @@ class LocalServer:
         self._server = server
         self._listener = listener
         self._requests = requests
+        # That of calls in values, which keep nothing in it; None before the first.
+        self._session: Session | None = None
+
+    def _session_of(self, *, is_message: bool) -> Session:
+        """Return a session of its own for a message, as handlers may keep state there."""
+        if self._session is not None and not is_message:
+            return self._session
+        session = Session(
+            "broker of this process",
+            self._server.table.admission,
+            self._listener,
+            is_own_broker=True,
+        )
+        if not is_message:
+            self._session = session
+        return session
 
     def serve(self, name: str, version: int, request: object) -> Promise[Message]:
         """Serve a request of a broker of this process, and promise the response.
@@ -34,17 +50,16 @@ class LocalServer:
         A request that is no message has an API's values; the row of that API must accept
         them. A handler that fails fails that request, with UNKNOWN_SERVER_ERROR as Kafka's would.
         """
-        row = self._row(name, request)
-        session = Session(
-            "broker of this process",
-            self._server.table.admission,
-            self._listener,
-            is_own_broker=True,
-        )
+        is_message = isinstance(request, Struct)
+        row = self._row(name, is_message=is_message)
+        session = self._session_of(is_message=is_message)
         exchange = Exchange(session, row.key, version, 0, None, self._server.clock.monotonic_ms())
         try:
             handled, _ = serve(row, request_for(row, version, request), exchange)
             if isinstance(handled, Promise):
+                if handled.is_kept and handled.error is None and not is_message:
+                    # Values are answered by values.
+                    return handled
                 return self._response_promise(row, version, handled)
             return Promise.of(response_of(row, version, handled))
         except AssertionError as error:
@@ -54,9 +69,8 @@ class LocalServer:
             self._server.events.on_fault(row, error)
             return Promise.failed(api_error(UNKNOWN_SERVER_ERROR))
 
-    def _row(self, name: str, request: object) -> ApiRow:
+    def _row(self, name: str, *, is_message: bool) -> ApiRow:
         key = api(name).key
-        is_message = isinstance(request, Struct)
         row = self._server.table.row(key) if is_message else self._server.table.local_row(key)
         assert row is not None, name
         return row

@@ -62,7 +62,7 @@ class OffsetsTopic:
             )
         try:
             waiting = self._waiting if is_awaited else _NO_WAITING
-            return self._topic.append(partition, records, settings, waiting).then(_written)
+            return self._topic.append(partition, records, settings, waiting, _written)
         except BatchRefused:
             # A client may name any producer, such as one without an epoch.
             return Promise.of(Written(UNKNOWN_SERVER_ERROR))

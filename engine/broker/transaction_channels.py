@@ -59,13 +59,19 @@ class TransactionChannels:
 
     def write(self, broker_id: int, markers: Sequence[Marker]) -> Promise[list[MarkerCodes]]:
         """Send markers to a leader; fails with an EngineError if it was not reached or lost."""
-        request = messages.WriteTxnMarkersRequest(markers=[_row(marker) for marker in markers])
+
+        def request(_version: int) -> messages.WriteTxnMarkersRequest:
+            return messages.WriteTxnMarkersRequest(markers=[_row(marker) for marker in markers])
 
         def codes(response: Message) -> list[MarkerCodes]:
+            if isinstance(response, list):
+                # From a broker of this process.
+                return response
             assert isinstance(response, messages.WriteTxnMarkersResponse)
             return _codes(markers, response)
 
-        return self.send(broker_id, Call("WriteTxnMarkers", request)).then(codes)
+        call = Call("WriteTxnMarkers", request, local=markers)
+        return self.send(broker_id, call).then(codes)
 
     def send(self, broker_id: int, call: Call) -> Promise[Message]:
         """Send a request to a broker; fails with an EngineError if it was not reached or lost."""
@@ -74,7 +80,11 @@ class TransactionChannels:
             return Promise.failed(
                 Unreachable("broker", broker_id, "it is not known, or unreachable")
             )
-        response, owed = open_channel.channel.send(call), Promise[Message]()
+        response = open_channel.channel.send(call)
+        if response.is_kept and response.error is None:
+            # From a broker of this process: nothing is owed.
+            return response
+        owed: Promise[Message] = Promise()
         open_channel.owed[owed] = None
 
         def settled() -> None:

@@ -15,6 +15,8 @@ from engine.replication.delayed_produce import ProduceResult
 from engine.replication.partition import ACKS_ALL
 from engine.transactions.records import TransactionRecord
 
+_SETTINGS = BatchSettings()
+
 
 class TransactionTopic:
     """Appends to `__transaction_state`, and reads it; see `TransactionLog`."""
@@ -32,7 +34,7 @@ class TransactionTopic:
     ) -> Promise[int]:
         """Append records as one batch; promises 0 once the in-sync replicas have it, or a code."""
         waiting = Waiting(ACKS_ALL, timeout_ms)
-        return self._topic.append(partition, records, BatchSettings(), waiting).then(_code)
+        return self._topic.append(partition, records, _SETTINGS, waiting, _code)
 
     def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
         """Read all records with their offsets, in order.

@@ -136,7 +136,14 @@ class Promise(Generic[T]):
         """
         following: Promise[U] = Promise()
         if self.is_kept:
-            following._apply(self, step)
+            # Nobody watches yet: no more is to be done.
+            following.is_kept = True
+            following.error = self.error
+            if self.error is None:
+                try:
+                    following._value = step(self._value)
+                except EngineError as error:
+                    following.error = error
             return following
         following.source = self
 
@@ -148,16 +155,6 @@ class Promise(Generic[T]):
 
         self.watch(go_on)
         return following
-
-    def _apply(self, kept: Promise[U], step: Callable[[U], T]) -> None:
-        """Keep a promise that nobody watches yet by a step; a fault of it is raised."""
-        self.is_kept = True
-        self.error = kept.error
-        if self.error is None:
-            try:
-                self._value = step(kept._value)
-            except EngineError as error:
-                self.error = error
 
     def unabandonable(self) -> Promise[T]:
         """Return a promise of the same value whose abandonment stops at it.

@@ -70,20 +70,28 @@ from engine.records.batch import BatchView
 from engine.records.batch_header import (
     CHECKED_FROM,
     CODEC_BITS,
+    CONTROL_FLAG,
     HEADER_BYTES,
     LEADER_EPOCH_AT,
+    LENGTH_OVERHEAD_BYTES,
     MAGIC,
     TRANSACTIONAL_FLAG,
     read_header,
     set_base_offset,
     set_leader_epoch,
 )
+from engine.records.control import read_marker
 from engine.records.crc import crc32c
 from engine.records.record import NO_TIMESTAMP, increment_sequence
 
 #: The attributes of a batch in no transaction: its codec alone.
 CODECS_ALONE = frozenset(range(5))
-_FAST_ATTRIBUTES = CODECS_ALONE | {codec | TRANSACTIONAL_FLAG for codec in CODECS_ALONE}
+#: Those of all records, and of what coordinators write: markers, too.
+DATA_ATTRIBUTES = CODECS_ALONE | {codec | TRANSACTIONAL_FLAG for codec in CODECS_ALONE}
+_MARKER_ATTRIBUTES = TRANSACTIONAL_FLAG | CONTROL_FLAG
+COORDINATOR_ATTRIBUTES = DATA_ATTRIBUTES | {_MARKER_ATTRIBUTES}
+#: The walk over a record with a key and the time of its batch.
+_ONE_TIME = (0, 0, False)
 
 
 class LocalLog:
@@ -213,7 +221,9 @@ class LocalLog:
         `batches` must be writable: offset and epoch are set in it. Errors: those of
         `validation.py` and `producer_state.py`, RecordListTooLarge; nothing is written then.
         """
-        result = self.append_fast(batches, leader_epoch, now_ms, origin=origin)
+        is_client = origin is AppendOrigin.CLIENT
+        attributes = DATA_ATTRIBUTES if is_client else COORDINATOR_ATTRIBUTES
+        result = self.append_fast(batches, leader_epoch, now_ms, attributes, origin)
         if isinstance(result, AppendInfo):
             return result
         return self.append(result or CheckedBatch(batches), leader_epoch, now_ms, origin)
@@ -223,7 +233,7 @@ class LocalLog:
         batches: memoryview,
         leader_epoch: int,
         now_ms: int,
-        fast_attributes: Container[int] = _FAST_ATTRIBUTES,
+        fast_attributes: Container[int] = DATA_ATTRIBUTES,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo | CheckedBatch | None:
         """Append one batch that only needs its offset and epoch set, as nearly all are.
@@ -246,6 +256,8 @@ class LocalLog:
             and 0 < count == delta + 1
             and (producer_id < 0 or base_sequence >= 0)
         ):
+            if flags == _MARKER_ATTRIBUTES and flags in fast_attributes:
+                return self._append_marker_fast(batches, leader_epoch, now_ms)
             return None
         computed_crc, opened, codec = crc32c(batches[CHECKED_FROM:]), None, flags & CODEC_BITS
         if computed_crc != crc:
@@ -289,6 +301,44 @@ class LocalLog:
             )
         start, size = self.log_start_offset, length + 12
         return new_tuple(AppendInfo, (first, last, max_ms, -1, start, size, leader_epoch, False))
+
+    def _append_marker_fast(
+        self, batches: memoryview, leader_epoch: int, now_ms: int
+    ) -> AppendInfo | CheckedBatch | None:
+        """Append the end of a transaction as `build_marker` writes it, and `append` does.
+
+        For any other nothing is done, as in `append_fast`. Errors: those of `check_marker`.
+        """
+        (
+            base_offset, length, _, magic, crc, _, delta, base_ms, max_ms,
+            producer_id, producer_epoch, _, count,
+        ) = read_header(batches)  # fmt: skip
+        marker, size = read_marker(batches), length + LENGTH_OVERHEAD_BYTES
+        if not (
+            marker is not None
+            and size == len(batches) <= self._batch_bytes_max
+            and magic == MAGIC
+            and (base_offset, delta, count) == (0, 0, 1)
+            and producer_id >= 0
+            and self._largest_time_fast(_ONE_TIME, base_ms, now_ms) == max_ms
+        ):
+            return None
+        computed_crc = crc32c(batches[CHECKED_FROM:])
+        if computed_crc != crc:
+            return CheckedBatch(batches, computed_crc)
+        self.producers.check_marker(producer_id, producer_epoch, marker.coordinator_epoch)
+        offset = self.log_end_offset
+        set_base_offset(batches, 0, offset)
+        set_leader_epoch(batches, LEADER_EPOCH_AT, leader_epoch)
+        if leader_epoch != self.epochs.latest_epoch:
+            self.epochs.assign(leader_epoch, offset)
+        self._write(batches, offset, offset, (max_ms, offset), now_ms)
+        completed = self.producers.append_marker(
+            producer_id, producer_epoch, marker, offset=offset, timestamp_ms=max_ms
+        )
+        self._note_completed(completed)
+        start = self.log_start_offset
+        return new_tuple(AppendInfo, (offset, offset, max_ms, -1, start, size, leader_epoch, False))
 
     def append(
         self,

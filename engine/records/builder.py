@@ -50,6 +50,8 @@ NO_LEADER_EPOCH = -1
 _CRC_AT = 17
 _CRC = struct.Struct(">I")
 _INT32_MAX = 0x7FFFFFFF
+#: Varints of numbers below take one byte.
+_ONE_BYTE = 64
 # Of the attributes of a batch, those of its records; the delete horizon is given again.
 _KEPT_FLAGS = CODEC_BITS | APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG
 
@@ -172,9 +174,11 @@ class BatchBuilder:
         Errors: BatchRefused for a time below −1 and for offsets that do not rise or do not
         fit the batch.
         """
-        offset = self.next_offset if offset is None else offset
+        last_offset = self._last_offset
+        if offset is None:
+            offset = last_offset + 1
         offset_delta = offset - self.settings.base_offset
-        if offset <= self._last_offset or offset_delta > _INT32_MAX:
+        if offset <= last_offset or offset_delta > _INT32_MAX:
             raise BatchRefused(f"an offset from {self.next_offset}, 2^31 at most", offset)
         if timestamp_ms < NO_TIMESTAMP:
             raise BatchRefused("a time from 0, or -1 for none", timestamp_ms)
@@ -254,7 +258,7 @@ class BatchBuilder:
         if settings.codec is not Codec.NONE:
             payload = compress(settings.codec, payload, settings.level)
         is_append_time = settings.timestamp_type is TimestampType.LOG_APPEND_TIME
-        return _assemble(
+        return assemble_batch(
             settings,
             last_offset=self._last_offset if last_offset is None else last_offset,
             base_timestamp_ms=self._base_timestamp_ms or 0,
@@ -285,7 +289,7 @@ def build_empty_batch(
 
     Codec and delete horizon are left out. Source: `DefaultRecordBatch.writeEmptyHeader`.
     """
-    return _assemble(
+    return assemble_batch(
         settings._replace(codec=Codec.NONE, delete_horizon_ms=None),
         last_offset=last_offset,
         base_timestamp_ms=NO_TIMESTAMP,
@@ -342,7 +346,7 @@ def batch_like(
     return content
 
 
-def _assemble(
+def assemble_batch(
     settings: BatchSettings,
     *,
     last_offset: int,
@@ -390,12 +394,27 @@ def write_record(
     headers: Iterable[Header] = (),
 ) -> int:
     """Append one record and return its size; the layout is drawn in `decode.py`."""
-    body = bytearray(1)
-    write_varint(body, timestamp_delta)
-    write_varint(body, offset_delta)
-    _write_sized(body, key)
-    _write_sized(body, value)
-    _write_headers(body, tuple(headers))
+    if 0 <= timestamp_delta < _ONE_BYTE and 0 <= offset_delta < _ONE_BYTE:
+        # As in the first records of nearly every batch.
+        body = bytearray((0, timestamp_delta << 1, offset_delta << 1))
+    else:
+        body = bytearray(1)
+        write_varint(body, timestamp_delta)
+        write_varint(body, offset_delta)
+    if key is None:
+        body.append(1)
+    else:
+        write_varint(body, len(key))
+        body += key
+    if value is None:
+        body.append(1)
+    else:
+        write_varint(body, len(value))
+        body += value
+    if headers:
+        _write_headers(body, tuple(headers))
+    else:
+        body.append(0)
     before = len(out)
     write_varint(out, len(body))
     out += body

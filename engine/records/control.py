@@ -18,7 +18,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from engine.errors import CorruptRecord
-from engine.records.builder import BatchBuilder, BatchRefused, BatchSettings
+from engine.records.batch_header import HEADER_BYTES
+from engine.records.builder import BatchBuilder, BatchRefused, BatchSettings, assemble_batch
 from engine.records.record import Record
 
 #: Size of a transaction's marker.
@@ -26,6 +27,10 @@ MARKER_BATCH_BYTES = 78
 
 _KEY = struct.Struct(">hh")
 _END_VALUE = struct.Struct(">hi")
+#: A marker's only record: its length, attributes, deltas and size of the key; the key; the size of
+#: the value; the value; no headers.
+_MARKER_RECORD = struct.Struct(">5shhBhiB")
+_MARKER_START, _VALUE_SIZE, _NO_HEADERS = b"\x20\x00\x00\x00\x08", 12, 0
 _VERSION = 0
 
 
@@ -83,6 +88,27 @@ def end_transaction_marker(record: Record) -> EndTransactionMarker:
     return EndTransactionMarker(kind, coordinator_epoch)
 
 
+def read_marker(batch: memoryview) -> EndTransactionMarker | None:
+    """Return the end of a transaction that a batch with the bits of one is.
+
+    None for another control batch, and for one in another form than `build_marker` gives it.
+    """
+    if len(batch) != MARKER_BATCH_BYTES:
+        return None
+    start, key_version, kind, size, version, coordinator_epoch, headers = (
+        _MARKER_RECORD.unpack_from(batch, HEADER_BYTES)
+    )
+    if (start, key_version, size, version, headers) != (
+        _MARKER_START,
+        _VERSION,
+        _VALUE_SIZE,
+        _VERSION,
+        _NO_HEADERS,
+    ) or kind not in _ENDS:
+        return None
+    return EndTransactionMarker(_TYPES[kind], coordinator_epoch)
+
+
 def control_key(kind: ControlType) -> bytes:
     """Return the key of a control record; BatchRefused for UNKNOWN."""
     if kind is ControlType.UNKNOWN:
@@ -102,19 +128,32 @@ def build_marker(
     """Return the batch that ends a producer's transaction in one partition."""
     if marker.control_type not in _ENDS:
         raise BatchRefused("ABORT or COMMIT", marker.control_type.name)
-    builder = BatchBuilder(
-        BatchSettings(
-            base_offset=base_offset,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            is_transactional=True,
-            is_control=True,
-            leader_epoch=leader_epoch,
-        )
+    settings = BatchSettings(
+        base_offset=base_offset,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        is_transactional=True,
+        is_control=True,
+        leader_epoch=leader_epoch,
     )
-    value = _END_VALUE.pack(_VERSION, marker.coordinator_epoch)
-    builder.append(timestamp_ms, control_key(marker.control_type), value)
-    return builder.build()
+    settings.check()
+    record = _MARKER_RECORD.pack(
+        _MARKER_START,
+        _VERSION,
+        marker.control_type,
+        _VALUE_SIZE,
+        _VERSION,
+        marker.coordinator_epoch,
+        _NO_HEADERS,
+    )
+    return assemble_batch(
+        settings,
+        last_offset=base_offset,
+        base_timestamp_ms=timestamp_ms,
+        max_timestamp_ms=timestamp_ms,
+        record_count=1,
+        payload=record,
+    )
 
 
 def build_control_batch(

@@ -15,7 +15,7 @@ partitions of a request one after the other, too, while leaders change and follo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from engine.errors import ApiError, StorageError
 from engine.host.promise import Promise
 from engine.host.turns import Share
 from engine.limits import ROWS_PER_SHARE
+from engine.log.local_log import CODECS_ALONE
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition, new_tuple
 from engine.replication.delayed_produce import DelayedProduce, ProduceResult, ProduceResults
@@ -156,12 +157,13 @@ class Appends:
         *,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         is_internal_allowed: bool = False,
+        fast_attributes: Container[int] = CODECS_ALONE,
     ) -> ProduceResult | Promise[ProduceResults] | None:
         """Append batches to one partition, as `append_records` does.
 
         Returns its result, or a promise of it within `timeout_ms`. None when nothing has been done:
         the partition is not here or not led, too few are in sync, acks are 0, or it is not one
-        batch in no transaction.
+        batch with one of these attributes; none is of a transaction that is yet to be verified.
         """
         partition = self._partitions.get(topic_partition)
         if (
@@ -175,7 +177,7 @@ class Appends:
             return None
         watermark = partition.high_watermark
         try:
-            info = partition.append_fast(batches, origin)
+            info = partition.append_fast(batches, origin, fast_attributes)
         except (ApiError, StorageError) as failure:
             partition.counts.produces += 1
             return self._failed(topic_partition, failure, len(batches))

@@ -16,7 +16,7 @@ Differs: lag is measured on the monotonic clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from engine.host.ports import Clock
 from engine.kafka_errors import NONE
@@ -317,17 +317,21 @@ class Partition:
         )
 
     def append_fast(
-        self, batches: memoryview, origin: AppendOrigin = AppendOrigin.CLIENT
+        self,
+        batches: memoryview,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        fast_attributes: Container[int] = CODECS_ALONE,
     ) -> AppendInfo | None:
         """Append as `append` would for acks=1; the caller completes delayed operations.
 
         None with nothing done on a broker that does not lead, and for a header that is not of
-        one batch in no transaction. Errors: those of the log; nothing is written then.
+        one batch with one of these attributes: no transaction of a client that is not verified
+        is among them. Errors: those of the log; nothing is written then.
         """
         if self.leader_id != self.broker_id or self.config.is_read_only:
             return None
         log, epoch, now_ms = self.log, self.leader_epoch, self._clock.wall_ms()
-        info = log.append_fast(batches, epoch, now_ms, CODECS_ALONE, origin)
+        info = log.append_fast(batches, epoch, now_ms, fast_attributes, origin)
         if not isinstance(info, AppendInfo):
             if info is None:
                 return None

@@ -38,7 +38,7 @@ class TransactionCoordinator:
         )
         store = TransactionStore(self.registry, ports.log)
         self.markers = TransactionMarkers(self.registry, store, ports)
-        self.ends = TransactionEnds(self.registry, store, self.markers, clock)
+        self.ends = TransactionEnds(self.registry, store, self.markers, clock, ports.timers)
         self.partitions = TransactionPartitions(self.registry, store, clock)
         self.producers = Producers(self.registry, store, self.ends, settings, ports)
         self.admin = TransactionAdmin(self.registry, ports.log, settings, clock)

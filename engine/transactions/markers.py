@@ -202,7 +202,8 @@ class TransactionMarkers:
 
     def _next_entries(self, broker_id: int) -> list[_QueuedMarker]:
         """Remove the markers of the next request from a leader's queue."""
-        queue, entries, count = self._queues.get(broker_id, deque()), list[_QueuedMarker](), 0
+        entries: list[_QueuedMarker] = []
+        queue, count = self._queues.get(broker_id), 0
         while queue and count + len(queue[0].marker.partitions) <= MARKERS_PER_REQUEST_MAX:
             entry = queue.popleft()
             if self._is_current(entry.pending):

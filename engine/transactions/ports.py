@@ -53,6 +53,15 @@ class Marker(NamedTuple):
     partitions: tuple[TopicPartition, ...]
 
 
+class TransactionOwner(NamedTuple):
+    """Partitions of a producer, to verify that they are in its transaction."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: tuple[TopicPartition, ...]
+
+
 #: Error codes of a marker by partition; of a request, one for each marker in order.
 MarkerCodes: TypeAlias = dict[TopicPartition, int]
 

@@ -5,26 +5,38 @@
 | a state | version 0: transactional id | version 0; no list of partitions while Empty |
 | expired | the same | null |
 
+```
+key    int16 0 · string transactional id
+value  int16 0 · int64 producer id · int16 epoch · int32 timeout · int8 status
+       int32 count of topics, −1 while Empty · each: string name · int32 count · int32 partitions
+       int64 last update · int64 start
+```
+
+They are written by hand, three for each transaction, and read by the table codec.
+
 Source: TransactionLog of 3.9.1; `formats.md` §7.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from struct import Struct as Format
+from struct import pack
+from typing import Final, NamedTuple
 
 from engine.errors import EngineError, WireError
 from engine.model import TopicPartition
 from engine.transactions.states import STATE_OF, STATUSES, TransactionState
 from engine.transactions.transaction import Transaction, Transition
 from engine.wire import messages
-from engine.wire.coordinator_records import (
-    decode_coordinator_record,
-    encode_key,
-    encode_value,
-)
+from engine.wire.coordinator_records import decode_coordinator_record
 
-_TYPE = 0
-_VERSION = 0
+_VERSION: Final = 0
+_NO_TOPICS: Final = -1
+_KEY: Final = Format(">hh").pack
+#: Version, producer id and epoch, timeout, status, count of topics.
+_HEAD: Final = Format(">hqhibi").pack
+_TIMES: Final = Format(">qq").pack
 
 
 class TransactionRecord(NamedTuple):
@@ -44,21 +56,25 @@ class UnknownTransactionRecord(EngineError):
 
 def transaction_record(transactional_id: str, transition: Transition) -> TransactionRecord:
     """Return the record of a transition."""
+    state, producer_id, epoch, _, timeout_ms, partitions, start_ms, last_update_ms = transition
     by_topic: dict[str, list[int]] = {}
-    for partition in transition.partitions:
-        by_topic.setdefault(partition.topic, []).append(partition.partition)
-    schema = messages.TransactionLogValue.PartitionsSchema
-    partitions = [schema(topic=topic, partition_ids=ids) for topic, ids in by_topic.items()]
-    value = messages.TransactionLogValue(
-        producer_id=transition.producer_id,
-        producer_epoch=transition.producer_epoch,
-        transaction_timeout_ms=transition.timeout_ms,
-        transaction_status=STATUSES[transition.state],
-        transaction_partitions=(None if transition.state is TransactionState.EMPTY else partitions),
-        transaction_last_update_timestamp_ms=transition.last_update_ms,
-        transaction_start_timestamp_ms=transition.start_ms,
+    for topic, index in partitions:
+        by_topic.setdefault(topic, []).append(index)
+    count = _NO_TOPICS if state is TransactionState.EMPTY else len(by_topic)
+    value = b"".join(
+        (
+            _HEAD(_VERSION, producer_id, epoch, timeout_ms, STATUSES[state], count),
+            *_topics(by_topic.items() if count > 0 else ()),
+            _TIMES(last_update_ms, start_ms),
+        )
     )
-    return TransactionRecord(_key(transactional_id), encode_value(value, _VERSION))
+    return TransactionRecord(_key(transactional_id), value)
+
+
+def _topics(by_topic: Iterable[tuple[str, list[int]]]) -> Iterable[bytes]:
+    for topic, indexes in by_topic:
+        name, count = topic.encode(), len(indexes)
+        yield pack(f">h{len(name)}si{count}i", len(name), name, count, *indexes)
 
 
 def transaction_tombstone(transactional_id: str) -> TransactionRecord:
@@ -103,4 +119,5 @@ def decode_transaction_record(record: TransactionRecord) -> tuple[str, Transacti
 
 
 def _key(transactional_id: str) -> bytes:
-    return encode_key(messages.TransactionLogKey(transactional_id=transactional_id), _TYPE)
+    content = transactional_id.encode()
+    return _KEY(_VERSION, len(content)) + content

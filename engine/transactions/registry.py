@@ -37,6 +37,7 @@ from engine.kafka_errors import (
     NOT_COORDINATOR,
 )
 from engine.limits import LOADED_IDS_POLL_MS
+from engine.model import new_tuple
 from engine.naming import TRANSACTION_STATE, coordinator_partition
 from engine.transactions.ports import TransactionLog
 from engine.transactions.records import (
@@ -104,12 +105,14 @@ class TransactionRegistry:
         if self._is_stopped:
             return Found(COORDINATOR_NOT_AVAILABLE)
         partition = self.partition_of(transactional_id)
-        if partition in self._loads:
-            return Found(COORDINATOR_LOAD_IN_PROGRESS)
         owned = self._owned.get(partition)
         if owned is None:
-            return Found(NOT_COORDINATOR)
-        return Found(0, owned.coordinator_epoch, owned.transactions.get(transactional_id))
+            # A partition that is being loaded is not owned.
+            is_loading = partition in self._loads
+            return Found(COORDINATOR_LOAD_IN_PROGRESS if is_loading else NOT_COORDINATOR)
+        coordinator_epoch, transactions = owned
+        found = (0, coordinator_epoch, transactions.get(transactional_id))
+        return new_tuple(Found, found)
 
     def add(self, transaction: Transaction) -> None:
         """Add a new id; its partition must be owned."""

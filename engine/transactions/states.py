@@ -32,6 +32,9 @@ class TransactionState(Enum):
     DEAD = "Dead"
     PREPARE_EPOCH_FENCE = "PrepareEpochFence"
 
+    # Members are looked up for each request, and Enum's own hash is Python code.
+    __hash__ = object.__hash__
+
 
 _S = TransactionState
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from engine.model import TopicPartition
+from engine.model import TopicPartition, new_tuple
 from engine.transactions.states import IDLE, VALID_PREVIOUS_STATES, TransactionState
 
 NO_PRODUCER_ID = -1
@@ -120,11 +120,10 @@ class Transaction:
             return None
         assert epoch < _EPOCH_MAX, self.transactional_id
         return self._set_pending(
-            self._like(TransactionState.EMPTY, now_ms)._replace(
+            self._like(TransactionState.EMPTY, now_ms, ())._replace(
                 producer_epoch=epoch,
                 last_producer_epoch=last_epoch,
                 timeout_ms=timeout_ms,
-                partitions=(),
                 start_ms=NO_TIME,
             )
         )
@@ -142,12 +141,10 @@ class Transaction:
 
     def add_partitions(self, partitions: Iterable[TopicPartition], now_ms: int) -> Transition:
         """Prepare a transaction with more partitions; the first ones begin it."""
-        begins = self.state in IDLE
+        all_partitions = tuple(dict.fromkeys((*self.partitions, *partitions)))
+        start_ms = now_ms if self.state in IDLE else None
         return self._set_pending(
-            self._like(TransactionState.ONGOING, now_ms)._replace(
-                partitions=tuple(dict.fromkeys((*self.partitions, *partitions))),
-                start_ms=now_ms if begins else self.start_ms,
-            )
+            self._like(TransactionState.ONGOING, now_ms, all_partitions, start_ms)
         )
 
     def end(self, *, is_commit: bool, now_ms: int) -> Transition:
@@ -178,12 +175,11 @@ class Transaction:
         is_commit = self.state is TransactionState.PREPARE_COMMIT
         state = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
         self.has_failed_epoch_fence = False
-        return self._set_pending(self._like(state, now_ms)._replace(partitions=()))
+        return self._set_pending(self._like(state, now_ms, ()))
 
     def expire(self) -> Transition:
         """Prepare that the id is forgotten."""
-        dead = self._like(TransactionState.DEAD, self.last_update_ms)
-        return self._set_pending(dead._replace(partitions=()))
+        return self._set_pending(self._like(TransactionState.DEAD, self.last_update_ms, ()))
 
     def complete(self, transition: Transition) -> None:
         """Apply a written transition; one that was not prepared is a broken invariant."""
@@ -206,18 +202,25 @@ class Transaction:
     def _raised_epoch(self) -> int:
         return self.producer_epoch + (not self.has_failed_epoch_fence)
 
-    def _like(self, state: TransactionState, now_ms: int) -> Transition:
-        """Return a transition to `state` that leaves all else as it is."""
-        return Transition(
+    def _like(
+        self,
+        state: TransactionState,
+        now_ms: int,
+        partitions: tuple[TopicPartition, ...] | None = None,
+        start_ms: int | None = None,
+    ) -> Transition:
+        """Return a transition to `state` that leaves all else as it is, but for what is given."""
+        fields = (
             state,
             self.producer_id,
             self.producer_epoch,
             self.last_producer_epoch,
             self.timeout_ms,
-            tuple(self.partitions),
-            self.start_ms,
+            tuple(self.partitions) if partitions is None else partitions,
+            self.start_ms if start_ms is None else start_ms,
             now_ms,
         )
+        return new_tuple(Transition, fields)
 
     def _set_pending(self, transition: Transition) -> Transition:
         """Set the pending state; a transition that is not valid is a fault."""

@@ -8,7 +8,8 @@
 | Empty | INVALID_TXN_STATE | INVALID_TXN_STATE |
 
 1. The decision is written: PrepareCommit or PrepareAbort. From here on it cannot change.
-2. The client is answered, and markers go to all partitions.
+2. The client is answered; in the next turn of the loop markers go to all partitions. Leaders in
+   this process have written them before the client can send its next request.
 3. The completion is written (`TransactionMarkers`).
 
 An end that no producer requested first takes an epoch that no producer has.
@@ -20,9 +21,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from functools import partial
 
 from engine.host.coroutine import drive
-from engine.host.ports import Clock
+from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
 from engine.kafka_errors import (
     CONCURRENT_TRANSACTIONS,
@@ -52,11 +54,13 @@ class TransactionEnds:
         store: TransactionStore,
         markers: TransactionMarkers,
         clock: Clock,
+        timers: Timers,
     ) -> None:
         self._registry = registry
         self._store = store
         self._markers = markers
         self._clock = clock
+        self._timers = timers
 
     def end(
         self, transactional_id: str, producer_id: int, producer_epoch: int, *, is_commit: bool
@@ -128,8 +132,14 @@ class TransactionEnds:
         if code:
             return code
         # 2
-        self._send_markers(coordinator_epoch, transaction)
+        self._timers.call_soon(partial(self._begin_markers, coordinator_epoch, transaction))
         return 0
+
+    def _begin_markers(self, coordinator_epoch: int, transaction: Transaction) -> None:
+        """Send the markers of an end that was decided, unless the id was lost since."""
+        found = self._registry.find(transaction.transactional_id)
+        if found.transaction is transaction and found.coordinator_epoch == coordinator_epoch:
+            self._send_markers(coordinator_epoch, transaction)
 
     def _send_markers(self, coordinator_epoch: int, transaction: Transaction) -> None:
         is_commit = transaction.state is TransactionState.PREPARE_COMMIT

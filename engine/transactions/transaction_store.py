@@ -76,6 +76,10 @@ class TransactionStore:
             (transaction_record(transactional_id, transition),),
             timeout_ms=transition.timeout_ms,
         )
+        if written.is_kept and not written.result():
+            # No turn has passed: the coordinator is the same.
+            found.transaction.complete(transition)
+            return written
 
         def applied(code: int) -> int:
             """Apply the transition if it was written; return the code of the request."""

@@ -75,6 +75,9 @@ def read_produce_fast(frame: memoryview) -> tuple[int, int, ProduceHead, memoryv
         if key or client_id_size > KEPT_CLIENT_ID_BYTES_MAX:
             return None
         body_at = _BODY_AT + client_id_size
+        if frame[body_at]:
+            # A transactional id stands where the fields of a head would.
+            return None
         at = body_at + _AROUND_NAME_BYTES + frame[body_at + _NAME_SIZE_AT]
         head = _head(bytes(frame[8:at]), version)
         if head is None:

@@ -142,6 +142,9 @@ def _read_flexible_fast(body: memoryview) -> ProduceRequest | None:
 
     Small requests are of this shape, and for them each step counts.
     """
+    if body[0]:
+        # A transactional id stands where the fields of a head would.
+        return None
     at = _FAST_NAME_AT + body[_FAST_NAME_AT - 1] + _FAST_PARTITION_BYTES
     head = head_of_request(bytes(body[: at - 1]))
     if head is None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ from tests.perf.group_load import (
     heartbeat_frame,
 )
 from tests.perf.load import Broker, Outcome
+from tests.perf.transaction_load import EncodedTransactions
 
 _CONNECTIONS: Final = 8
 _IN_FLIGHT: Final = 4
@@ -152,6 +154,42 @@ def transactions(records: int, count: int, broker: Broker, _size: int) -> Outcom
     return Outcome(count / took_s, "transactions/s", cpu)
 
 
+def encoded_transactions(count: int, broker: Broker, _size: int) -> Outcome:
+    """Commit transactions of one record whose requests are encoded before, one after the other."""
+    topic = _topic(broker)
+    producer = EncodedTransactions(broker.address, _unique("perf"), topic, count + 20)
+    producer.run(20)
+    cpu_s, begun_s = broker.cpu_s(), time.perf_counter()
+    producer.run(count)
+    took_s = time.perf_counter() - begun_s
+    cpu = (broker.cpu_s() - cpu_s) / count * 1e6
+    producer.close()
+    return Outcome(count / took_s, "transactions/s", cpu)
+
+
+def transactions_at_once(producers: int, count: int, broker: Broker, _size: int) -> Outcome:
+    """Commit transactions of one record by several producers at once, `count` each."""
+    topic = _topic(broker, producers)
+    open_producers = [_transactional(broker) for _ in range(producers)]
+    value = b"v" * 100
+
+    def run(partition: int, repeats: int) -> None:
+        producer = open_producers[partition]
+        for _ in range(repeats):
+            producer.begin_transaction()
+            producer.produce(topic, value, partition=partition)
+            producer.commit_transaction(_TIMEOUT_S)
+
+    with ThreadPoolExecutor(producers) as pool:
+        list(pool.map(partial(run, repeats=1), range(producers)))
+        cpu_s, begun_s = broker.cpu_s(), time.perf_counter()
+        list(pool.map(partial(run, repeats=count), range(producers)))
+        took_s = time.perf_counter() - begun_s
+    total = producers * count
+    cpu = (broker.cpu_s() - cpu_s) / total * 1e6
+    return Outcome(total / took_s, "transactions/s", cpu)
+
+
 def end_to_end(broker: Broker, _size: int) -> Outcome:
     """Consume a record, produce it in a transaction with its offset, read it committed: p50."""
     count = 150
@@ -205,6 +243,8 @@ CASES: Final = [
     Case("heartbeats of 2,000 members", heartbeats, "<= 15 % of a core"),
     Case("transactions of 100 records", partial(transactions, 100, 300), ">= 1.5x"),
     Case("transactions of one record", partial(transactions, 1, 500), ">= 2x"),
+    Case("transactions of one record, encoded before", partial(encoded_transactions, 500), "-"),
+    Case("transactions of one record, 4 at once", partial(transactions_at_once, 4, 250), ">= 2x"),
     Case("consume, transform, produce, read: p50", end_to_end, "<= 0.7x"),
 ]
 

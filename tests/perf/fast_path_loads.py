@@ -18,7 +18,7 @@ from engine.log.directory.log_dir import read_log_dir
 from engine.log.epoch_store import EpochStore
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
-from engine.log.producer_state import ProducerState
+from engine.log.producer_state import AppendOrigin, ProducerState
 from engine.log.recovery.segment_replay import SegmentReplay
 from engine.log.replica_chunks import replica_chunks
 from engine.records import record_run
@@ -37,7 +37,7 @@ from tests.unit.broker.test_broker import create_topic
 from tests.unit.broker.test_groups import SETTINGS, coordinated
 from tests.unit.client.produce_log import ProduceLog
 from tests.unit.log.cleaner.cleaned_logs import CONFIG, clean, compacted_log, put
-from tests.unit.log.writing import DIR, NOW_MS, open_log
+from tests.unit.log.writing import DIR, NOW_MS, end_of_transaction, open_log
 
 _VALUE = b"v" * 100
 _SEGMENT = f"{DIR}/00000000000000000000.log"
@@ -116,6 +116,19 @@ def appends(codec: Codec = Codec.NONE, records: int = 1, count: int = 1000) -> L
         for _ in range(count):
             batch[:8] = bytes(8)
             log.append_as_leader(memoryview(batch), 0, NOW_MS)
+
+    return Load(run, count, "batch")
+
+
+def marked_ends(count: int = 1000) -> Load:
+    """Append the end of a transaction again and again to a log as its leader."""
+    log, _ = open_log(MemoryFiles(), LogConfig())
+    batch = bytearray(end_of_transaction(4))
+
+    def run() -> None:
+        for _ in range(count):
+            batch[:8] = bytes(8)
+            log.append_as_leader(memoryview(batch), 0, NOW_MS, AppendOrigin.COORDINATOR)
 
     return Load(run, count, "batch")
 

@@ -58,6 +58,7 @@ from tests.perf.fast_path_loads import (
     fetches,
     followed,
     follower_fetches,
+    marked_ends,
     outgoing,
     produces,
     replays,
@@ -120,6 +121,11 @@ def _commit_rows() -> list[Row]:
 def _append_rows() -> list[Row]:
     rows = [
         Row("LocalLog.append_fast", appends, ((LocalLog, "append_fast", _nothing),)),
+        Row(
+            "LocalLog._append_marker_fast",
+            marked_ends,
+            ((LocalLog, "_append_marker_fast", _nothing),),
+        ),
         Row(
             "LeaderRules.largest_time_fast",
             partial(appends, records=50),

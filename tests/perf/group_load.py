@@ -25,7 +25,8 @@ _SESSION_MS: Final = 60_000
 _TIMEOUT_S: Final = 60.0
 
 
-def _frame(name: str, version: int, request: Any) -> bytes:
+def frame_of(name: str, version: int, request: Any) -> bytes:
+    """Return a request with its length and its header."""
     header = request_header_bytes(api(name).key, version, 1, "perf")
     body = message_codec(f"{name}Request", version).encode(request)
     return struct.pack(">i", len(header) + len(body)) + header + body
@@ -56,7 +57,7 @@ class OpenConnection:
 
     def ask(self, name: str, version: int, request: Any) -> Any:
         """Send a request and return its response."""
-        self.send(_frame(name, version, request))
+        self.send(frame_of(name, version, request))
         return _decoded(name, version, self.response())
 
     def close(self) -> None:
@@ -90,7 +91,7 @@ def commit_frame(group: str, topic: str, offset: int) -> bytes:
     request = messages.OffsetCommitRequest(
         group_id=group, topics=[row(name=topic, partitions=[partition])]
     )
-    return _frame("OffsetCommit", _COMMIT_VERSION, request)
+    return frame_of("OffsetCommit", _COMMIT_VERSION, request)
 
 
 class JoinedMember:
@@ -108,7 +109,7 @@ def heartbeat_frame(group: str, member: JoinedMember) -> bytes:
     request = messages.HeartbeatRequest(
         group_id=group, generation_id=member.generation, member_id=member.member_id
     )
-    return _frame("Heartbeat", _HEARTBEAT_VERSION, request)
+    return frame_of("Heartbeat", _HEARTBEAT_VERSION, request)
 
 
 class Joining:
@@ -156,7 +157,7 @@ class Joining:
             protocols=[protocol(name="range", metadata=self._metadata)],
         )
         member.waits_for = "JoinGroup"
-        member.connection.send(_frame("JoinGroup", _JOIN_VERSION, request))
+        member.connection.send(frame_of("JoinGroup", _JOIN_VERSION, request))
 
     def _beat(self) -> None:
         """Have members that wait for nothing learn whether the group has gone on."""
@@ -202,7 +203,7 @@ class Joining:
             ],
         )
         member.waits_for = "SyncGroup"
-        member.connection.send(_frame("SyncGroup", _SYNC_VERSION, request))
+        member.connection.send(frame_of("SyncGroup", _SYNC_VERSION, request))
 
     def leave(self) -> None:
         """Have all leave, and close the connections."""

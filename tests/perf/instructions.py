@@ -27,9 +27,10 @@ from typing import NamedTuple
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.perf.request_cost import exchange, fetch_frame, produce_frame
+from tests.perf.transaction_load import EncodedTransactions
 
-_FEW, _MANY = 1000, 5000
 _TOPIC = "cost"
+_TRANSACTION = "transaction"
 
 
 class _Case(NamedTuple):
@@ -37,6 +38,9 @@ class _Case(NamedTuple):
     batch_bytes: int
     #: How many requests are sent before the first is answered.
     window: int
+    #: The fewer and the more requests.
+    few: int = 1000
+    many: int = 5000
 
     @property
     def label(self) -> str:
@@ -47,6 +51,7 @@ _CASES = [
     *(_Case("produce", *sizes) for sizes in ((180, 1), (180, 16), (1_024, 1), (16_384, 1))),
     *(_Case("produce", *sizes) for sizes in ((16_384, 5), (100_000, 1))),
     *(_Case("fetch", *sizes) for sizes in ((180, 1), (16_384, 1), (16_384, 5), (100_000, 1))),
+    _Case(_TRANSACTION, 180, 1, 200, 1000),
 ]
 
 
@@ -60,6 +65,7 @@ class _Run:
         config.write_text(
             f"broker.id=1\nlisteners=PLAINTEXT://127.0.0.1:{self.port}\n"
             f"log.dirs={folder}/logs\nlog.retention.check.interval.ms=100000000\n"
+            "transaction.state.log.replication.factor=1\ntransaction.state.log.min.isr=1\n"
         )
         command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
         command += [sys.executable, "-m", "kctl", "broker", "run", "--config", str(config)]
@@ -109,6 +115,9 @@ def _total(tree: str, parent: str | None, case: _Case, count: int) -> int:
         admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{run.port}"})
         admin.create_topics([NewTopic(_TOPIC, 1, 1)])[_TOPIC].result()
         del admin
+        if case.api == _TRANSACTION:
+            _run_transactions(f"127.0.0.1:{run.port}", count)
+            return run.end()
         with socket.create_connection(("127.0.0.1", run.port)) as sock:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             frame = produce_frame(_TOPIC, case.batch_bytes)
@@ -117,6 +126,12 @@ def _total(tree: str, parent: str | None, case: _Case, count: int) -> int:
                 frame = fetch_frame(_TOPIC, 0, case.batch_bytes)
             exchange(sock, frame, count, case.window)
         return run.end()
+
+
+def _run_transactions(address: str, count: int) -> None:
+    producer = EncodedTransactions(address, _TRANSACTION, _TOPIC, count)
+    producer.run(count)
+    producer.close()
 
 
 def main() -> None:
@@ -134,8 +149,10 @@ def main() -> None:
             continue
         costs = []
         for _, directory in trees:
-            few, many = (_total(directory, given.folder, case, count) for count in (_FEW, _MANY))
-            costs.append((many - few) / (_MANY - _FEW))
+            few, many = (
+                _total(directory, given.folder, case, count) for count in (case.few, case.many)
+            )
+            costs.append((many - few) / (case.many - case.few))
         cells = (f"{cost:,.0f} ({cost / costs[0]:.3f}x)" for cost in costs)
         print(f"| {case.label} | {' | '.join(cells)} |", flush=True)
 

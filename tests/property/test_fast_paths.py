@@ -45,7 +45,7 @@ from engine.log.directory.log_dir import read_log_dir
 from engine.log.epoch_store import EpochStore
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
-from engine.log.producer_state import ProducerState
+from engine.log.producer_state import AppendOrigin, ProducerState
 from engine.log.recovery.loader import LoadReport
 from engine.log.recovery.segment_replay import SegmentOffsetOverflow, SegmentReplay
 from engine.log.validation import LeaderRules
@@ -57,6 +57,7 @@ from engine.records.batch import BatchView
 from engine.records.builder import BatchSettings, build_batch
 from engine.records.codec import Codec
 from engine.records.compression import compress
+from engine.records.control import ControlType
 from engine.records.record import Record, TimestampType
 from engine.records.view import batches_in
 from engine.wire import produce_bytes
@@ -288,6 +289,40 @@ def appends(sent: list[bytes], config: LogConfig, epoch: int) -> None:
                 except ApiError as error:
                     results.append((type(error), error.code, str(error)))
         seen.append((results, _log_state(log)))
+    assert seen[0] == seen[1]
+
+
+@st.composite
+def of_coordinators(draw: st.DrawFn) -> bytes:
+    """Draw what coordinators write: records in a transaction, or its end; perhaps damaged."""
+    producer_id, epoch = draw(st.sampled_from((4, 4, 5))), draw(st.sampled_from((0, 0, 0, 1)))
+    if draw(st.booleans()):
+        batch = sent_by(producer_id, 0, producer_epoch=epoch, is_transactional=True)
+    else:
+        kind = draw(st.sampled_from((ControlType.ABORT, ControlType.COMMIT)))
+        batch = end_of_transaction(producer_id, kind, epoch=epoch, by=draw(st.integers(0, 1)))
+    return _changed(draw, bytes(batch))
+
+
+@EXAMPLES
+@example([bytes(end_of_transaction(4))], LogConfig(), 0)
+@given(st.lists(of_coordinators(), min_size=1, max_size=8), CONFIGS, st.integers(0, 3))
+def markers(written: list[bytes], config: LogConfig, epoch: int) -> None:
+    """Append the same transactions and their ends to two logs."""
+    seen = []
+    for is_fast_path in (True, False):
+        log, _ = open_log(MemoryFiles(), config)
+        log._may_append_fast = is_fast_path and log._may_append_fast
+        results: list[Any] = []
+        for batch in written:
+            try:
+                data = memoryview(bytearray(batch))
+                origin = AppendOrigin.COORDINATOR
+                results.append(log.append_as_leader(data, epoch, NOW_MS, origin))
+            except ApiError as error:
+                results.append((type(error), error.code, str(error)))
+        aborted = [segment.aborted for segment in log.segments]
+        seen.append((results, _log_state(log), aborted, log.producers.first_unstable_offset(9)))
     assert seen[0] == seen[1]
 
 
@@ -702,7 +737,7 @@ PROPERTIES: dict[str, Callable[[], None]] = {
         produces, produce_answers, appends, openings, batch_runs, dumped_rows, replicas, replays,
         followed, verifications, fetches, outgoing, cleanings, replica_requests,
         replica_responses, follower_fetches, remote_fetch_cycles, commits, commit_requests,
-        loaded_offsets,
+        loaded_offsets, markers,
     )
 }  # fmt: skip
 

@@ -24,6 +24,10 @@ from tests.unit.log.writing import PARTITION, end_of_transaction
 from tests.unit.replication.replicas import Broker, borrowed_segments
 
 
+def same(result: ProduceResult) -> ProduceResult:
+    return result
+
+
 def test_an_append_is_waited_for_though_its_client_is_gone() -> None:
     broker = Broker((1, 2))
     topic = CoordinatorTopic(
@@ -31,7 +35,7 @@ def test_an_append_is_waited_for_though_its_client_is_gone() -> None:
     )
     waiting = Waiting(ACKS_ALL, 1_000)
     taken: list[ProduceResult] = []
-    appended = topic.append(PARTITION.partition, [(b"k", b"v")], BatchSettings(), waiting)
+    appended = topic.append(PARTITION.partition, [(b"k", b"v")], BatchSettings(), waiting, same)
     appended.then(taken.append).abandon()
     assert 1 == broker.manager.delayed_produce_count
     broker.pass_time(1_000)
@@ -49,7 +53,7 @@ def test_all_batches_are_read_a_buffer_at_a_time(
     )
     for _ in range(7):
         records = [(b"k", bytes(value_size))]
-        topic.append(PARTITION.partition, records, BatchSettings(), Waiting(ACKS_ALL, 1_000))
+        topic.append(PARTITION.partition, records, BatchSettings(), Waiting(ACKS_ALL, 1_000), same)
     borrowed = borrowed_segments(monkeypatch)
     read = [batch.base_offset for batch in topic.batches(PARTITION.partition, buffer_bytes)]
     assert list(range(7)) == read

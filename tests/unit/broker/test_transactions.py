@@ -11,6 +11,7 @@ from engine.model import TopicPartition
 from engine.naming import coordinator_partition
 from engine.wire.structs import message_class
 from tests.unit.broker.memory_cluster import MemoryCluster, Requested
+from tests.unit.broker.test_local_messages import EncodedCluster
 from tests.unit.log.writing import sent
 
 COUNT = 5
@@ -19,10 +20,11 @@ T0, T1, T2 = (TopicPartition("t", index) for index in range(3))
 STATE = TopicPartition("__transaction_state", coordinator_partition("x", COUNT))
 
 
-@pytest.fixture(params=[True, False], ids=["one process", "the network"])
+@pytest.fixture(params=["values", "messages", "network"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[MemoryCluster]:
-    cluster = MemoryCluster(
-        is_one_process=request.param,
+    kind = EncodedCluster if request.param == "messages" else MemoryCluster
+    cluster = kind(
+        is_one_process=request.param != "network",
         transaction_state_log_num_partitions=str(COUNT),
         offsets_topic_num_partitions=str(COUNT),
         offsets_topic_replication_factor="3",

@@ -15,6 +15,7 @@ from engine.records.control import (
     control_type,
     control_type_id,
     end_transaction_marker,
+    read_marker,
 )
 from engine.records.record import Record, TimestampType
 from tests.unit.records.samples import NOW, view_of
@@ -49,6 +50,19 @@ def test_a_marker_is_a_batch_of_78_bytes_with_the_given_fields() -> None:
     (record,) = batch.records()
     assert (record.key, record.value) == (bytes((0, 0, 0, 1)), bytes((0, 0, 0, 0, 0, 12)))
     assert end_transaction_marker(record) == COMMIT
+
+
+@pytest.mark.parametrize("kind", [ControlType.ABORT, ControlType.COMMIT])
+def test_a_marker_is_read_from_its_batch_in_the_form_that_all_have(kind: ControlType) -> None:
+    marker = EndTransactionMarker(kind, 9)
+    data = build_marker(marker, producer_id=5, producer_epoch=1, timestamp_ms=NOW)
+    assert marker == read_marker(memoryview(data))
+    for at in (*range(61, 66), 66, 69, 70, 71, 77):
+        changed = bytearray(data)
+        changed[at] += 2
+        assert read_marker(memoryview(changed)) is None, at
+    other = build_control_batch(ControlType.LEADER_CHANGE, bytes(6), timestamp_ms=NOW)
+    assert [None, None] == [read_marker(memoryview(each)) for each in (other, data[:-1])]
 
 
 def test_other_control_records_hand_out_their_value_as_it_is() -> None:

@@ -161,7 +161,9 @@ class Stage:
     ) -> InitResult:
         """Send InitProducerId."""
         own = None if expected is None else ProducerOfEpoch(*expected)
-        return self.coordinator.producers.init(transactional_id, timeout_ms, own).result()
+        begun = self.coordinator.producers.init(transactional_id, timeout_ms, own)
+        self.timers.run_until_idle()
+        return begun.result()
 
     def add(
         self, *partitions: TopicPartition, epoch: int = 0, producer_id: int = 100
@@ -172,8 +174,10 @@ class Stage:
     def end(
         self, *, is_commit: bool = True, epoch: int = 0, producer_id: int = 100
     ) -> Promise[int]:
-        """Send EndTxn for id x."""
-        return self.coordinator.ends.end("x", producer_id, epoch, is_commit=is_commit)
+        """Send EndTxn for id x; markers are sent in the next turn."""
+        ended = self.coordinator.ends.end("x", producer_id, epoch, is_commit=is_commit)
+        self.timers.run_until_idle()
+        return ended
 
     def begun(self, *partitions: TopicPartition) -> Stage:
         """Have id x in a transaction with some partitions."""
@@ -191,6 +195,7 @@ class Stage:
         """Look for transactions that take too long."""
         for _ in self.coordinator.ends.abort_timed_out():
             pass
+        self.timers.run_until_idle()
 
     def expire(self) -> None:
         """Look for ids that nobody uses."""

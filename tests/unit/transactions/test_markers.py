@@ -152,6 +152,7 @@ def test_while_a_broker_is_left_alone_other_ends_wait_too_and_other_leaders_do_n
         producer_id = stage.init(name).producer_id
         stage.coordinator.partitions.add(name, producer_id, 0, partitions).result()
         stage.coordinator.ends.end(name, producer_id, 0, is_commit=True).result()
+        stage.timers.run_until_idle()
     assert [1, 2] == [broker_id for broker_id, _ in stage.channels.written]
     later(stage)
     assert [1, 2, 1, 1] == [broker_id for broker_id, _ in stage.channels.written]

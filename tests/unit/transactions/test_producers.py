@@ -206,6 +206,7 @@ def test_the_old_producer_cannot_end_what_is_fenced() -> None:
     stage.coordinator.producers.init("x", 60_000, None)
     assert 90 == stage.end().result()
     stage.log.release()
+    stage.timers.run_until_idle()
     assert "CompleteAbort" == stage.state
 
 

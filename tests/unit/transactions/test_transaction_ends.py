@@ -29,6 +29,45 @@ def test_the_client_is_answered_before_the_markers_are_there() -> None:
     assert "CompleteCommit" == stage.state
 
 
+def decided() -> Stage:
+    """Return a coordinator that has answered an EndTxn in this turn of the loop."""
+    stage = Stage().begun()
+    assert 0 == stage.coordinator.ends.end("x", 100, 0, is_commit=True).result()
+    assert ("PrepareCommit", []) == (stage.state, stage.channels.written)
+    return stage
+
+
+def test_markers_are_sent_in_the_turn_after_the_answer() -> None:
+    stage = decided()
+    assert 51 == stage.add(T0).result()
+    stage.timers.run_until_idle()
+    assert ("CompleteCommit", 1) == (stage.state, len(stage.channels.written))
+
+
+def test_who_lost_the_id_in_the_turn_of_the_answer_sends_no_markers() -> None:
+    stage = decided()
+    registry = stage.coordinator.registry
+    registry.resigned(registry.partition_of("x"))
+    stage.timers.run_until_idle()
+    assert [] == stage.channels.written
+
+
+def test_who_loads_the_id_again_in_the_turn_of_the_answer_sends_markers_once() -> None:
+    stage = decided()
+    registry = stage.coordinator.registry
+    registry.elected(registry.partition_of("x"), 2)
+    stage.timers.run_until_idle()
+    ((_, (marker,)),) = stage.channels.written
+    assert (2, "CompleteCommit") == (marker.coordinator_epoch, stage.state)
+
+
+def test_who_stops_in_the_turn_of_the_answer_sends_no_markers() -> None:
+    stage = decided()
+    stage.coordinator.stop()
+    stage.timers.run_until_idle()
+    assert [] == stage.channels.written
+
+
 @pytest.mark.parametrize("is_commit", [True, False])
 def test_an_end_that_is_requested_again_is_answered_again(is_commit: bool) -> None:
     stage = Stage().begun()

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from engine.limits import KEPT_CLIENT_ID_BYTES_MAX
+from engine.wire import fast_produce_bytes
 from engine.wire.codec import message_codec
 from engine.wire.errors import MalformedMessage
 from engine.wire.fast_produce_bytes import read_produce_fast
@@ -51,6 +52,13 @@ def read_here(frame: bytes) -> object:
     topic, index = head.topic_partition
     requested = [(topic, index, bytes(records))]
     return version, correlation_id, head.client_id, None, head.acks, requested
+
+
+@pytest.mark.parametrize("id_", ["x", "a transactional id of another length"])
+def test_a_request_in_a_transaction_takes_no_place_among_the_heads(id_: str) -> None:
+    before = fast_produce_bytes._head.cache_info()
+    assert read_here(frame_of(200, transactional_id=id_)) is None
+    assert before == fast_produce_bytes._head.cache_info()
 
 
 @pytest.mark.parametrize("size", [1, 126, 127, 128, 16_382, 16_383, 16_384, 2_097_150, 2_097_151])

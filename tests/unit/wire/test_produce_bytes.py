@@ -11,6 +11,7 @@ from engine.wire.produce_bytes import (
     decode_produce_request,
     encode_produce_response,
     encode_produce_response_fast,
+    head_of_request,
 )
 from engine.wire.structs import message_class
 
@@ -37,6 +38,23 @@ def test_ordinary_messages_do_not_need_the_table(
     assert [("clicks", [(0, memoryview(b"x" * 300)), (1, None)])] == request.topics
     answer = encode_produce_response(version, [("clicks", [ProducedPartition(0, 6, 7, 8, 9)])])
     assert b"clicks" in answer
+
+
+@pytest.mark.parametrize("id_", ["x", "a transactional id of another length"])
+def test_a_request_in_a_transaction_needs_no_table_and_no_place_among_the_heads(
+    id_: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = message_class("ProduceRequest")
+    data = made.PartitionProduceData(index=3, records=bytes(120))
+    topic = made.TopicProduceData(name="t", partition_data=[data])
+    body = message_codec("ProduceRequest", 9).encode(
+        made(transactional_id=id_, acks=-1, timeout_ms=5, topic_data=[topic])
+    )
+    monkeypatch.setattr(produce_bytes, "message_codec", None)
+    before = head_of_request.cache_info()
+    request = decode_produce_request(memoryview(body), 9)
+    assert (id_, -1, 5, [("t", [(3, bytes(120))])]) == request
+    assert before == head_of_request.cache_info()
 
 
 def test_records_are_a_view_of_the_request() -> None:

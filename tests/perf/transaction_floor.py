@@ -1,0 +1,188 @@
+"""What transactions cost where nobody decides anything: the floor of a broker in CPython.
+
+    python -m tests.perf.transaction_floor [--folder DIR]
+
+It prints what to give to `tests.perf.coordinators` as one more `--peer`, and runs until it is
+interrupted. The requests of a transaction are answered at once, from a template, on the broker's
+own event loop and network; each of the broker's appends is one write of as many bytes to a file:
+
+| request | appends |
+|---|---|
+| AddPartitionsToTxn | the state of the transaction |
+| Produce | the records |
+| EndTxn | the decision, the marker, the completion |
+
+No record is there to be read, so that it stands for a broker in transactions alone.
+Everything else a client needs is forwarded to an embedded broker. No broker on this loop is
+quicker: what a client does between two requests, its wake-ups and the kernel's part are all in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from engine.host.event_loop import EventLoop
+from engine.host.ports import Connection, ListenOptions
+from engine.host.real import RealClock
+from engine.host.real_network import RealNetwork
+from engine.host.unlimited_connections import UnlimitedConnections
+from engine.wire import messages
+from engine.wire.codec import message_codec
+from engine.wire.headers import api, read_request_header, response_header_bytes
+
+_HOST: Final = "127.0.0.1"
+_PRODUCE, _ADD, _END = (api(name).key for name in ("Produce", "AddPartitionsToTxn", "EndTxn"))
+#: Bytes of a record of `__transaction_state` in its batch, and of a marker.
+_STATE_BYTES, _MARKER_BYTES = 170, 78
+_NO_OFFSET: Final = -1
+
+
+def _add_response(request: Any) -> messages.AddPartitionsToTxnResponse:
+    response = messages.AddPartitionsToTxnResponse
+    row = response.AddPartitionsToTxnPartitionResult
+    return response(
+        results_by_topic_v3_and_below=[
+            response.AddPartitionsToTxnTopicResult(
+                name=topic.name,
+                results_by_partition=[row(partition_index=index) for index in topic.partitions],
+            )
+            for topic in request.v3_and_below_topics
+        ]
+    )
+
+
+def _produce_response(request: Any) -> messages.ProduceResponse:
+    response = messages.ProduceResponse
+    row = response.PartitionProduceResponse
+    return response(
+        responses=[
+            response.TopicProduceResponse(
+                name=topic.name,
+                partition_responses=[
+                    row(index=data.index, base_offset=0, log_append_time_ms=_NO_OFFSET)
+                    for data in topic.partition_data
+                ],
+            )
+            for topic in request.topic_data
+        ]
+    )
+
+
+_RESPONSES: Final = {
+    _PRODUCE: _produce_response,
+    _ADD: _add_response,
+    _END: lambda _request: messages.EndTxnResponse(),
+}
+
+
+class _Client:
+    """A connection whose transactions are answered here; all else goes on to the broker."""
+
+    def __init__(
+        self, network: RealNetwork, port: int, files: Sequence[int], client: Connection
+    ) -> None:
+        self._client = client
+        self._broker = network.connect(_HOST, port)
+        self._log, self._state = files
+        self._ends = dict.fromkeys(files, 0)
+        self._bodies: dict[int, bytes] = {}
+        client.on_frame = self._take
+        client.on_close = self._broker.close
+        self._broker.on_frame = lambda frame: client.send((bytes(frame),))
+        self._broker.on_close = client.close
+
+    def _take(self, frame: memoryview) -> None:
+        key = int.from_bytes(frame[:2])
+        if key not in _RESPONSES:
+            self._broker.send((bytes(frame),))
+            return
+        if key == _PRODUCE:
+            self._append(self._log, frame)
+        elif key == _ADD:
+            self._append(self._state, bytes(_STATE_BYTES))
+        else:
+            self._append(self._state, bytes(_STATE_BYTES))
+            self._append(self._log, bytes(_MARKER_BYTES))
+            self._append(self._state, bytes(_STATE_BYTES))
+        body = self._bodies.get(key)
+        if body is None:
+            body = self._bodies[key] = _body(frame)
+        self._client.send((bytes(frame[4:8]) + body,))
+
+    def _append(self, file: int, content: bytes | memoryview) -> None:
+        self._ends[file] += os.pwrite(file, content, self._ends[file])
+
+
+def _body(frame: memoryview) -> bytes:
+    """Return the response to a request, without its correlation id."""
+    header = read_request_header(frame)
+    key, version = header.api_key, header.api_version
+    name = api(key).name
+    request = message_codec(f"{name}Request", version).decode_at(frame[header.body_position :], 0)
+    response = message_codec(f"{name}Response", version).encode(_RESPONSES[key](request[0]))
+    return response_header_bytes(key, version, 0)[4:] + response
+
+
+def _broker(folder: Path, port: int, advertised_port: int) -> subprocess.Popen[bytes]:
+    """Start an embedded broker whose clients come by another port."""
+    config = folder / "server.properties"
+    config.write_text(
+        f"broker.id=1\nlisteners=PLAINTEXT://{_HOST}:{port}\nlog.dirs={folder}/logs\n"
+        f"advertised.listeners=PLAINTEXT://{_HOST}:{advertised_port}\n"
+        "transaction.state.log.replication.factor=1\ntransaction.state.log.min.isr=1\n"
+        "offsets.topic.replication.factor=1\n"
+    )
+    command = [sys.executable, "-m", "kctl", "broker", "run", "--config", str(config)]
+    out = folder / "out"
+    with out.open("wb") as stream:
+        process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT)
+    while b"ready" not in out.read_bytes():
+        if process.poll() is not None:
+            raise SystemExit(out.read_text())
+        time.sleep(0.1)
+    return process
+
+
+def _nothing(_peer: str, _reason: str) -> None:
+    """Report nothing."""
+
+
+def main() -> None:
+    """Serve until interrupted."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", help="where the files are")
+    parser.add_argument("--port", type=int, default=19092, help="the next one is the broker's")
+    given = parser.parse_args()
+    port: int = given.port
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        names = [f"{folder}/{name}" for name in ("log", "state")]
+        files = [os.open(name, os.O_RDWR | os.O_CREAT) for name in names]
+        loop = EventLoop()
+        network = RealNetwork(loop, RealClock())
+        options = ListenOptions(UnlimitedConnections(), _nothing, _nothing)
+        network.listen(
+            _HOST, port, lambda client: _serve(network, port + 1, files, client), options
+        )
+        process = _broker(Path(folder), port + 1, port)
+        print(f'--peer "floor={_HOST}:{port}={os.getpid()}"', flush=True)
+        loop.on_signals(loop.stop)
+        loop.run()
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def _serve(network: RealNetwork, port: int, files: Sequence[int], client: Connection) -> None:
+    _Client(network, port, files, client)
+
+
+if __name__ == "__main__":
+    main()
