@@ -5,7 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Generator
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from tests.long_tests import group_of, long_tests
 from tests.slow_tests import name_of, slow_tests
 
+_ROOT = Path(__file__).parent.parent
 #: Objects made beyond those dropped before a collection; 700 to 2,000 by default.
 _GARBAGE_THRESHOLD = 100_000
 
@@ -90,7 +95,7 @@ def _group(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Keep what is there before the first test away from the collector.
 
     Half a million objects of modules and tests are never garbage: each full collection would walk
@@ -98,6 +103,7 @@ def pytest_collection() -> Generator[None, object, object]:
     """
     gc.disable()
     try:
+        _import_share(session.config)
         return (yield)
     finally:
         gc.enable()
@@ -106,3 +112,24 @@ def pytest_collection() -> Generator[None, object, object]:
         # Tests make and drop many objects that live as long as one of them: seldom looked for, what
         # is garbage costs a sixth less time in all.
         gc.set_threshold(_GARBAGE_THRESHOLD, 20, 20)
+
+
+def _import_share(config: pytest.Config) -> None:
+    """Import a share of the modules in each process of a run, before all are collected in each.
+
+    pytest compiles a module with its asserts rewritten, which takes most of a first collection, and
+    keeps it: the other processes find it then.
+    """
+    process: dict[str, str] = getattr(config, "workerinput", {})
+    if not process:
+        return
+    roots = [_ROOT / argument.partition("::")[0] for argument in config.args]
+    paths = sorted({path for root in roots for path in root.rglob("test_*.py")})
+    first, count = int(process["workerid"].removeprefix("gw")), int(process["workercount"])
+    for path in paths[first::count]:
+        name = ".".join(path.relative_to(_ROOT).with_suffix("").parts)
+        # The collection says what is wrong with a module.
+        with suppress(Exception, pytest.skip.Exception):
+            import_module(name)
+            continue
+        sys.modules.pop(name, None)
