@@ -274,17 +274,20 @@ man: $(VENV)/.dev-ready
 release: $(VENV)/.release-ready
 	$(BIN)/python -m tools.release dist
 
+# Nothing is compiled before it is imported: of all that is installed, few modules are.
+PIP_INSTALL = $(BIN)/pip install --quiet --no-compile
+
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "kctl needs Python 3.11 or newer" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.demo-ready: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --editable '.[fast,spark]'
+	$(PIP_INSTALL) --editable '.[fast,spark]'
 	@touch $@
 
 $(VENV)/.dev-ready: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --editable '.[dev,fast,schemas,spark]'
+	$(PIP_INSTALL) --editable '.[dev,fast,schemas,spark]'
 	@touch $@
 
 $(VENV)/.docs-ready: $(VENV)/.dev-ready
