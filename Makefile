@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 OUT ?= demo-out
 
-.PHONY: demo test check unit portable quick slow-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-transactions soak-groups soak-handshakes sweep-damage outsiders compat-streams compat-mixed compat-groups compat-transactions planner-clusters spark-cluster compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-cluster-random compare-tools compare-tools-random perf perf-broker compat completions reference stubs pictures docs man release clean
+.PHONY: demo test check unit portable quick slow-tests long-tests fuzz sim sim-faults soak-kill soak-cluster soak-moves soak-clean soak-idle soak-transactions soak-groups soak-handshakes sweep-damage outsiders compat-streams compat-mixed compat-groups compat-transactions planner-clusters spark-cluster compare-dumps compare-recovery compare-authorizer compare-secured compare-wire compare-wire-random compare-cluster-random compare-tools compare-tools-random perf perf-broker compat completions reference stubs pictures docs man release clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -22,21 +22,28 @@ check: $(VENV)/.dev-ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Tests in processes, in groups whose order is the one of tests/long_tests.txt. One that hangs ends with a failure; a
+# process that ends by that, or by itself, ends the run.
+PYTEST = $(BIN)/python -m pytest --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
+
 # Half of the time tests wait for brokers: three of them keep two cores busy.
 unit: $(VENV)/.dev-ready $(VENV)/.kafka-tools
-	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(BIN)/python -m pytest -n 3 --dist loadgroup
+	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(PYTEST) -n 3
 
 # The tests that start no processes of brokers, Java or Spark: what must hold on every Python.
 PORTABLE = tests/unit tests/property tests/test_tidy.py tests/test_docs.py
 portable: $(VENV)/.dev-ready
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PORTABLE)
+	$(PYTEST) -n 2 $(PORTABLE)
 
 # Four fifths of those, in a quarter of the time: without what tests/slow_tests.txt lists.
 quick: $(VENV)/.dev-ready
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --quick $(PORTABLE)
+	$(PYTEST) -n 2 --quick $(PORTABLE)
 
 slow-tests: $(VENV)/.dev-ready
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=0 --durations-min=0.02 $(PORTABLE) | $(BIN)/python -m tests.slow_tests
+	$(PYTEST) -n 2 --durations=0 --durations-min=0.02 $(PORTABLE) | $(BIN)/python -m tests.slow_tests
+
+long-tests: $(VENV)/.dev-ready $(VENV)/.kafka-tools
+	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(PYTEST) -n 3 --durations=0 --durations-min=0.02 | $(BIN)/python -m tests.long_tests
 
 # By hand: the slow tiers.
 fuzz: $(VENV)/.dev-ready
@@ -116,7 +123,7 @@ sweep-damage: $(VENV)/.dev-ready
 # against one broker and against three of one process.
 outsiders: $(VENV)/.dev-ready $(VENV)/.kafka-tools
 	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" KCTL_TEST_CLUSTERS=processes \
-		$(BIN)/python -m pytest -n 2 --dist loadgroup $(addprefix tests/cluster/test_,\
+		$(PYTEST) -n 2 $(addprefix tests/cluster/test_,\
 		kafka_python.py confluent.py aiokafka.py java_tools.py)
 
 # Plans for some thousands of generated clusters, held to what no plan may do.
@@ -267,17 +274,20 @@ man: $(VENV)/.dev-ready
 release: $(VENV)/.release-ready
 	$(BIN)/python -m tools.release dist
 
+# Nothing is compiled before it is imported: of all that is installed, few modules are.
+PIP_INSTALL = $(BIN)/pip install --quiet --no-compile
+
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "kctl needs Python 3.11 or newer" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.demo-ready: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --editable '.[fast,spark]'
+	$(PIP_INSTALL) --editable '.[fast,spark]'
 	@touch $@
 
 $(VENV)/.dev-ready: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --editable '.[dev,fast,schemas,spark]'
+	$(PIP_INSTALL) --editable '.[dev,fast,schemas,spark]'
 	@touch $@
 
 $(VENV)/.docs-ready: $(VENV)/.dev-ready

@@ -219,7 +219,8 @@ class MemoryFiles:
         self.total_bytes = 1 << 40
         self._clock = clock
         self._root = Folder()
-        self._renamings: list[Renaming] = []
+        #: Those that are not durable, by the number of their operation.
+        self._renamings: dict[int, Renaming] = {}
         self._stop_at: int | None = None
         self._stopped = False
         self._failures: list[_Failure] = []
@@ -319,8 +320,8 @@ class MemoryFiles:
 
     def sync_everything(self) -> None:
         """Make the live image durable, as the state at the start of a test."""
-        for renaming in self._renamings:
-            renaming.become_durable()
+        for renaming in self._renamings.values():
+            self._become_durable(renaming)
         self._renamings.clear()
         for content in files_below(self._root):
             content.sync()
@@ -471,22 +472,25 @@ class MemoryFiles:
         """
         folder = self._folder(path, "sync")
         self.act("sync", path)
-        waiting = []
-        for renaming in self._renamings:
-            if any(change.folder is folder for change in renaming.changes):
-                renaming.become_durable()
-            else:
-                waiting.append(renaming)
-        self._renamings = waiting
+        for renaming in list(folder.unsynced.values()):
+            self._become_durable(renaming)
+            del self._renamings[renaming.order]
 
     def replace_file(self, path: str, content: bytes) -> None:
         """Replace a file durably and atomically; `replace.py` has the steps."""
         replace_durably(self, path, content)
 
     def _rename(self, order: int, changes: tuple[NameChange, ...]) -> None:
+        renaming = Renaming(order, changes)
         for change in changes:
             change.apply_to(change.folder.live)
-        self._renamings.append(Renaming(order, changes))
+            change.folder.unsynced[order] = renaming
+        self._renamings[order] = renaming
+
+    def _become_durable(self, renaming: Renaming) -> None:
+        renaming.become_durable()
+        for change in renaming.changes:
+            change.folder.unsynced.pop(renaming.order, None)
 
     def _check_power(self) -> None:
         if self._stopped:
@@ -548,7 +552,7 @@ class MemoryFiles:
         return self._folder("/".join(parts[:-1]), operation), parts[-1]
 
     def _journal(self) -> list[Write | Renaming]:
-        return journal(self._root, self._renamings)
+        return journal(self._root, [*self._renamings.values()])
 
 
 @lru_cache(maxsize=_PATHS_KEPT)

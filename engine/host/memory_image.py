@@ -82,13 +82,15 @@ class Content:
 
 
 class Folder:
-    """A directory's two images."""
+    """A directory's two images, and the changes of names between them."""
 
-    __slots__ = ("durable", "live")
+    __slots__ = ("durable", "live", "unsynced")
 
     def __init__(self) -> None:
         self.live: dict[str, Node] = {}
         self.durable: dict[str, Node] = {}
+        #: By the number of their operation; one between two directories is here in both.
+        self.unsynced: dict[int, Renaming] = {}
 
 
 Node: TypeAlias = Content | Folder

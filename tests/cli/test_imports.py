@@ -200,9 +200,14 @@ def _is_imported(heavy: str, names: set[str]) -> bool:
     )
 
 
+@pytest.fixture(scope="module")
+def address(shell: Shell) -> str:
+    """Return the cluster's address."""
+    return str(shell.status()["bootstrap_servers"])
+
+
 @pytest.mark.parametrize("line", TABLE)
-def test_a_command_imports_what_the_table_says(shell: Shell, line: str) -> None:
-    address = shell.status()["bootstrap_servers"]
+def test_a_command_imports_what_the_table_says(shell: Shell, address: str, line: str) -> None:
     state = str(shell.home / "state.yaml")
     words = line.format(
         cluster=address, logs=_LOGS, part=_PARTITION, segment=_SEGMENT, state=state

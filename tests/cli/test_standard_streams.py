@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,9 +26,10 @@ PRINTING = [
     "cluster list",
     f"logs dirs {ROOT}/tests/golden/plain/data",
     f"dump-log --files {SEGMENT}",
-    # As Kafka's tool does, dump-log writes its help to stderr.
-    *(f"{noun} --help" for noun in NOUNS if noun != "dump-log"),
+    "topics --help",
 ]
+#: As Kafka's tool does, dump-log writes its help to stderr.
+HELPS = [f"{noun} --help" for noun in NOUNS if noun != "dump-log"]
 FAILING = {
     "nope": 2,
     "topics list --nope": 2,
@@ -39,6 +42,7 @@ FAILING = {
     "context use none": 2,
     "cluster destroy": 1,
 }
+REASONS = {">&-": "Bad file descriptor", ">/dev/full": "No space left on device"}
 Run = Callable[[str, str], tuple[int, str]]
 
 
@@ -56,21 +60,45 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
             text=True,
             check=False,
         )
-        told = done.stdout + done.stderr
-        for word in ("Traceback", "Exception ignored", "internal error"):
-            assert word not in told, line
+        hold_no_traceback(line, done.stdout + done.stderr)
         return done.returncode, done.stderr
 
     return call
 
 
+def hold_no_traceback(line: str, told: str) -> None:
+    for word in ("Traceback", "Exception ignored", "internal error"):
+        assert word not in told, line
+
+
+@pytest.fixture(scope="module")
+def helps() -> dict[str, tuple[int, str]]:
+    """Return how the help of each noun ends where stdout is closed, or full."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.cli.forked_streams", *HELPS],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    endings: dict[str, tuple[int, str]] = json.loads(done.stdout)
+    return endings
+
+
 @pytest.mark.parametrize("words", PRINTING)
 def test_what_cannot_be_printed_is_one_clear_error(run: Run, words: str) -> None:
-    for redirection, reason in (
-        (">&-", "Bad file descriptor"),
-        (">/dev/full", "No space left on device"),
-    ):
+    for redirection, reason in REASONS.items():
         code, err = run(words, redirection)
+        assert (1, True) == (code, f"error: the output cannot be written: {reason}" in err), err
+
+
+@pytest.mark.parametrize("words", HELPS)
+def test_help_that_cannot_be_printed_is_one_clear_error(
+    helps: dict[str, tuple[int, str]], words: str
+) -> None:
+    for redirection, reason in REASONS.items():
+        code, err = helps[f"{words} {redirection}"]
+        hold_no_traceback(words, err)
         assert (1, True) == (code, f"error: the output cannot be written: {reason}" in err), err
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,10 +11,20 @@ import pytest
 from engine.analysis.spark_session import end_jvms, start_session
 from engine.analysis.spark_target import SparkTarget
 
+#: A query runs once here: what Spark compiles for it takes longer than it saves. Each expression
+#: gives the same either way. The slow tier and the whole command, in `test_packaged_java.py`, have
+#: what users have.
+_QUICK = (
+    ("spark.sql.codegen.wholeStage", "false"),
+    ("spark.sql.codegen.factoryMode", "NO_CODEGEN"),
+    ("spark.driver.extraJavaOptions", "-XX:+UseSerialGC"),
+)
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    session = start_session(SparkTarget("local[2]"), parallelism=2)
+    settings = () if os.environ.get("KCTL_TEST_EVERY_CASE") else _QUICK
+    session = start_session(SparkTarget("local[2]", settings=settings), parallelism=2)
     yield session
     session.stop()
     end_jvms()
