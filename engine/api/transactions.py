@@ -54,6 +54,14 @@ _Request = messages.AddPartitionsToTxnRequest
 _Response = messages.AddPartitionsToTxnResponse
 
 
+def is_verification(request: _Request, version: int) -> bool:
+    """Return whether a broker only asks whether partitions belong to their transactions.
+
+    Source: AddPartitionsToTxnRequest.allVerifyOnlyRequest.
+    """
+    return version >= _FIRST_OF_BROKERS and all(each.verify_only for each in request.transactions)
+
+
 class Transactions:
     """Answers all three."""
 

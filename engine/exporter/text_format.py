@@ -6,10 +6,11 @@ The library is imported where the first page is made: it is an optional extra.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import EngineError
-from engine.exporter.metric_family import COUNTER, MetricFamily
+from engine.exporter.metric_family import COUNTER, SUMMARY, MetricFamily
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -64,8 +65,25 @@ def metrics_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
 def _metric(family: MetricFamily) -> Metric:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+    if family.kind == SUMMARY:
+        return _summary(family)
     kind = CounterMetricFamily if family.kind == COUNTER else GaugeMetricFamily
     metric = kind(family.name, family.help, labels=family.labels)
     for labels, value in family.rows:
         metric.add_metric(labels, value)
+    return metric
+
+
+def _summary(family: MetricFamily) -> Metric:
+    """Return a summary with its quantiles, which the library's own class has not."""
+    from prometheus_client.core import SummaryMetricFamily
+
+    metric = SummaryMetricFamily(family.name, family.help, labels=family.labels[:-1])
+    rows = iter(family.rows)
+    quantile_count = len(family.rows) // max(len(family.totals), 1)
+    for total in family.totals:
+        # All samples of one object stand together.
+        for labels, value in islice(rows, quantile_count):
+            metric.add_sample(family.name, dict(zip(family.labels, labels, strict=True)), value)
+        metric.add_metric(total.labels, total.value_count, total.value_sum)
     return metric

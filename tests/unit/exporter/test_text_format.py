@@ -7,7 +7,7 @@ import sys
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from engine.exporter.metric_family import COUNTER, MetricFamily, only
+from engine.exporter.metric_family import COUNTER, SUMMARY, MetricFamily, SummaryTotal, only
 from engine.exporter.text_format import NoPrometheusClient, check_library, metrics_page
 
 FAMILIES = [
@@ -27,6 +27,21 @@ def test_families_are_text_that_prometheus_reads() -> None:
     (lag,), (changes,), _ = (family.samples for family in read)
     assert ({"group_id": 'g"\n', "topic_name": "t"}, 2.0) == (lag.labels, lag.value)
     assert ("changes_total", 3.0) == (changes.name, changes.value)
+
+
+def test_a_summary_has_its_quantiles_count_and_sum() -> None:
+    rows = [(("1", "0.5"), 2.0), (("1", "0.99"), 9.0), (("2", "0.5"), 0.0), (("2", "0.99"), 1.0)]
+    totals = [SummaryTotal(("1",), 4, 12.0), SummaryTotal(("2",), 1, 1.0)]
+    family = MetricFamily("took", "Spread.", ("broker_id", "quantile"), rows, SUMMARY, totals)
+    for accept in ("", "application/openmetrics-text; version=1.0.0"):
+        lines = metrics_page([family], accept).body.decode().splitlines()
+        assert [
+            'took{broker_id="1",quantile="0.5"} 2.0',
+            'took{broker_id="1",quantile="0.99"} 9.0',
+            'took_count{broker_id="1"} 4.0',
+            'took_sum{broker_id="1"} 12.0',
+            'took{broker_id="2",quantile="0.5"} 0.0',
+        ] == [line for line in lines if not line.startswith("#")][:5]
 
 
 def test_a_reader_may_ask_for_open_metrics() -> None:
