@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from engine.timing.histogram import HistogramReading, MetricValue, TimerReading
 from engine.timing.meter import MeterReading
 
+_GAUGE: Final = "gauge"
 _METER_SIZE: Final = len(MeterReading._fields)
 _HISTOGRAM_SIZE: Final = len(HistogramReading._fields)
 
@@ -40,7 +41,7 @@ def _line(name: str, value: MetricValue) -> str:
         return f"histogram {name} {' '.join(map(repr, value))}"
     if isinstance(value, TimerReading):
         return f"timer {name} {' '.join(map(repr, (*value.meter, *value.times)))}"
-    return f"gauge {name} {value}"
+    return f"{_GAUGE} {name} {value}"
 
 
 def decode_metrics(text: str) -> dict[str, MetricValue]:
@@ -49,14 +50,18 @@ def decode_metrics(text: str) -> dict[str, MetricValue]:
     # Not splitlines: the path of a directory may have other characters that end lines.
     for line in text.split("\n") if text else ():
         kind, _, rest = line.partition(" ")
-        size, read = _KINDS[kind]
-        name, *figures = rest.rsplit(" ", size)
-        found[name] = read(figures)
+        if kind == _GAUGE:
+            # Nearly all are: ten of each partition.
+            name, _, figure = rest.rpartition(" ")
+            found[name] = int(figure) if figure.isdecimal() else _gauge_value(figure)
+        else:
+            size, read = _KINDS[kind]
+            name, *figures = rest.rsplit(" ", size)
+            found[name] = read(figures)
     return found
 
 
-def _gauge(figures: list[str]) -> MetricValue:
-    (text,) = figures
+def _gauge_value(text: str) -> MetricValue:
     return float(text) if "." in text or "e" in text else int(text)
 
 
@@ -75,9 +80,8 @@ def _timer(figures: list[str]) -> TimerReading:
     return TimerReading(_meter(figures[:_METER_SIZE]), _histogram(figures[_METER_SIZE:]))
 
 
-#: How many figures a kind of metric has, and how they are read.
+#: How many figures the other kinds of metrics have, and how they are read.
 _KINDS: Final[dict[str, tuple[int, Callable[[list[str]], MetricValue]]]] = {
-    "gauge": (1, _gauge),
     "meter": (_METER_SIZE, _meter),
     "histogram": (_HISTOGRAM_SIZE, _histogram),
     "timer": (_METER_SIZE + _HISTOGRAM_SIZE, _timer),

@@ -8,7 +8,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine.exporter.metric_family import COUNTER, SUMMARY, MetricFamily, SummaryTotal, only
-from engine.exporter.text_format import NoPrometheusClient, check_library, metrics_page
+from engine.exporter.text_format import (
+    NoPrometheusClient,
+    check_library,
+    library_page,
+    metrics_page,
+)
 
 FAMILIES = [
     MetricFamily("lag", "Unread.", ("group_id", "topic_name"), [(('g"\n', "t"), 2.0)]),
@@ -27,6 +32,33 @@ def test_families_are_text_that_prometheus_reads() -> None:
     (lag,), (changes,), _ = (family.samples for family in read)
     assert ({"group_id": 'g"\n', "topic_name": "t"}, 2.0) == (lag.labels, lag.value)
     assert ("changes_total", 3.0) == (changes.name, changes.value)
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "",
+        "text/plain;version=1.0.0;escaping=allow-utf-8",
+        "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,*/*;q=0.1",
+        "application/openmetrics-text",
+        "application/openmetrics-text;version=1.0.0;escaping=dots",
+    ],
+)
+def test_pages_are_those_of_the_library(accept: str) -> None:
+    values = [0.0, -1.0, 1e6, 1234567.5, 1e16, 1e-9, 1e300, 123456.0, float("inf"), float("nan")]
+    rows = [(('a"\n\\b', f"{index}%s"), value) for index, value in enumerate(values)]
+    summary = [(("", "0.5"), 1.0), (("", "0.9"), 1.5), (("b", "0.5"), 0.0), (("b", "0.9"), 0.0)]
+    families = [
+        *FAMILIES,
+        MetricFamily("z_a", 'Help\n of "a" \\ family.', ("z", "a"), rows),
+        MetricFamily("counted", "Count.", ("b",), [(("é",), 7.0)], COUNTER),
+        MetricFamily(
+            *("s", "Spread.", ("z", "quantile"), summary, SUMMARY),
+            [SummaryTotal(("",), 4, 12.0), SummaryTotal(("b",), 1, 1.0)],
+        ),
+        MetricFamily("empty", "Spread.", ("z", "quantile"), [], SUMMARY),
+    ]
+    assert library_page(families, accept) == metrics_page(families, accept)
 
 
 def test_a_summary_has_its_quantiles_count_and_sum() -> None:
