@@ -52,7 +52,7 @@ from engine.api.request_metrics import (
     OF_OTHERS,
     VERSION_BITS,
     OpenRequest,
-    number_of_fast,
+    number_of_frame,
 )
 from engine.api.response_errors import ErrorCounts, error_counts
 from engine.api.sasl_authenticator import SaslAuthenticator
@@ -302,9 +302,9 @@ class ClientConnection:
             except KeyError:
                 self._fast_sizes[api] = [size_bytes]
             if (now_ns := self._now_ns()) - began_ns >= NOTED_NS:
-                self._metrics.note_fast(api, now_ns - began_ns)
+                self._metrics.note_frame(api, now_ns - began_ns)
             return True
-        request = OpenRequest(number_of_fast(api), size_bytes, began_ns, self._now_ns())
+        request = OpenRequest(number_of_frame(api), size_bytes, began_ns, self._now_ns())
         if isinstance(response, Promise):
             self._await_fast(key, response, request)
         else:
@@ -417,7 +417,7 @@ class ClientConnection:
                     self._metrics.report(row.key, errors)
             if parts is not None:
                 self._connection.send(parts, on_sent)
-                self._metrics.end_at_once(number, size_bytes, self._now_ns() - began_ns)
+                self._metrics.end_timed(number, size_bytes, self._now_ns() - began_ns)
                 return
         opened = OpenRequest(number, size_bytes, began_ns, self._now_ns())
         if throttle_ms:

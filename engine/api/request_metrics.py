@@ -211,15 +211,15 @@ class RequestMetrics:
         self.end(request, now_ns)
         self.report(request.number >> VERSION_BITS & _KEY_MASK, {})
 
-    def end_at_once(self, number: int, size_bytes: int, took_ns: int) -> None:
+    def end_timed(self, number: int, size_bytes: int, took_ns: int) -> None:
         """Count a request whose handler has made the response, which has left."""
         self._end(number, size_bytes)
         if took_ns >= NOTED_NS:
             self._note(number, took_ns)
 
-    def note_fast(self, api_and_version: int, took_ns: int) -> None:
+    def note_frame(self, api_and_version: int, took_ns: int) -> None:
         """Note the time of a request that a fast path has served and counted."""
-        self._note(number_of_fast(api_and_version), took_ns)
+        self._note(number_of_frame(api_and_version), took_ns)
 
     def _end(self, number: int, size_bytes: int) -> None:
         try:
@@ -240,7 +240,7 @@ class RequestMetrics:
         found = []
         for number, sizes in self.fast.items():
             if sizes:
-                found.append((number_of_fast(number), sizes[:]))
+                found.append((number_of_frame(number), sizes[:]))
                 sizes.clear()
         for number, sizes in self.general.items():
             if sizes:
@@ -289,7 +289,7 @@ class RequestMetrics:
     def _totals(self) -> dict[int, int]:
         """Return how many requests came by their numbers."""
         totals = dict(self._counts)
-        pending = [(number_of_fast(number), sizes) for number, sizes in self.fast.items()]
+        pending = [(number_of_frame(number), sizes) for number, sizes in self.fast.items()]
         for number, sizes in (*pending, *self.general.items()):
             totals[number] = totals.get(number, 0) + len(sizes)
         return totals
@@ -306,7 +306,7 @@ def _codes_of_success(api_key: int) -> int:
     return 2 if api_key == _FETCH else 1
 
 
-def number_of_fast(api_and_version: int) -> int:
+def number_of_frame(api_and_version: int) -> int:
     """Return the number of a request on a fast path: that of Fetch serves followers."""
     is_fetch = api_and_version >> VERSION_BITS == _FETCH
     return api_and_version | OF_OTHERS if is_fetch else api_and_version

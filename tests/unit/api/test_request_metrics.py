@@ -21,7 +21,7 @@ _MS = 1_000_000
 
 def ended(metrics: RequestMetrics, number: int, count: int = 1, took_ms: int = 0) -> None:
     for _ in range(count):
-        metrics.end_at_once(number, 100, took_ms * _MS)
+        metrics.end_timed(number, 100, took_ms * _MS)
 
 
 def figures(metrics: RequestMetrics) -> dict[tuple[str, str], HistogramReading]:
@@ -62,7 +62,7 @@ def test_verifications_have_a_name_of_their_own() -> None:
 @pytest.mark.parametrize(("micros", "expected"), [(499, 0), (500, 1), (1_499, 1), (1_500, 2)])
 def test_times_are_rounded_to_milliseconds(micros: int, expected: int) -> None:
     metrics = RequestMetrics()
-    metrics.end_at_once(_METADATA_9, 100, micros * 1000 + 999)
+    metrics.end_timed(_METADATA_9, 100, micros * 1000 + 999)
     assert expected == figures(metrics)["TotalTimeMs", "Metadata"].highest
 
 

@@ -10,7 +10,9 @@ from engine.host.coroutine import drive
 from engine.model import TopicPartition
 from engine.replication.partition_types import PartitionState
 from engine.replication.replica_manager import IsrCounts
+from engine.timing.histogram import HistogramReading
 from engine.timing.meter import TICK_MS, MeterReading
+from engine.wire.codec import message_codec
 from tests.broker_meters import GROUP, SETTINGS, STEPS, TOPICS, Request, fetch, produce, raised
 from tests.broker_meters import batch as batch_of
 from tests.broker_meters import recorded as recorded_counts
@@ -241,3 +243,19 @@ def test_decisions_on_in_sync_sets_are_counted() -> None:
     for before, after in (((1,), (1, 2)), ((1, 2), (1,)), ((1, 2), (1, 2))):
         isr.note(before, after)
     assert (1, 1, 1) == (isr.expands, isr.shrinks, isr.failed_updates)
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_bytes_of_requests_are_those_of_their_bodies(stage: MemoryBroker, version: int) -> None:
+    """Those of the fast path, from version 9 on, are counted from the frame."""
+    request = produce(("t", 0, batch_of()), version=version)
+    send(stage, stage.connect(), request)
+    is_fast = any(number >> 16 == 0 for number in stage.broker.table.request_metrics.fast)
+    assert is_fast == (version == 9)
+    asked = drive(stage.broker.metrics())
+    stage.timers.run_until_idle()
+    name = "kafka.network:type=RequestMetrics,name=RequestBytes,request=Produce"
+    reading = dict(asked.result())[name]
+    assert isinstance(reading, HistogramReading)
+    size = len(message_codec("ProduceRequest", version).encode(request.message))
+    assert (1, size, size) == reading[:3]
