@@ -48,6 +48,7 @@ from engine.api.exchange import (
     Response,
 )
 from engine.api.request_metrics import (
+    DEPRECATED,
     NOTED_NS,
     OF_OTHERS,
     VERSION_BITS,
@@ -388,9 +389,7 @@ class ClientConnection:
         else:
             # Bytes after the message are passed over, as Kafka does: librdkafka sends some.
             request, _ = message_codec(f"{row.name}Request", version).decode_at(body, 0)
-        number, size_bytes = row.key << VERSION_BITS | version, len(body)
-        if row.is_of_others is not None and row.is_of_others(request, version):
-            number |= OF_OTHERS
+        number, size_bytes = self._number_of(row, version, request), len(body)
         try:
             if may_take_fast_path:
                 handled, throttle_ms = row.handler(request, exchange), 0
@@ -426,6 +425,18 @@ class ClientConnection:
             self._mute(throttle_ms)
         else:
             self._answer(row, exchange, handled, opened)
+
+    def _number_of(self, row: ApiRow, version: int, request: object) -> int:
+        """Return the number that a request is measured under; count it if it is deprecated."""
+        number = row.key << VERSION_BITS | version
+        is_deprecated = number in DEPRECATED
+        if row.is_of_others is not None and row.is_of_others(request, version):
+            number |= OF_OTHERS
+        if is_deprecated:
+            session = self._session
+            names = session.client_software_name, session.client_software_version
+            self._metrics.note_deprecated(number, *names)
+        return number
 
     def _hold(self, turns: Promise[None]) -> None:
         """Read no more requests until one has had its turns."""

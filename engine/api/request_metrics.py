@@ -45,6 +45,37 @@ _VERSION_MASK: Final = (1 << VERSION_BITS) - 1
 _KEY_MASK: Final = (1 << VERSION_BITS) - 1
 _FETCH: Final = api("Fetch").key
 _ADD_PARTITIONS: Final = api("AddPartitionsToTxn").key
+#: The last version of each API that Kafka 4.0 does not serve any more.
+_LAST_DEPRECATED: Final = {
+    "AlterReplicaLogDirs": 0,
+    "CreateAcls": 0,
+    "CreateDelegationToken": 0,
+    "CreateTopics": 1,
+    "DeleteAcls": 0,
+    "DeleteTopics": 0,
+    "DescribeAcls": 0,
+    "DescribeConfigs": 0,
+    "DescribeDelegationToken": 0,
+    "DescribeLogDirs": 0,
+    "ExpireDelegationToken": 0,
+    "Fetch": 3,
+    "JoinGroup": 1,
+    "ListOffsets": 0,
+    "OffsetCommit": 1,
+    "OffsetFetch": 0,
+    "OffsetForLeaderEpoch": 1,
+    "Produce": 2,
+    "RenewDelegationToken": 0,
+}
+#: The numbers of those requests.
+DEPRECATED: Final = frozenset(
+    api(name).key << VERSION_BITS | version
+    for name, last in _LAST_DEPRECATED.items()
+    for version in range(last + 1)
+)
+#: Clients choose the names of their software: of more they are not told apart.
+_SOFTWARE_MAX: Final = 1_000
+_UNKNOWN: Final = "unknown"
 #: The values that are summed in one step of a turn.
 _PIECE: Final = 4_096
 
@@ -80,6 +111,16 @@ class RequestCount(NamedTuple):
 
     name: str
     version: int
+    request_count: int
+
+
+class DeprecatedCount(NamedTuple):
+    """The requests of a deprecated version by the software of their client."""
+
+    name: str
+    version: int
+    software_name: str
+    software_version: str
     request_count: int
 
 
@@ -188,10 +229,26 @@ class RequestMetrics:
         #: The times of those among them that took long.
         self.noted: list[tuple[int, RequestTimes]] = []
         self._counts: dict[int, int] = {}
+        #: By number, and the name and version of the client's software.
+        self._deprecated: dict[tuple[int, str, str], int] = {}
         #: How often errors were reported, by API key and code; and for how many requests.
         self._errors: dict[tuple[int, int], int] = {}
         self._reported: dict[int, int] = {}
         self._figures: dict[str, _Figures] = {}
+
+    def note_deprecated(self, number: int, software_name: str, software_version: str) -> None:
+        """Count a request of a deprecated version."""
+        key = number, software_name, software_version
+        if key not in self._deprecated and len(self._deprecated) >= _SOFTWARE_MAX:
+            key = number, _UNKNOWN, _UNKNOWN
+        self._deprecated[key] = self._deprecated.get(key, 0) + 1
+
+    def deprecated(self) -> Iterator[DeprecatedCount]:
+        """Yield how many requests of deprecated versions came."""
+        for (number, software_name, software_version), count in sorted(self._deprecated.items()):
+            for name in _names_of(number):
+                version = number & _VERSION_MASK
+                yield DeprecatedCount(name, version, software_name, software_version, count)
 
     def report(self, api_key: int, errors: ErrorCounts) -> None:
         """Count the codes of a response that is not the most frequent one of its API."""

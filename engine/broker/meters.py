@@ -292,6 +292,10 @@ def broker_counts(
     for name, version, count in requests.counts():
         place = f"RequestsPerSec,request={name},version={version}"
         counts[f"{_REQUESTS}{place}"] = count
+    for name, version, software, software_version, count in requests.deprecated():
+        client = f"clientSoftwareName={software},clientSoftwareVersion={software_version}"
+        place = f"DeprecatedRequestsPerSec,request={name},version={version},{client}"
+        counts[f"{_REQUESTS}{place}"] = count
     for name, error, count in requests.errors():
         counts[f"{_REQUESTS}ErrorsPerSec,request={name},error={error}"] = count
     return counts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.api.request_metrics import (
+    DEPRECATED,
     OF_OTHERS,
     VERSION_BITS,
     OpenRequest,
@@ -117,6 +118,21 @@ def test_many_requests_are_folded_in_several_steps() -> None:
     assert 3 == len(list(metrics.fold(1)))
     assert [] == list(metrics.fold(2))
     assert (10_000, 0, 1, 0.9) == figures(metrics)["TotalTimeMs", "Metadata"][:4]
+
+
+def test_deprecated_requests_are_counted_by_software_up_to_a_number_of_names() -> None:
+    metrics = RequestMetrics()
+    number = 1 << VERSION_BITS | 3
+    assert {number, 3} & DEPRECATED == {number}
+    for index in range(1_000):
+        metrics.note_deprecated(number, f"client-{index:04}", "1.0")
+    metrics.note_deprecated(number, "client-0000", "1.0")
+    metrics.note_deprecated(number | OF_OTHERS, "one-more", "1.0")
+    rows = list(metrics.deprecated())
+    assert ("Fetch", 3, "client-0000", "1.0", 2) == rows[0]
+    assert ("FetchConsumer", 3, "client-0000", "1.0", 2) == rows[1]
+    assert ("FetchFollower", 3, "unknown", "unknown", 1) == rows[-1]
+    assert 2 * 1_001 == len(rows)
 
 
 def test_responses_that_are_not_reported_have_no_error() -> None:

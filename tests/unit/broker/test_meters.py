@@ -23,8 +23,6 @@ from tests.unit.log.writing import sent
 from tests.unit.replication.replicas import leader_of
 
 _OF_A_PRODUCE = ("BytesInPerSec", "MessagesInPerSec", "TotalProduceRequestsPerSec")
-#: Not made by us: what they are of is in compatibility.md.
-_LEFT_OUT = ("name=DeprecatedRequests",)
 _TOPICS = "kafka.server:type=BrokerTopicMetrics,name="
 
 
@@ -78,15 +76,7 @@ def test_counts_are_kafkas(stage: MemoryBroker) -> None:
         after = counts(stage)
         found[step.name] = raised(before, after)
         before = after
-    assert {name: _served(of) for name, of in recorded_counts().items()} == found
-
-
-def _served(recorded: dict[str, int]) -> dict[str, int]:
-    return {
-        name: count
-        for name, count in recorded.items()
-        if not any(words in name for words in _LEFT_OUT)
-    }
+    assert recorded_counts() == found
 
 
 def test_a_topic_has_the_meters_that_have_counted(stage: MemoryBroker) -> None:

@@ -36,6 +36,7 @@ _HISTOGRAM = HistogramReading(4, 0.0, 9.0, 1.5, 1e-9, 1.0, 2.5, 9.0, 9.0, 9.0, 9
 _WITH_TRAFFIC = (
     "BytesOutPerSec",
     "BytesRejectedPerSec",
+    "DeprecatedRequestsPerSec",
     "FailedFetchRequestsPerSec",
     "FailedProduceRequestsPerSec",
     "FetchMessageConversionsPerSec",
