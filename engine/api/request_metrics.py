@@ -258,10 +258,10 @@ class RequestMetrics:
 
     def end(self, request: OpenRequest, now_ns: int) -> None:
         """Count a request whose response has left, or that has none."""
-        times = request.times(now_ns)
-        self._end(request.number, request.size_bytes)
+        number, times = request.number, request.times(now_ns)
+        self.general.setdefault(number, []).append(request.size_bytes)
         if times is not None:
-            self.noted.append((request.number, times))
+            self.noted.append((number, times))
 
     def end_unanswered(self, request: OpenRequest, now_ns: int) -> None:
         """Count a request whose connection has ended before its response left."""
@@ -270,19 +270,17 @@ class RequestMetrics:
 
     def end_timed(self, number: int, size_bytes: int, took_ns: int) -> None:
         """Count a request whose handler has made the response, which has left."""
-        self._end(number, size_bytes)
+        # Written out: a call would cost as much as all of it.
+        try:
+            self.general[number].append(size_bytes)
+        except KeyError:
+            self.general[number] = [size_bytes]
         if took_ns >= NOTED_NS:
             self._note(number, took_ns)
 
     def note_frame(self, api_and_version: int, took_ns: int) -> None:
         """Note the time of a request that a fast path has served and counted."""
         self._note(number_of_frame(api_and_version), took_ns)
-
-    def _end(self, number: int, size_bytes: int) -> None:
-        try:
-            self.general[number].append(size_bytes)
-        except KeyError:
-            self.general[number] = [size_bytes]
 
     def _note(self, number: int, took_ns: int) -> None:
         took_ms = _rounded_ms(took_ns)
