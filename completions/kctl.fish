@@ -982,7 +982,7 @@ complete -c kctl -n '__fish_seen_subcommand_from brokers' -f -a 'drain' -d 'Move
 complete -c kctl -n '__fish_seen_subcommand_from brokers' -f -a 'replace' -d 'Give every replica of one broker to another, in its place among the replicas, and wait'
 complete -c kctl -n '__fish_seen_subcommand_from brokers' -f -a 'log-dirs' -d 'Show the log directories of brokers: replicas, bytes, disk size and what is left of it'
 complete -c kctl -n '__fish_seen_subcommand_from brokers' -f -a 'api-versions' -d 'Show the APIs and versions that brokers offer, and the version that kctl would use'
-complete -c kctl -n '__fish_seen_subcommand_from brokers' -f -a 'metrics' -d 'Show gauges and meters of embedded brokers by the names that those of Kafka have in JMX'
+complete -c kctl -n '__fish_seen_subcommand_from brokers' -f -a 'metrics' -d 'Show metrics of embedded brokers by the names that those of Kafka have in JMX'
 complete -c kctl -n '__fish_seen_subcommand_from brokers' -l help -d 'Show help'
 complete -c kctl -n '__fish_seen_subcommand_from brokers; and __fish_seen_subcommand_from list' -s b -x -d 'Where the cluster is: HOST:PORT,…'
 complete -c kctl -n '__fish_seen_subcommand_from brokers; and __fish_seen_subcommand_from list' -l bootstrap-server -x -d 'Where the cluster is: HOST:PORT,…'

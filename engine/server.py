@@ -47,7 +47,15 @@ from engine.api.exchange import (
     Handled,
     Response,
 )
-from engine.api.request_counts import VERSION_BITS
+from engine.api.request_metrics import (
+    DEPRECATED,
+    NOTED_NS,
+    OF_OTHERS,
+    VERSION_BITS,
+    OpenRequest,
+    number_of_frame,
+)
+from engine.api.response_errors import ErrorCounts, error_counts
 from engine.api.sasl_authenticator import SaslAuthenticator
 from engine.authentication_gate import Authentication, AuthenticationGate, CertificateGate
 from engine.errors import WireError
@@ -74,6 +82,11 @@ from engine.wire.structs import Struct
 
 #: The API key and the version of a frame, as one number.
 _api_of: Final = struct.Struct(">i").unpack_from
+#: Of a frame on a fast path: the bytes of its header but for the client id, which has a short
+#: length, and the last byte of that.
+_FAST_HEADER_BYTES: Final = 11
+_CLIENT_ID_BYTES_AT: Final = 9
+_NO_ERRORS: Final[ErrorCounts] = {}
 
 
 class ServerEvents(NamedTuple):
@@ -89,8 +102,15 @@ class RequestServer:
     """Serves a dispatch table on listeners of a network."""
 
     def __init__(
-        self, network: Network, clock: Clock, table: DispatchTable, events: ServerEvents
+        self,
+        network: Network,
+        clock: Clock,
+        table: DispatchTable,
+        events: ServerEvents,
+        work_ns: Callable[[], int],
     ) -> None:
+        """`work_ns` is a clock of nanoseconds, to measure requests by."""
+        self.work_ns = work_ns
         self.table = table
         self.clock = clock
         self.events = events
@@ -156,11 +176,15 @@ class RequestServer:
 class _Slot:
     """The place of one request among the responses of its connection."""
 
-    __slots__ = ("close_reason", "is_filled", "on_sent", "parts", "promise")
+    __slots__ = ("close_reason", "is_filled", "on_sent", "parts", "promise", "request")
 
-    def __init__(self, promise: Promise[Any] | None = None) -> None:
+    def __init__(
+        self, promise: Promise[Any] | None = None, request: OpenRequest | None = None
+    ) -> None:
         #: That of its response, None where it is there at once.
         self.promise = promise
+        #: None for what is no request: the answer to a client that is not known yet.
+        self.request = request
         self.is_filled = False
         #: Why the connection ends here, None for a response.
         self.close_reason: str | None = None
@@ -175,16 +199,18 @@ class ClientConnection:
         self._server = server
         self._row_of = server.table.row
         self._fast = server.table.serve_fast
-        self._counts = server.table.request_counts.general
-        self._fast_counts = server.table.request_counts.fast
+        self._metrics = server.table.request_metrics
+        self._fast_sizes = self._metrics.fast
+        self._now_ns = server.work_ns
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
-        self._session.on_throttle = self._mute
+        self._session.on_throttle = self._throttle
         # Requests without a response, and those after them.
         self._slots: deque[_Slot] = deque()
         self._is_paused = False
-        # How many rests that quotas ordered are not over.
+        # How many rests that quotas ordered are not over, and the longest since the last response.
         self._mutes = 0
+        self._throttled_ms = 0
         self._is_closed = False
         self._gate: AuthenticationGate | None = None
         connection.on_frame = self.take
@@ -207,9 +233,9 @@ class ClientConnection:
 
     def take(self, frame: memoryview) -> None:
         """Serve one request frame (steps 1 to 5)."""
-        session = self._session
+        session, began_ns = self._session, self._now_ns()
         may_take_fast_path = session.may_take_fast_path
-        if (may_take_fast_path or session.is_undelayed) and self._take_fast(frame):
+        if (may_take_fast_path or session.is_undelayed) and self._take_fast(frame, began_ns):
             return
         try:
             key, version, correlation_id, client_id, position = read_request_header(frame)
@@ -236,15 +262,22 @@ class ClientConnection:
                 ),
             )
             if is_served:
-                self._serve(row, exchange, frame[position:], may_take_fast_path=may_take_fast_path)
+                self._serve(
+                    row,
+                    exchange,
+                    frame[position:],
+                    began_ns,
+                    may_take_fast_path=may_take_fast_path,
+                )
             else:
-                self._answer(row, exchange, self._server.api_versions.refusal())
+                request = OpenRequest(key << VERSION_BITS, len(frame) - position, began_ns)
+                self._answer(row, exchange, self._server.api_versions.refusal(), request)
         except WireError as error:
             self._end(str(error))
         except CloseConnection as order:
             self._close_in_turn(order.reason)
 
-    def _take_fast(self, frame: memoryview) -> bool:
+    def _take_fast(self, frame: memoryview, began_ns: int) -> bool:
         """Serve a frame on the fast path of its API; False with nothing done.
 
         Where something can be denied to the client, it asks what the session was granted.
@@ -262,44 +295,54 @@ class ClientConnection:
             return True
         if response is None:
             return False
-        try:
-            self._fast_counts[api] += 1
-        except KeyError:
-            self._fast_counts[api] = 1
+        size_bytes = len(frame) - frame[_CLIENT_ID_BYTES_AT] - _FAST_HEADER_BYTES
         if type(response) is bytes and not self._slots:
             self._connection.send((response,), None)
-        elif isinstance(response, Promise):
-            self._await_fast(key, response)
+            try:
+                self._fast_sizes[api].append(size_bytes)
+            except KeyError:
+                self._fast_sizes[api] = [size_bytes]
+            if (now_ns := self._now_ns()) - began_ns >= NOTED_NS:
+                self._metrics.note_frame(api, now_ns - began_ns)
+            return True
+        request = OpenRequest(number_of_frame(api), size_bytes, began_ns, self._now_ns())
+        if isinstance(response, Promise):
+            self._await_fast(key, response, request)
         else:
-            self._fill_fast(self._reserve(), response)
+            self._fill_fast(key, self._reserve(None, request), response)
         return True
 
-    def _reserve(self, promise: Promise[Any] | None = None) -> _Slot:
+    def _reserve(
+        self, promise: Promise[Any] | None = None, request: OpenRequest | None = None
+    ) -> _Slot:
         """Return a new slot behind the others; a connection with too many is paused."""
-        slot = _Slot(promise)
+        slot = _Slot(promise, request)
         self._slots.append(slot)
         if len(self._slots) >= OPEN_REQUESTS_PER_CONNECTION_MAX and not self._is_paused:
             self._is_paused = True
             self._connection.pause(PauseReason.SLOTS)
         return slot
 
-    def _await_fast(self, key: int, promise: Promise[FastResponse]) -> None:
+    def _await_fast(self, key: int, promise: Promise[FastResponse], request: OpenRequest) -> None:
         """Reserve the slot of a response that is promised whole."""
-        slot = self._reserve(promise)
+        slot = self._reserve(promise, request)
 
         def kept() -> None:
             if promise.error is not None:
                 self._fault_of(key, promise.error)
             else:
-                self._fill_fast(slot, promise.result())
+                self._fill_fast(key, slot, promise.result())
 
         promise.watch(kept)
 
-    def _fill_fast(self, slot: _Slot, response: FastResponse) -> None:
-        if type(response) is bytes:
+    def _fill_fast(self, key: int, slot: _Slot, response: FastResponse) -> None:
+        if isinstance(response, bytes):
             self._leave(slot, (response,), None)
-        else:
-            self._leave(slot, *response)
+            return
+        parts, on_sent, errors = response
+        if errors is not None:
+            self._metrics.report(key, errors)
+        self._leave(slot, parts, on_sent)
 
     def _fault_of(self, key: int, error: Exception) -> None:
         row = self._row_of(key)
@@ -330,7 +373,13 @@ class ClientConnection:
         self._connection.pause(PauseReason.CLOSING)
 
     def _serve(
-        self, row: ApiRow, exchange: Exchange, body: memoryview, *, may_take_fast_path: bool
+        self,
+        row: ApiRow,
+        exchange: Exchange,
+        body: memoryview,
+        began_ns: int,
+        *,
+        may_take_fast_path: bool,
     ) -> None:
         """Decode a request, call its handler and send the response, or fill its slot."""
         version, decode = exchange.api_version, row.decode
@@ -340,35 +389,54 @@ class ClientConnection:
         else:
             # Bytes after the message are passed over, as Kafka does: librdkafka sends some.
             request, _ = message_codec(f"{row.name}Request", version).decode_at(body, 0)
-        kind = row.key << VERSION_BITS | version
-        try:
-            self._counts[kind] += 1
-        except KeyError:
-            self._counts[kind] = 1
+        number, size_bytes = self._number_of(row, version, request), len(body)
         try:
             if may_take_fast_path:
                 handled, throttle_ms = row.handler(request, exchange), 0
             else:
                 handled, throttle_ms = serve(row, request, exchange)
-        except (WireError, CloseConnection):
-            raise
         except Exception as error:
+            self._metrics.end(OpenRequest(number, size_bytes, began_ns), self._now_ns())
+            self._metrics.report(row.key, getattr(error, "errors", _NO_ERRORS))
+            if isinstance(error, WireError | CloseConnection):
+                raise
             self._fault(row, error)
             return
+        if not (throttle_ms or self._slots or self._throttled_ms):
+            parts: Sequence[SendPart] | None = None
+            on_sent: Callable[[], None] | None = None
+            if type(handled) is bytes:
+                head = response_header_bytes(row.key, version, exchange.correlation_id)
+                parts = (head + handled,)
+            elif type(handled) is EncodedResponse:
+                head = response_header_bytes(row.key, version, exchange.correlation_id)
+                more, on_sent, errors = handled
+                parts = _with_header(head, more)
+                if errors is not None:
+                    self._metrics.report(row.key, errors)
+            if parts is not None:
+                self._connection.send(parts, on_sent)
+                self._metrics.end_timed(number, size_bytes, self._now_ns() - began_ns)
+                return
+        opened = OpenRequest(number, size_bytes, began_ns, self._now_ns())
         if throttle_ms:
-            self._answer(row, exchange._replace(throttle_ms=throttle_ms), handled)
+            self._throttled_ms = max(self._throttled_ms, throttle_ms)
+            self._answer(row, exchange._replace(throttle_ms=throttle_ms), handled, opened)
             self._mute(throttle_ms)
-        elif self._slots:
-            self._answer(row, exchange, handled)
-        elif type(handled) is bytes:
-            head = response_header_bytes(row.key, version, exchange.correlation_id)
-            self._connection.send((head + handled,), None)
-        elif type(handled) is EncodedResponse:
-            head = response_header_bytes(row.key, version, exchange.correlation_id)
-            parts, on_sent = handled
-            self._connection.send(_with_header(head, parts), on_sent)
         else:
-            self._answer(row, exchange, handled)
+            self._answer(row, exchange, handled, opened)
+
+    def _number_of(self, row: ApiRow, version: int, request: object) -> int:
+        """Return the number that a request is measured under; count it if it is deprecated."""
+        number = row.key << VERSION_BITS | version
+        is_deprecated = number in DEPRECATED
+        if row.is_of_others is not None and row.is_of_others(request, version):
+            number |= OF_OTHERS
+        if is_deprecated:
+            session = self._session
+            names = session.client_software_name, session.client_software_version
+            self._metrics.note_deprecated(number, *names)
+        return number
 
     def _hold(self, turns: Promise[None]) -> None:
         """Read no more requests until one has had its turns."""
@@ -380,6 +448,11 @@ class ClientConnection:
         if not turns.is_kept:
             self._connection.pause(PauseReason.TURNS)
             turns.watch(over)
+
+    def _throttle(self, throttle_ms: int) -> None:
+        """Mute the connection for a quota that the next response is said to exceed."""
+        self._throttled_ms = max(self._throttled_ms, throttle_ms)
+        self._mute(throttle_ms)
 
     def _mute(self, throttle_ms: int) -> None:
         """Mute the connection until a quota is free again."""
@@ -401,20 +474,42 @@ class ClientConnection:
         self._server.events.on_fault(row, error)
         self._connection.close("the broker failed to serve a request")
 
-    def _answer(self, row: ApiRow, exchange: Exchange, handled: Handled) -> None:
+    def _answer(
+        self, row: ApiRow, exchange: Exchange, handled: Handled, request: OpenRequest
+    ) -> None:
         """Send a response, or keep its place among those that are owed."""
         if isinstance(handled, Promise) and handled.is_kept and handled.turns is None:
             handled = _result_of(handled)
         if isinstance(handled, Promise):
-            slot = self._reserve(handled)
+            slot = self._reserve(handled, request)
             handled.watch(lambda: self._kept(slot, row, exchange, handled))
             if handled.turns is not None:
                 self._hold(handled.turns)
         elif self._slots:
-            self._fill(self._reserve(), row, exchange, handled)
-        elif handled is not None:
-            parts, on_sent = _parts_of(row, exchange, handled)
-            self._connection.send(parts, on_sent)
+            self._fill(self._reserve(None, request), row, exchange, handled)
+        else:
+            self._report(row, handled)
+            if handled is not None:
+                parts, on_sent = _parts_of(row, exchange, handled)
+                self._connection.send(parts, on_sent)
+            self._end_request(request)
+
+    def _report(self, row: ApiRow, response: Response) -> None:
+        """Count the error codes of a response, but of the most frequent one of its API."""
+        errors: ErrorCounts | None
+        if isinstance(response, bytes):
+            return
+        if isinstance(response, EncodedResponse | EncodedRows):
+            errors = response.errors
+        else:
+            errors = _NO_ERRORS if response is None else error_counts(row.name, response)
+        if errors is not None:
+            self._metrics.report(row.key, errors)
+
+    def _end_request(self, request: OpenRequest) -> None:
+        """Count and measure a request whose response has been handed to the connection."""
+        request.throttle_ms, self._throttled_ms = self._throttled_ms, 0
+        self._metrics.end(request, self._now_ns())
 
     def _kept(
         self,
@@ -431,6 +526,7 @@ class ClientConnection:
         response = promise.result()
         if isinstance(response, CloseConnection):
             slot.close_reason = response.reason
+            self._metrics.report(row.key, response.errors)
             response = None
             if not self._is_closed:
                 self._connection.pause(PauseReason.CLOSING)
@@ -438,6 +534,8 @@ class ClientConnection:
 
     def _fill(self, slot: _Slot, row: ApiRow, exchange: Exchange, response: Response) -> None:
         """Set the response of a slot and send the slots that are ready (step 6)."""
+        if slot.close_reason is None:
+            self._report(row, response)
         if response is None:
             self._leave(slot, None, None)
         else:
@@ -453,11 +551,15 @@ class ClientConnection:
             return
         slot.is_filled = True
         slot.parts, slot.on_sent = parts, on_sent
+        if slot is not self._slots[0] and slot.request is not None:
+            slot.request.filled_ns = self._now_ns()
         while self._slots and self._slots[0].is_filled:
             first = self._slots.popleft()
             if first.parts is not None:
                 self._connection.send(first.parts, first.on_sent)
-            elif first.close_reason is not None:
+            if first.request is not None:
+                self._end_request(first.request)
+            if first.close_reason is not None:
                 self._connection.close(first.close_reason)
                 return
         if self._is_paused and len(self._slots) < OPEN_REQUESTS_PER_CONNECTION_MAX:
@@ -484,6 +586,9 @@ class ClientConnection:
             self._gate.close()
         slots, self._slots = self._slots, deque()
         for slot in slots:
+            if slot.request is not None:
+                end = self._metrics.end if slot.is_filled else self._metrics.end_unanswered
+                end(slot.request, self._now_ns())
             if slot.on_sent is not None:
                 slot.on_sent()
             elif slot.promise is not None:
@@ -515,7 +620,7 @@ def _parts_of(
     if throttle_ms and hasattr(message, "throttle_time_ms"):
         message.throttle_time_ms = max(message.throttle_time_ms, throttle_ms)
     if isinstance(response, EncodedRows):
-        return [head, *with_rows(row.name, version, *response)], None
+        return [head, *with_rows(row.name, version, *response.rows)], None
     return (head, message_codec(f"{row.name}Response", version).encode(response)), None
 
 

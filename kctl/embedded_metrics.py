@@ -1,4 +1,4 @@
-"""The gauges and meters of the brokers of an embedded cluster, requested from its process."""
+"""The metrics of the brokers of an embedded cluster, requested from its process."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from engine.cluster import daemon
 from engine.cluster.data_directory import DataDirectory
 from engine.cluster.requests import request_metrics
 from engine.host.real import RealClock, RealFiles
-from engine.timing.meter import MetricValue
+from engine.timing.histogram import MetricValue
 
 
 def embedded_metrics(
     client: KafkaClient, data: DataDirectory, timeout_s: float
 ) -> dict[int, dict[str, MetricValue]]:
-    """Return the gauges and meters of each broker that runs, by their names.
+    """Return the metrics of each broker that runs, by their names.
 
     Waits for the turn of another command, too. Errors: those of `request_metrics` and of the turn.
     """

@@ -21,7 +21,7 @@ from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import MetadataCache
-from engine.timing.purgatory import DelayedOperation, Purgatory
+from engine.timing.purgatory import DelayedOperation, Purgatory, PurgatoryCount
 from engine.timing.wheel import TimingWheel
 
 _PURGE_INTERVAL = 1000
@@ -94,6 +94,11 @@ class TopicWaiting:
     def delayed_count(self) -> int:
         """Count the requests that wait."""
         return self._purgatory.delayed_count
+
+    @property
+    def purgatory_count(self) -> PurgatoryCount:
+        """Count what waits and what is listed."""
+        return self._purgatory.count
 
     def for_leaders(
         self, partition_counts: Mapping[str, int], timeout_ms: int

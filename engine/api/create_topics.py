@@ -25,6 +25,7 @@ from engine.api.admission import UNLOGGED_DENIAL, AclOperation, AclResource
 from engine.api.exchange import EncodedRows, Exchange, Handled
 from engine.api.mutation_throttle import quota_of, with_throttle
 from engine.api.promised import in_order, promised
+from engine.api.response_errors import error_counts
 from engine.controller.ports import ControllerView
 from engine.host.turns import LoopTurns
 from engine.kafka_errors import INVALID_REQUEST, NONE, NOT_CONTROLLER, TOPIC_AUTHORIZATION_FAILED
@@ -96,12 +97,15 @@ class CreateTopics:
         """Return the response to very many topics, made in shares: each has all its settings."""
         share = self._turns.begin()
         parts = []
+        errors: Counter[int] = Counter()
         for start in range(0, len(names), ROWS_PER_SHARE):
             if share.is_over():
                 await share.next()
             some = self._response(names[start : start + ROWS_PER_SHARE], results, hidden)
             parts.append(encode_rows("CreateTopics", version, some, "topics"))
-        return EncodedRows(messages.CreateTopicsResponse(topics=[]), "topics", len(names), parts)
+            errors.update(error_counts("CreateTopics", some))
+        empty = messages.CreateTopicsResponse(topics=[])
+        return EncodedRows(empty, "topics", len(names), parts, errors)
 
     def _response(
         self,

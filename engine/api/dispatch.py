@@ -7,12 +7,12 @@ clients may call it, and whether only brokers do; a test fails for a row without
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from engine.api.admission import Admission, Rule, Session
 from engine.api.denied import denied
 from engine.api.exchange import EncodedResponse, Exchange, Handled, Handler
-from engine.api.request_counts import RequestCounts
+from engine.api.request_metrics import RequestMetrics
 from engine.host.promise import Promise
 from engine.wire.headers import api
 
@@ -33,6 +33,10 @@ _FETCH = api("Fetch").key
 RequestDecoder: TypeAlias = Callable[[memoryview, int], object]
 
 
+#: Returns whether a request of a version is one of those that are measured under another name.
+KindOfRequest: TypeAlias = Callable[[Any, int], bool]
+
+
 #: A response to a whole frame, with its header.
 FastResponse: TypeAlias = bytes | EncodedResponse
 #: Serves a whole frame on the fast path and returns its response, or a promise of it; None with
@@ -47,6 +51,7 @@ class ApiRow(NamedTuple):
 
     `decode` reads requests in place of the table codec, for a handler that decodes the bytes. A
     row that is not advertised is served to all clients, and ApiVersions leaves it out.
+    `is_of_others` finds requests that Kafka measures under another name.
     """
 
     key: int
@@ -58,6 +63,7 @@ class ApiRow(NamedTuple):
     is_inter_broker: bool = False
     decode: RequestDecoder | None = None
     is_advertised: bool = True
+    is_of_others: KindOfRequest | None = None
 
 
 class DispatchTable:
@@ -70,8 +76,8 @@ class DispatchTable:
         self._local_rows: dict[int, ApiRow] = {}
         #: Fast paths by API key: called before the row, for clients to whom nothing can be denied.
         self.serve_fast: dict[int, FastHandler] = {}
-        #: How many requests came over listeners.
-        self.request_counts = RequestCounts()
+        #: Of the requests that came over listeners.
+        self.request_metrics = RequestMetrics()
 
     def serve(
         self,
@@ -105,6 +111,11 @@ class DispatchTable:
         )
         if serve_fast is not None:
             self.serve_fast[key] = serve_fast
+
+    def measure_apart(self, name: str, is_of_others: KindOfRequest) -> None:
+        """Measure some requests of an API under the other name that Kafka has for them."""
+        key = api(name).key
+        self._rows[key] = self._rows[key]._replace(is_of_others=is_of_others)
 
     def row(self, key: int) -> ApiRow | None:
         """Return the row of a key, None if it is not served."""

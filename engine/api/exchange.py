@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 from engine.api.admission import Session
+from engine.api.response_errors import ErrorCounts
 from engine.host.ports import SendPart
 from engine.host.promise import Promise
 from engine.wire.structs import Struct
@@ -35,11 +36,13 @@ class EncodedResponse(NamedTuple):
     """A response's body in parts, which the server sends after the header that it writes.
 
     `on_sent` is run once, when all of it is sent or the connection is closed: only then may the
-    files of its regions be closed.
+    files of its regions be closed. Without `errors` it is the most frequent response of its API,
+    as bytes alone are: of one row, and no error.
     """
 
     parts: list[SendPart]
     on_sent: Callable[[], None] | None = None
+    errors: ErrorCounts | None = None
 
 
 class EncodedRows(NamedTuple):
@@ -49,6 +52,12 @@ class EncodedRows(NamedTuple):
     field: str
     row_count: int
     parts: list[bytes]
+    errors: ErrorCounts
+
+    @property
+    def rows(self) -> tuple[Any, str, int, list[bytes]]:
+        """Return what the response is written of."""
+        return self.message, self.field, self.row_count, self.parts
 
 
 class CloseConnection(Exception):
@@ -57,9 +66,10 @@ class CloseConnection(Exception):
     A produce with acks=0 that fails has no other way to report the error.
     """
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, errors: ErrorCounts | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.errors: ErrorCounts = errors or {}
 
 
 #: A response: a message, its body as bytes or in parts, or None where none is owed.

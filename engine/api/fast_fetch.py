@@ -27,6 +27,7 @@ from engine.api.fetch_session import (
     SessionPartition,
     spec_of,
 )
+from engine.api.response_errors import ONE_SUCCESS
 from engine.errors import ApiError, StorageError
 from engine.host.ports import FileRegion
 from engine.host.promise import Promise
@@ -287,14 +288,15 @@ def _encoded(
         session_id = session.id
         is_news = partition.note_offsets(watermark, log_start)
         if not (size or is_news):
-            return answer_without_news(version, session_id)
+            body = answer_without_news(version, session_id)
+            return new_tuple(EncodedResponse, ([body], None, ONE_SUCCESS))
     topic, index = partition.key
     offsets = (index, watermark, stable, log_start)
     head = head_of_answer(version, session_id, topic, offsets, size, has_aborted=has_aborted)
     if size <= JOINED_FETCH_BYTES_MAX and isinstance(part, bytes):
         return head + part + TAGS_AFTER_RECORDS if version >= FIRST_FLEXIBLE else head + part
     parts = [head, part, TAGS_AFTER_RECORDS] if version >= FIRST_FLEXIBLE else [head, part]
-    return new_tuple(EncodedResponse, (parts, on_sent))
+    return new_tuple(EncodedResponse, (parts, on_sent, None))
 
 
 def region_of(

@@ -299,7 +299,7 @@ class ParkedSession:
             return body
         version, *_ = self.limits
         head = response_header_bytes(FETCH_KEY, version, self._correlation_id)
-        return EncodedResponse([head, *body.parts], body.on_sent)
+        return EncodedResponse([head, *body.parts], body.on_sent, body.errors)
 
     def named_by(self, results: FetchResults) -> list[SessionPartition]:
         """Return the session's partitions that results are of."""

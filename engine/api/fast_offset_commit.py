@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.dispatch import FastResponse
+from engine.api.exchange import EncodedResponse
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.offset_commits import OffsetCommits
 from engine.groups.ports import GroupRecord
@@ -33,7 +34,9 @@ class FastOffsetCommit:
         self._is_known = metadata_cache.is_known
         self._clock = clock
 
-    def answer(self, frame: memoryview, session: Session) -> bytes | Promise[FastResponse] | None:
+    def answer(
+        self, frame: memoryview, session: Session
+    ) -> FastResponse | Promise[FastResponse] | None:
         """Serve a request and return its response with its header; None with nothing done.
 
         The session's client is one to whom nothing can be denied, or may read the group and topic.
@@ -61,5 +64,10 @@ class FastOffsetCommit:
             ),
         )
         if isinstance(code, Promise):
-            return code.then(lambda written: answer(correlation_id, written))
-        return None if code is None else answer(correlation_id, code)
+            return code.then(lambda written: _response(answer(correlation_id, written), written))
+        return None if code is None else _response(answer(correlation_id, code), code)
+
+
+def _response(frame: bytes, code: int) -> FastResponse:
+    """Return the response with a code of the only partition."""
+    return EncodedResponse([frame], None, {code: 1}) if code else frame

@@ -39,7 +39,9 @@ class FastProduce:
         self._is_known = metadata_cache.is_known
         self._clock = clock
 
-    def answer(self, frame: memoryview, session: Session) -> bytes | Promise[FastResponse] | None:
+    def answer(
+        self, frame: memoryview, session: Session
+    ) -> FastResponse | Promise[FastResponse] | None:
         """Serve a request and return its response with its header; None with nothing done.
 
         The session's client is one to whom nothing can be denied, or may write to the topic.
@@ -76,7 +78,7 @@ class FastProduce:
         """Promise the response to a request that waits for followers."""
         version, correlation_id, head, _ = request
 
-        def response(results: ProduceResults) -> bytes:
+        def response(results: ProduceResults) -> FastResponse:
             result = results[head.topic_partition]
             error, base_offset, append_time_ms, log_start = result
             if error is None:
@@ -92,7 +94,7 @@ class FastProduce:
         correlation_id: int,
         head: ProduceHead,
         result: ProduceResult,
-    ) -> bytes:
+    ) -> FastResponse:
         """Return the response to a batch that was refused, as the general path encodes it."""
         exchange = Exchange(
             session,
@@ -102,5 +104,6 @@ class FastProduce:
             head.client_id,
             self._clock.monotonic_ms(),
         )
-        body = self._produce.encoded({head.topic_partition: result}, exchange)
-        return response_header_bytes(PRODUCE_KEY, version, correlation_id) + body
+        encoded = self._produce.encoded_all({head.topic_partition: result}, exchange)
+        header = response_header_bytes(PRODUCE_KEY, version, correlation_id)
+        return encoded._replace(parts=[header, *encoded.parts])

@@ -34,7 +34,12 @@ from engine.api.admission import AclOperation, AclResource, Audit, Session
 from engine.api.exchange import EncodedResponse, Exchange, Handled
 from engine.api.fast_fetch import FastFetch, Requested
 from engine.api.fast_follower_fetch import FastFollowerFetch, ParkedSession
-from engine.api.fetch_quota import quota_bytes_max, throttle_of, throttled_response
+from engine.api.fetch_quota import (
+    fetch_errors,
+    quota_bytes_max,
+    throttle_of,
+    throttled_response,
+)
 from engine.api.fetch_records import FetchedRecords
 from engine.api.fetch_refusal import fetch_refusal
 from engine.api.fetch_session import (
@@ -48,7 +53,6 @@ from engine.api.fetch_session import (
 )
 from engine.api.produce_leaders import CurrentLeaders
 from engine.api.promised import in_order, promised
-from engine.api.request_counts import RequestCounts
 from engine.api.request_pieces import has_many_partitions, pieces
 from engine.host.ports import FileRegion, SendPart
 from engine.host.promise import Promise
@@ -118,13 +122,11 @@ class Fetch:
         deps: FetchDeps,
         turns: LoopTurns,
         followers: FastFollowerFetch | None = None,
-        request_counts: RequestCounts | None = None,
     ) -> None:
         """Without `followers` no session's fetch is parked."""
         self._turns = turns
         self._replica_manager = deps.replica_manager
         self._followers = followers
-        self._follower_requests = (request_counts or RequestCounts()).of_followers
         self._metadata_cache = deps.metadata_cache
         self._sessions = deps.sessions
         self._max_bytes = deps.max_bytes
@@ -138,10 +140,8 @@ class Fetch:
     def answer(self, request: FetchRequest, exchange: Exchange) -> Handled:
         """Answer a request of any size, as `handle` does."""
         version = exchange.api_version
-        if request.replica_id >= 0:
-            self._follower_requests[version] += 1
         if version >= FIRST_WITH_TOPIC_IDS and _opens_session_without_id(request):
-            return EncodedResponse(self._failed(request, exchange), None)
+            return self._failed(request, exchange)
         if request.session_epoch <= INITIAL_EPOCH and has_many_partitions(request.topics):
             return self._large(request, exchange, None)
         context = self._sessions.context(request, version, exchange.received_ms)
@@ -154,7 +154,7 @@ class Fetch:
         wanted = _Wanted(refused, interesting, specs)
         self._sort_out(context.partitions, wanted, exchange.session, is_follower=is_follower)
         if specs and request.isolation_level not in _ISOLATION_LEVELS:
-            return EncodedResponse(self._failed(request, exchange), None)
+            return self._failed(request, exchange)
         read: FetchResults | Promise[FetchResults] = []
         parked: ParkedSession | None = None
         if specs:
@@ -255,7 +255,7 @@ class Fetch:
             some = context.partitions[start : start + ROWS_PER_SHARE]
             self._sort_out(some, wanted, exchange.session, is_follower=is_follower)
         if wanted.specs and request.isolation_level not in _ISOLATION_LEVELS:
-            return EncodedResponse(self._failed(request, exchange), None)
+            return self._failed(request, exchange)
         self._count_reads(wanted.specs)
         params = self._params(request, exchange)
         topic_ids = {
@@ -306,7 +306,7 @@ class Fetch:
         fetched += wanted.refused
         throttle_ms = 0 if replica_id >= 0 else throttle_of(fetched, exchange)
         if throttle_ms:
-            return EncodedResponse(throttled_response(context, exchange, throttle_ms), None)
+            return throttled_response(context, exchange, throttle_ms)
         self._count_sent(fetched, replica_id)
         await share.next()
         # In one go: the next request of the session may come between two turns.
@@ -319,7 +319,8 @@ class Fetch:
         if reading.is_over():
             return None
         reading.hand_over()
-        return EncodedResponse(parts, records.release if records.has_regions else None)
+        on_sent = records.release if records.has_regions else None
+        return EncodedResponse(parts, on_sent, fetch_errors(whole))
 
     def _answer_after_wait(self, requested: Requested, context: FetchContext) -> EncodedResponse:
         """Respond to a fetch that has waited, with the records that are there now."""
@@ -363,17 +364,19 @@ class Fetch:
             throttle_ms = 0 if replica_id >= 0 else throttle_of(fetched + refused, exchange)
             if throttle_ms:
                 records.release()
-                return EncodedResponse(throttled_response(context, exchange, throttle_ms), None)
-            parts = self.encoded(context, fetched + refused, exchange)
+                return throttled_response(context, exchange, throttle_ms)
+            whole = self._whole(context, fetched + refused, exchange)
+            parts = encode_fetch_response(exchange.api_version, whole)
             self._count_sent(fetched, replica_id)
         except BaseException:
             # No response leaves that would let the files go.
             release_results(results)
             raise
-        return EncodedResponse(parts, records.release if records.has_regions else None)
+        on_sent = records.release if records.has_regions else None
+        return EncodedResponse(parts, on_sent, fetch_errors(whole))
 
     @staticmethod
-    def _failed(request: FetchRequest, exchange: Exchange) -> list[SendPart]:
+    def _failed(request: FetchRequest, exchange: Exchange) -> EncodedResponse:
         """Return the response to a request that Kafka fails at as a whole."""
         version, throttle_ms = exchange.api_version, exchange.throttle_ms
         topics = [
@@ -391,7 +394,7 @@ class Fetch:
         whole = FetchResponse(
             topics, UNKNOWN_SERVER_ERROR, request.session_id, throttle_ms=throttle_ms
         )
-        return encode_fetch_response(version, whole)
+        return EncodedResponse(encode_fetch_response(version, whole), None, fetch_errors(whole))
 
     def _refusal(
         self, topic_partition: TopicPartition | None, topic_id: str | None, denied: set[str]
@@ -454,13 +457,6 @@ class Fetch:
             client,
         )
 
-    def encoded(
-        self, context: FetchContext, fetched_partitions: FetchedPartitions, exchange: Exchange
-    ) -> list[SendPart]:
-        """Return partitions as the client of an exchange reads them; takes their records over."""
-        whole = self._whole(context, fetched_partitions, exchange)
-        return encode_fetch_response(exchange.api_version, whole)
-
     def _whole(
         self, context: FetchContext, fetched_partitions: FetchedPartitions, exchange: Exchange
     ) -> FetchResponse:
@@ -519,11 +515,14 @@ class Fetch:
         topic_partition = partition.topic_partition
         assert topic_partition is not None
         here = self._replica_manager.partitions.get(topic_partition)
+        converted_before = records.converted_count
         refused, part = (
             (0, b"")
             if records_read is None
             else records.part_of(records_read, None if here is None else here.log)
         )
+        if here is not None and (more := records.converted_count - converted_before):
+            here.counts.fetch_conversions += more
         if refused:
             return _refused(index, refused, None)
         return new_tuple(
@@ -548,6 +547,11 @@ def _opens_session_without_id(request: FetchRequest) -> bool:
     if request.session_epoch != INITIAL_EPOCH:
         return False
     return any(topic == NO_UUID and partitions for topic, partitions in request.topics)
+
+
+def is_of_follower(request: FetchRequest, _version: int) -> bool:
+    """Return whether a broker follows with a request."""
+    return request.replica_id >= 0
 
 
 def _refused(index: int, code: int, records: SendPart | None = b"") -> FetchedPartition:

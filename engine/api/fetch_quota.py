@@ -7,12 +7,14 @@ has news.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from engine.api.exchange import Exchange
+from engine.api.exchange import EncodedResponse, Exchange
 from engine.api.fetch_session import FetchContext, FetchedPartitions, SessionPartition
-from engine.host.ports import FileRegion, SendPart
+from engine.api.response_errors import ErrorCounts
+from engine.host.ports import FileRegion
 from engine.wire.fetch_bytes import (
     FetchedPartition,
     FetchedTopic,
@@ -21,6 +23,8 @@ from engine.wire.fetch_bytes import (
 )
 
 _UNBOUNDED: Final = (1 << 31) - 1
+#: The codes of a response with one partition, and no error.
+_ONE_ROW: Final = [0, 0]
 
 
 def quota_bytes_max(exchange: Exchange) -> int:
@@ -50,11 +54,20 @@ def throttle_of(fetched: FetchedPartitions, exchange: Exchange) -> int:
 
 def throttled_response(
     context: FetchContext, exchange: Exchange, throttle_ms: int
-) -> list[SendPart]:
+) -> EncodedResponse:
     """Return a response without partitions."""
     response = context.throttled()
     whole = FetchResponse([], response.error_code, response.session_id, throttle_ms=throttle_ms)
-    return encode_fetch_response(exchange.api_version, whole)
+    parts = encode_fetch_response(exchange.api_version, whole)
+    return EncodedResponse(parts, None, fetch_errors(whole))
+
+
+def fetch_errors(whole: FetchResponse) -> ErrorCounts | None:
+    """Return how often each code is in a response, as `EncodedResponse` has it."""
+    codes = [whole.error_code]
+    for _, rows in whole.topics:
+        codes += [row.error_code for row in rows]
+    return None if codes == _ONE_ROW else Counter(codes)
 
 
 def _size_of(fetched: FetchedPartitions, version: int) -> int:

@@ -37,11 +37,13 @@ _FIRST_WITH_ZSTD = 10
 class FetchedRecords:
     """The records of one response; regions stay open until `release`."""
 
-    __slots__ = ("_regions", "api_version")
+    __slots__ = ("_regions", "api_version", "converted_count")
 
     def __init__(self, api_version: int) -> None:
         self.api_version = api_version
         self._regions: list[FetchSlice] = []
+        #: How many records have been converted.
+        self.converted_count = 0
 
     @property
     def has_regions(self) -> bool:
@@ -68,7 +70,7 @@ class FetchedRecords:
         if version > _LAST_OF_MAGIC_1:
             return 0, self._as_it_is(records)
         try:
-            return _converted(records, log, 0 if version <= _LAST_OF_MAGIC_0 else 1)
+            return self._converted(records, log, 0 if version <= _LAST_OF_MAGIC_0 else 1)
         finally:
             records.release()
 
@@ -85,24 +87,32 @@ class FetchedRecords:
         self._regions.append(records)
         return FileRegion(descriptor, records.position, records.size_bytes)
 
+    def _converted(
+        self, records: FetchSlice, log: LocalLog | None, magic: int
+    ) -> tuple[int, SendPart]:
+        """Return an error code and the records converted to an older magic, as bytes."""
+        if log is None:
+            return 0, b""
+        if not log.config.is_down_conversion_enabled:
+            return UNSUPPORTED_VERSION, b""
+        limit_bytes = log.config.opened_batch_bytes_max
+        try:
+            data = records.read()
+            first_offset = records.start.offset
+            return 0, down_converted_to_size(
+                memoryview(data),
+                magic,
+                first_offset=first_offset,
+                limit_bytes=limit_bytes,
+                on_converted=self._note_converted,
+            )
+        except UnsupportedCompressionType:
+            return UNSUPPORTED_COMPRESSION_TYPE, b""
+        except (CorruptRecord, BatchRefused):
+            return CORRUPT_MESSAGE, b""
+        except StorageError:
+            # As every disk failure is below version 6.
+            return NOT_LEADER_OR_FOLLOWER, b""
 
-def _converted(records: FetchSlice, log: LocalLog | None, magic: int) -> tuple[int, SendPart]:
-    """Return an error code and the records converted to an older magic, as bytes."""
-    if log is None:
-        return 0, b""
-    if not log.config.is_down_conversion_enabled:
-        return UNSUPPORTED_VERSION, b""
-    limit_bytes = log.config.opened_batch_bytes_max
-    try:
-        data = records.read()
-        first_offset = records.start.offset
-        return 0, down_converted_to_size(
-            memoryview(data), magic, first_offset=first_offset, limit_bytes=limit_bytes
-        )
-    except UnsupportedCompressionType:
-        return UNSUPPORTED_COMPRESSION_TYPE, b""
-    except (CorruptRecord, BatchRefused):
-        return CORRUPT_MESSAGE, b""
-    except StorageError:
-        # As every disk failure is below version 6.
-        return NOT_LEADER_OR_FOLLOWER, b""
+    def _note_converted(self, record_count: int) -> None:
+        self.converted_count += record_count

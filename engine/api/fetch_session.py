@@ -296,6 +296,8 @@ class FetchSessionCache:
         self._metadata_cache = metadata_cache
         self._entropy = entropy
         self._slots = slots
+        #: How many sessions have made room for others.
+        self.evicted_count = 0
         #: By id; those used last are at the end.
         self._sessions: dict[int, FetchSession] = {}
 
@@ -430,6 +432,7 @@ class FetchSessionCache:
             return False
         if now_ms - oldest.last_used_ms > FETCH_SESSION_EVICTION_MS:
             del self._sessions[oldest.id]
+            self.evicted_count += 1
             return True
         ranks = [
             (session.is_follower, len(session.partitions), session.id)
@@ -442,6 +445,7 @@ class FetchSessionCache:
             return False
         _, _, session_id = least
         del self._sessions[session_id]
+        self.evicted_count += 1
         return True
 
 

@@ -16,12 +16,14 @@ response, as all of Kafka's do.
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from engine.api.exchange import EncodedRows, Exchange, Handled, Handler
 from engine.api.promised import in_order, promised
+from engine.api.response_errors import error_counts
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
 from engine.limits import ROWS_PER_SHARE
@@ -113,6 +115,7 @@ class InTurns:
         message: Message = None
         row_count = 0
         parts: list[bytes] = []
+        errors: Counter[int] = Counter()
         for each in begun:
             if share.is_over():
                 await share.next()
@@ -120,7 +123,8 @@ class InTurns:
             message = part.message
             row_count += part.row_count
             parts += part.parts
-        return EncodedRows(message, self._rows.answered, row_count, parts)
+            errors.update(part.errors)
+        return EncodedRows(message, self._rows.answered, row_count, parts, errors)
 
     def _encoded_if_there(
         self, handled: Handled, exchange: Exchange
@@ -138,4 +142,5 @@ class InTurns:
         content = encode_rows(self._rows.api_name, exchange.api_version, response, field)
         empty = copy.copy(response)
         setattr(empty, field, [])
-        return EncodedRows(empty, field, len(rows), [content])
+        errors = error_counts(self._rows.api_name, response)
+        return EncodedRows(empty, field, len(rows), [content], errors)

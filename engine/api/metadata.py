@@ -27,6 +27,7 @@ Topics and partitions come in the order of Kafka's hash sets and maps (`engine.h
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeAlias
@@ -42,6 +43,7 @@ from engine.api.admission import (
 )
 from engine.api.exchange import EncodedResponse, Exchange
 from engine.api.promised import in_order, promised
+from engine.api.response_errors import error_counts
 from engine.hash_order import SMALL_MAP_MAX, in_immutable_hash_set_order
 from engine.host.coroutine import PromiseCoroutine
 from engine.host.promise import Promise
@@ -122,7 +124,7 @@ class Metadata:
         self._in_work: dict[_ResponseKey, Promise[_Response]] = {}
         self._metadata_cache = metadata_cache
         self._auto_create = auto_create
-        self._answers: dict[_ResponseKey, bytes] = {}
+        self._answers: dict[_ResponseKey, EncodedResponse] = {}
         self._answers_bytes = 0
         self._answers_version = -1
 
@@ -203,6 +205,7 @@ class Metadata:
         names, hidden = self._visible(key)
         response = self._response(key, [])
         parts: list[bytes] = []
+        errors: Counter[int] = Counter()
         rows = len(names) + len(hidden)
         visible = (self._topic(name, key) for name in self._in_order(names, key))
         while True:
@@ -217,8 +220,9 @@ class Metadata:
             part = copy.copy(response)
             part.topics = some
             parts.append(encode_rows("Metadata", key.version, part, "topics"))
+            errors.update(error_counts("Metadata", part))
         body = with_rows("Metadata", key.version, response, "topics", rows, parts)
-        return self._cache_bytes(key, b"".join(body))
+        return self._cache_bytes(key, EncodedResponse([b"".join(body)], None, errors))
 
     def _refusal(
         self, topics: Iterable[messages.MetadataRequest.MetadataRequestTopic], code: int
@@ -238,30 +242,30 @@ class Metadata:
             self._answers.clear()
             self._answers_bytes = 0
             self._answers_version = self._metadata_cache.version
-        body = self._answers.get(key)
-        return None if body is None else EncodedResponse([body])
+        return self._answers.get(key)
 
     def _cache(self, key: _ResponseKey, response: messages.MetadataResponse) -> _Response:
         if key.session is not None:
             return response
-        return self._cache_bytes(
-            key, message_codec("MetadataResponse", key.version).encode(response)
-        )
+        body = message_codec("MetadataResponse", key.version).encode(response)
+        encoded = EncodedResponse([body], None, error_counts("Metadata", response))
+        return self._cache_bytes(key, encoded)
 
-    def _cache_bytes(self, key: _ResponseKey, body: bytes) -> EncodedResponse:
+    def _cache_bytes(self, key: _ResponseKey, encoded: EncodedResponse) -> EncodedResponse:
         """Cache an encoded response without a session within the limits, and return it."""
         if key.session is not None:
-            return EncodedResponse([body])
+            return encoded
+        size_bytes = sum(map(len, encoded.parts))
         if (
             len(self._answers) >= METADATA_ANSWERS_KEPT
-            or self._answers_bytes + len(body) > METADATA_ANSWERS_KEPT_BYTES
+            or self._answers_bytes + size_bytes > METADATA_ANSWERS_KEPT_BYTES
         ):
             self._answers.clear()
             self._answers_bytes = 0
-        if len(body) <= METADATA_ANSWERS_KEPT_BYTES:
-            self._answers[key] = body
-            self._answers_bytes += len(body)
-        return EncodedResponse([body])
+        if size_bytes <= METADATA_ANSWERS_KEPT_BYTES:
+            self._answers[key] = encoded
+            self._answers_bytes += size_bytes
+        return encoded
 
     # Answers that are made
 

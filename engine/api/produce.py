@@ -22,12 +22,13 @@ Source: KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog; PUR-10.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from engine.api.admission import AclOperation, AclResource, NotAuthorized
-from engine.api.exchange import CloseConnection, Exchange, Handled
+from engine.api.exchange import CloseConnection, EncodedResponse, Exchange, Handled
 from engine.api.produce_leaders import CurrentLeaders
 from engine.api.produce_records import (
     TransactionalIdRefused,
@@ -68,6 +69,8 @@ from engine.wire.produce_bytes import (
 )
 
 Results: TypeAlias = dict[TopicPartition, ProduceResult]
+#: A response: bytes where it has one partition, and no error.
+Encoded: TypeAlias = bytes | EncodedResponse
 
 _FIRST_WITH_BATCHES = 3
 _FIRST_WITH_LOG_START = 5
@@ -100,13 +103,15 @@ class _Answered:
         self.exchange = exchange
         self.leaders: CurrentLeaders | None = None
 
-    def encoded(self) -> bytes:
+    def encoded(self) -> EncodedResponse:
         """Return the response."""
         exchange, leaders = self.exchange, self.leaders
         endpoints = None if leaders is None else leaders.endpoints
-        return encode_produce_response(
+        body = encode_produce_response(
             exchange.api_version, list(self.topics.items()), endpoints, exchange.throttle_ms
         )
+        errors = Counter(row.error_code for rows in self.topics.values() for row in rows)
+        return EncodedResponse([body], None, errors)
 
 
 class Produce:
@@ -135,7 +140,7 @@ class Produce:
 
     def answer_fast(
         self, request: ProduceRequest, exchange: Exchange
-    ) -> bytes | Promise[bytes] | None:
+    ) -> Encoded | Promise[Encoded] | None:
         """Append one batch to the only partition and return the response, or a promise of it.
 
         None when the request wants something else, or something can be denied to the client;
@@ -177,20 +182,20 @@ class Produce:
         if error is None:
             offsets = (base_offset, append_time_ms, log_start)
             return encode_produce_response_fast(version, topic, index, offsets)
-        return self._encoded_all({topic_partition: appended}, exchange)
+        return self.encoded_all({topic_partition: appended}, exchange)
 
-    def _encoded_one(self, results: Results, exchange: Exchange) -> bytes:
+    def _encoded_one(self, results: Results, exchange: Exchange) -> Encoded:
         """Return the response to one batch that has waited for followers."""
         (((topic, index), (error, *offsets)),) = results.items()
         if error is not None:
-            return self._encoded_all(results, exchange)
+            return self.encoded_all(results, exchange)
         base_offset, append_time_ms, log_start = offsets
         found = (base_offset, append_time_ms, log_start)
         return encode_produce_response_fast(exchange.api_version, topic, index, found)
 
     def answer(
         self, request: ProduceRequest, exchange: Exchange
-    ) -> bytes | Promise[bytes | None] | None:
+    ) -> Encoded | Promise[Encoded | None] | None:
         """Answer a request of any size, as `handle` does."""
         if has_many_partitions(request.topics):
             over: Promise[None] = Promise()
@@ -233,7 +238,7 @@ class Produce:
         found: _Judged,
         verified: Promise[Verified],
         ended: Promise[None],
-    ) -> bytes | None:
+    ) -> Encoded | None:
         """Append once the coordinator has answered; `ended` is kept when all is appended."""
         found.refuse(self._verifier.check(await verified, found.transactional))
         response = self._append(request, exchange, found)
@@ -242,13 +247,13 @@ class Produce:
 
     def _append(
         self, request: ProduceRequest, exchange: Exchange, found: _Judged
-    ) -> bytes | Promise[bytes | None] | None:
+    ) -> Encoded | Promise[Encoded | None] | None:
         """Append the accepted batches; return the response, or a promise while acks wait."""
         _, refused, _ = found
         version, acks = exchange.api_version, request.acks
         appended = self._appended(request, exchange, found) if found.batches else {}
 
-        def response(results: Results) -> bytes | None:
+        def response(results: Results) -> Encoded | None:
             if version < _FIRST_WITH_BATCHES:
                 results = _written_nothing(results)
             return self._owed({**results, **refused} if refused else results, acks, exchange)
@@ -279,7 +284,7 @@ class Produce:
 
     async def _in_turns(
         self, request: ProduceRequest, exchange: Exchange, over: Promise[None]
-    ) -> bytes | None:
+    ) -> Encoded | None:
         """Answer a request of very many partitions; `over` is kept when all are appended.
 
         All are judged before the first is appended. A client that closes its connection during that
@@ -382,29 +387,33 @@ class Produce:
                     # Of a partition that is named twice, the last batch counts.
                     transactional.pop(topic_partition, None)
 
-    def _refuse_all(self, request: ProduceRequest, exchange: Exchange, error: ApiError) -> bytes:
+    def _refuse_all(
+        self, request: ProduceRequest, exchange: Exchange, error: ApiError
+    ) -> EncodedResponse:
         """Refuse all partitions for the error of one batch.
 
         Source: ProduceRequest.getErrorResponse, whose partitions are those of a hash map that is
         filled by `compute`.
         """
-        if request.acks == 0:
-            raise CloseConnection(f"a produce with acks=0 failed: {error.name}")
         message = error.reason if isinstance(error, CorruptMessage) else None
         named = dict.fromkeys(
             TopicPartition(topic, index)
             for topic, partitions in request.topics
             for index, _ in partitions
         )
+        errors = {error.code: len(named)}
+        if request.acks == 0:
+            raise CloseConnection(f"a produce with acks=0 failed: {error.name}", errors)
         topics: dict[str, list[ProducedPartition]] = {}
         for topic, index in partitions_in_java_hash_order(named, are_computed=True):
             row = ProducedPartition(index, error.code, -1, -1, -1, error_message=message)
             topics.setdefault(topic, []).append(row)
         throttle_ms = exchange.throttle_ms
         rows = list(topics.items())
-        return encode_produce_response(exchange.api_version, rows, None, throttle_ms)
+        body = encode_produce_response(exchange.api_version, rows, None, throttle_ms)
+        return EncodedResponse([body], None, errors)
 
-    def _owed(self, results: Results, acks: int, exchange: Exchange) -> bytes | None:
+    def _owed(self, results: Results, acks: int, exchange: Exchange) -> Encoded | None:
         """Return the response, None if none is owed.
 
         Raises CloseConnection in place of a response that is not owed and has an error.
@@ -417,10 +426,12 @@ class Produce:
             if result.error is not None
         ]
         if failures:
-            raise CloseConnection(f"a produce with acks=0 failed: {', '.join(failures)}")
+            codes = (0 if it.error is None else it.error.code for it in results.values())
+            reason = f"a produce with acks=0 failed: {', '.join(failures)}"
+            raise CloseConnection(reason, Counter(codes))
         return None
 
-    def encoded(self, results: Results, exchange: Exchange) -> bytes:
+    def encoded(self, results: Results, exchange: Exchange) -> Encoded:
         """Return results as the client of an exchange reads them."""
         version = exchange.api_version
         if len(results) == 1 and version >= _FIRST_WITH_LOG_START and not exchange.throttle_ms:
@@ -428,14 +439,17 @@ class Produce:
             if error is None:
                 offsets = (base_offset, append_time_ms, log_start)
                 return encode_produce_response_fast(version, topic, index, offsets)
-        return self._encoded_all(results, exchange)
+        return self.encoded_all(results, exchange)
 
-    def _encoded_all(self, results: Results, exchange: Exchange) -> bytes:
+    def encoded_all(self, results: Results, exchange: Exchange) -> EncodedResponse:
+        """Return results of any kind as the client of an exchange reads them."""
         answered = _Answered(exchange)
         self._add_rows(results.items(), answered)
         return answered.encoded()
 
-    async def _encoded_in_turns(self, results: Results, exchange: Exchange, share: Share) -> bytes:
+    async def _encoded_in_turns(
+        self, results: Results, exchange: Exchange, share: Share
+    ) -> EncodedResponse:
         answered = _Answered(exchange)
         left = iter(results.items())
         while some := tuple(islice(left, ROWS_PER_SHARE)):

@@ -60,6 +60,14 @@ class _Producer(NamedTuple):
     producer_epoch: int
 
 
+def is_verification(request: _Request, version: int) -> bool:
+    """Return whether a broker only asks whether partitions belong to their transactions.
+
+    Source: AddPartitionsToTxnRequest.allVerifyOnlyRequest.
+    """
+    return version >= _FIRST_OF_BROKERS and all(each.verify_only for each in request.transactions)
+
+
 class Transactions:
     """Answers all three."""
 

@@ -38,13 +38,13 @@ from engine.api.describe_configs import DescribeConfigs
 from engine.api.describe_log_dirs import DescribeLogDirs
 from engine.api.describe_producers import DescribeProducers
 from engine.api.describe_topic_partitions import DescribeTopicPartitions
-from engine.api.dispatch import DispatchTable, FastHandler, RequestDecoder, Rule
+from engine.api.dispatch import DispatchTable, FastHandler, KindOfRequest, RequestDecoder, Rule
 from engine.api.elect_leaders import ElectLeaders
 from engine.api.exchange import Handler
 from engine.api.fast_follower_fetch import FastFollowerFetch
 from engine.api.fast_offset_commit import FastOffsetCommit
 from engine.api.fast_produce import FastProduce
-from engine.api.fetch import Fetch, FetchDeps
+from engine.api.fetch import Fetch, FetchDeps, is_of_follower
 from engine.api.fetch_session import FetchSessionCache
 from engine.api.find_coordinator import FindCoordinator
 from engine.api.groups import Groups
@@ -63,13 +63,12 @@ from engine.api.offset_delete import OffsetDelete
 from engine.api.offset_fetch import OffsetFetch
 from engine.api.offset_for_leader_epoch import OffsetForLeaderEpoch
 from engine.api.produce import Produce
-from engine.api.request_counts import RequestCounts
 from engine.api.sasl_requests import SaslRequests
 from engine.api.stop_replica import StopReplica
 from engine.api.sync_group import SyncGroup
 from engine.api.to_controller import ToController
 from engine.api.transaction_admin import TransactionAdminApis
-from engine.api.transactions import Transactions
+from engine.api.transactions import Transactions, is_verification
 from engine.api.txn_offset_commit import TxnOffsetCommit
 from engine.api.update_features import UpdateFeatures
 from engine.api.update_metadata import UpdateMetadata
@@ -143,7 +142,7 @@ class ApiDeps(NamedTuple):
     tokens: TokenAdmin | None
     #: The security protocol of a listener.
     security_protocol_of: Callable[[str], str]
-    request_counts: RequestCounts
+    fetch_sessions: FetchSessionCache
 
 
 class Row(NamedTuple):
@@ -156,6 +155,7 @@ class Row(NamedTuple):
     serve_fast: FastHandler | None = None
     is_advertised: bool = True
     local: Handler | None = None
+    is_of_others: KindOfRequest | None = None
 
 
 def _named(row: Message) -> str:
@@ -209,6 +209,8 @@ def _serve(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:
         is_advertised=row.is_advertised,
         serve_fast=row.serve_fast,
     )
+    if row.is_of_others is not None:
+        table.measure_apart(row.name, row.is_of_others)
     if row.local is not None:
         table.serve_local(row.name, row.local)
 
@@ -226,11 +228,10 @@ def data_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of records and offsets."""
     replica_manager, metadata_cache = deps.replica_manager, deps.metadata_cache
     clock, rule = deps.clock, Rule.PER_RESOURCE
-    slots = deps.config.max_incremental_fetch_session_cache_slots
-    sessions = FetchSessionCache(metadata_cache, deps.entropy, slots=slots)
+    sessions = deps.fetch_sessions
     fetch_deps = FetchDeps(replica_manager, metadata_cache, sessions, deps.config.fetch_max_bytes)
     followers = FastFollowerFetch(metadata_cache, sessions, clock)
-    fetch = Fetch(fetch_deps, deps.turns, followers, deps.request_counts)
+    fetch = Fetch(fetch_deps, deps.turns, followers)
     local_fetch = AnswerLocalFetch(fetch_deps)
     verifier = deps.transactions.verifier
     produce = Produce(replica_manager, metadata_cache, deps.turns, verifier)
@@ -249,6 +250,7 @@ def data_rows(deps: ApiDeps) -> list[Row]:
             read_fetch_request,
             followers.answer,
             local=local_fetch.handle,
+            is_of_others=is_of_follower,
         ),
         Row("ListOffsets", ListOffsets(replica_manager, clock).handle, rule),
         Row("DeleteRecords", DeleteRecords(replica_manager, metadata_cache).handle, rule),
@@ -279,6 +281,7 @@ def transaction_rows(deps: ApiDeps) -> list[Row]:
             transactions.add_partitions,
             rule,
             local=transactions.verify_local,
+            is_of_others=is_verification,
         ),
         Row("AddOffsetsToTxn", transactions.add_offsets, rule),
         Row("EndTxn", transactions.end, rule),

@@ -33,6 +33,7 @@ from itertools import chain
 from engine.admin.policies import load_policies
 from engine.admin.topic_waiting import TopicWaiting
 from engine.api.dispatch import ApiRow, DispatchTable
+from engine.api.fetch_session import FetchSessionCache
 from engine.broker.access_rules import AccessRules
 from engine.broker.api_table import ApiDeps, serve_apis
 from engine.broker.broker_admission import broker_admission
@@ -46,7 +47,14 @@ from engine.broker.coordinator_topic import stored_topic
 from engine.broker.deadlines import Deadlines
 from engine.broker.delegation_tokens import BrokerTokens, secret_key
 from engine.broker.dynamic_config import DynamicConfigWatch, LiveConfig
+from engine.broker.fetcher_metrics import fetcher_metrics, purgatory_metrics, session_metrics
 from engine.broker.groups import open_groups
+from engine.broker.histograms import (
+    controller_histograms,
+    fold_requests,
+    folded,
+    request_histograms,
+)
 from engine.broker.host import BrokerHost
 from engine.broker.identity import known_broker_id
 from engine.broker.jwks import JwksCache
@@ -55,7 +63,7 @@ from engine.broker.live_tls import LiveTls
 from engine.broker.local_requests import LocalRequests
 from engine.broker.local_server import LocalServer
 from engine.broker.loggers import PythonLoggers
-from engine.broker.meters import broker_counts, open_meters
+from engine.broker.meters import EVICTIONS, FLUSHES, broker_counts, open_meters
 from engine.broker.metric_text import BrokerMetric
 from engine.broker.metrics import controller_metrics, group_metrics, storage_metrics
 from engine.broker.node_to_controller_channel import NodeToControllerChannel
@@ -89,6 +97,8 @@ from engine.log.cleaner.compaction_state import LogCompaction
 from engine.naming import CONSUMER_OFFSETS, TRANSACTION_STATE
 from engine.replication.metadata_cache import MetadataCache
 from engine.server import RequestServer, ServerEvents
+from engine.timing.histogram import Histogram
+from engine.timing.purgatory import PurgatoryCount
 from engine.wire.structs import Message
 from engine.znode.client import ZnodeClient
 from engine.znode.errors import SessionExpired
@@ -187,6 +197,7 @@ class Broker:
             self.host.clock,
             self.tasks,
         )
+        fold_requests(self.table.request_metrics, self.host.clock, self.tasks)
         # Not before: a request that the controller repeats may be for a former life, by its epoch.
         self.server.begin()
         self._shutdown = ShutdownRequests(
@@ -386,6 +397,7 @@ class Broker:
                 self.host.entropy,
                 ControllerLog(self.broker_id, self._became_controller),
                 self.host.ends_early,
+                self.host.work_ns,
             ),
         )
         self.session = BrokerSession(
@@ -418,6 +430,12 @@ class Broker:
             self.host.clock,
             self.table,
             ServerEvents(self.refusals.note, self._faulty, self._broken),
+            self.host.work_ns,
+        )
+        self.fetch_sessions = FetchSessionCache(
+            self.metadata_cache,
+            self.host.entropy,
+            slots=self.live.config.max_incremental_fetch_session_cache_slots,
         )
         self._local_server = LocalServer(self.server, self.peers.listener, self._local_requests)
         serve_apis(self.table, self._api_deps())
@@ -439,14 +457,27 @@ class Broker:
             self.broker_id, self._registration(), broker_path(self.broker_id)
         )
 
-    def _counts(self) -> dict[str, int]:
-        """Return what is counted of no topic, by the names of the meters."""
-        return broker_counts(
+    def _counts(self) -> dict[str, int | Histogram]:
+        """Return what is counted and timed of no topic, by the names of the metrics."""
+        now_s = self.host.clock.monotonic_ms() // 1000
+        counts = broker_counts(
             self.storage.replica_manager.isr_counts,
-            self.controller.context,
-            self.table.request_counts,
+            self.controller,
+            self.table.request_metrics,
             self.session.expired_count,
         )
+        return counts | {
+            EVICTIONS: self.fetch_sessions.evicted_count,
+            FLUSHES: self.storage.logs.flush_times.read(now_s),
+        }
+
+    def _purgatory_counts(self) -> dict[str, PurgatoryCount]:
+        """Count what is parked, by the operations' names in Kafka."""
+        return {
+            **self.storage.replica_manager.purgatory_counts,
+            **self.groups.delays.purgatory_counts(),
+            "topic": self.waiting.purgatory_count,
+        }
 
     def _take_part(self) -> None:
         self._peers[self.broker_id] = self.serve_local
@@ -486,7 +517,7 @@ class Broker:
             self.passwords,
             None if self.tokens is None else self.tokens.admin,
             lambda listener: self.live.config.security_protocols[listener],
-            self.table.request_counts,
+            self.fetch_sessions,
         )
 
     async def _register_first(self) -> None:
@@ -625,16 +656,23 @@ class Broker:
         return states
 
     async def metrics(self) -> list[BrokerMetric]:
-        """Return the broker's gauges and meters by Kafka's names, in shares of the loop's turns."""
+        """Return the broker's metrics by Kafka's names, in shares of the loop's turns."""
+        turns, requests = self._process_turns(), self.table.request_metrics
+        await turns.each(folded(requests, self.host.clock), lambda _: None)
         gauges = storage_metrics(self.storage, await self.compaction())
         context, is_active = self.controller.context, self.controller.is_active
         others = (
             controller_metrics(context, is_active=is_active),
             group_metrics(self.groups.registry),
             self.meters.metrics(),
+            fetcher_metrics(self.storage.fetchers.followed()),
+            purgatory_metrics(self._purgatory_counts()),
+            session_metrics(len(self.fetch_sessions), self.fetch_sessions.partition_count),
+            request_histograms(requests),
+            controller_histograms(self.controller),
         )
         found: list[BrokerMetric] = []
-        await self._process_turns().each(chain(gauges, *others), found.append)
+        await turns.each(chain(gauges, *others), found.append)
         return found
 
     def _process_turns(self) -> LoopTurns:

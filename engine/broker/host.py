@@ -10,13 +10,8 @@ from engine.host.lock_file import LockHeld, acquire
 from engine.host.network_links import PlaceLinks
 from engine.host.parallel import RunAll, run_in_order
 from engine.host.ports import Clock, Entropy, Files, Network, SideProcess, Timers, Workers
-from engine.host.turns import never
+from engine.host.turns import never, no_time
 from engine.log.directory.log_directory import DirectoryLock, LogDirectoryLocked
-
-
-def no_time() -> int:
-    """Return 0: nothing takes time."""
-    return 0
 
 
 class BrokerHost(NamedTuple):

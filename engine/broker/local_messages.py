@@ -41,7 +41,7 @@ def response_of(row: ApiRow, version: int, response: Message) -> Message:
         finally:
             release_response(response)
     elif isinstance(response, EncodedRows):
-        body = b"".join(with_rows(row.name, version, *response))
+        body = b"".join(with_rows(row.name, version, *response.rows))
     elif isinstance(response, bytes):
         body = response
     else:

@@ -4,16 +4,17 @@
 |---|---|
 | `kafka.server` BrokerTopicMetrics | traffic of all topics, and of each topic once there was some |
 | `kafka.server` ReplicaManager | in-sync sets that grew, shrank, could not |
-| `kafka.server` SessionExpireListener | sessions with the metadata store that expired |
-| `kafka.controller` ControllerStats | unclean elections by this broker as the controller |
-| `kafka.network` RequestMetrics | requests by API and version; of fetches also by who sent them |
+| `kafka.server` SessionExpireListener, FetchSessionCache | sessions that expired, that made room |
+| `kafka.log` LogFlushStats | syncs of segments, and their times |
+| `kafka.controller` ControllerStats | unclean elections, events of the controller and their times |
+| `kafka.network` RequestMetrics | requests by API and version, their times and sizes by API |
 
 What happens is counted where it happens, and costs an addition. The rates are made of the counts
 every five seconds, all at once; a topic without traffic since is passed over.
 
 Source: BrokerTopicMetrics, BrokerTopicStats, ReplicaManager, ControllerStats and RequestChannel of
 3.9.1. Differs: the meters of a broker tick together, where each of Kafka's ticks five seconds after
-its own first event; a request counts as it comes, where Kafka's counts as its response has left.
+its own first event.
 """
 
 from __future__ import annotations
@@ -22,18 +23,24 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from operator import attrgetter, sub
 from typing import Final, NamedTuple
 
-from engine.api.request_counts import RequestCounts
+from engine.api.request_metrics import RequestMetrics
 from engine.broker.metric_text import BrokerMetric
 from engine.broker.storage import Storage
 from engine.broker.tasks import LoopTasks
-from engine.controller.context import ControllerContext
+from engine.controller.controller import Controller
 from engine.host.ports import Clock
 from engine.model import TopicPartition
 from engine.replication.replica_manager import IsrCounts
 from engine.replication.topic_counts import COUNT_NAMES, BrokerTopicCounts
+from engine.timing.histogram import Histogram, TimerReading
 from engine.timing.meter import TICK_MS, Meter
 
 _TOPICS: Final = "kafka.server:type=BrokerTopicMetrics,name="
+EVICTIONS: Final = "kafka.server:type=FetchSessionCache,name=IncrementalFetchSessionEvictionsPerSec"
+FLUSHES: Final = "kafka.log:type=LogFlushStats,name=LogFlushRateAndTimeMs"
+_CONTROLLER: Final = "kafka.controller:type=ControllerStats,name="
+_US_PER_MS: Final = 1_000
+_REQUESTS: Final = "kafka.network:type=RequestMetrics,name="
 
 
 class _Kind(NamedTuple):
@@ -50,6 +57,7 @@ _KINDS: Final = {
     "bytes_rejected": _Kind("BytesRejectedPerSec", is_of_leaders=True),
     "failed_fetches": _Kind("FailedFetchRequestsPerSec"),
     "failed_produces": _Kind("FailedProduceRequestsPerSec", is_of_leaders=True),
+    "fetch_conversions": _Kind("FetchMessageConversionsPerSec"),
     "fetches": _Kind("TotalFetchRequestsPerSec"),
     "invalid_checksums": _Kind("InvalidMessageCrcRecordsPerSec", is_of_topics=False),
     "invalid_magics": _Kind("InvalidMagicNumberRecordsPerSec", is_of_topics=False),
@@ -97,12 +105,13 @@ class BrokerMeters:
         self,
         counts: BrokerTopicCounts,
         existing: Callable[[], Container[str]],
-        others: Callable[[], Mapping[str, int]],
+        others: Callable[[], Mapping[str, int | Histogram]],
         clock: Clock,
     ) -> None:
         """`existing` returns the topics that there are in the cluster.
 
-        `others` returns the counts that are of no topic, by the object names of their meters.
+        `others` returns what is of no topic, by object names: of meters the count, of timers the
+        times in microseconds.
         """
         self._counts = counts
         self._existing = existing
@@ -183,8 +192,8 @@ class BrokerMeters:
             yield
         for meter, total in zip(self._meters, self._totals, strict=True):
             meter.tick(number, total)
-        for name, count in self._others().items():
-            self._other(name).tick(number, count)
+        for name, counted in self._others().items():
+            self._other(name).tick(number, _count_of(counted))
         self._number = number
         self._ticked_ms = self._clock.monotonic_ms()
 
@@ -237,9 +246,12 @@ class BrokerMeters:
             total = self._counts.total(COUNT_NAMES[index])
             reading = meter.reading(self._number, total, now_ms)
             yield BrokerMetric(f"{_TOPICS}{row.name}", reading)
-        for name, count in self._others().items():
-            reading = self._other(name).reading(self._number, count, now_ms)
-            yield BrokerMetric(name, reading)
+        for name, counted in self._others().items():
+            reading = self._other(name).reading(self._number, _count_of(counted), now_ms)
+            if isinstance(counted, Histogram):
+                yield BrokerMetric(name, TimerReading(reading, counted.reading(_US_PER_MS)))
+            else:
+                yield BrokerMetric(name, reading)
 
     def _of_topic(self, topic: str, now_ms: int) -> Iterator[BrokerMetric]:
         """Yield the meters of a topic that have counted something."""
@@ -255,34 +267,44 @@ class BrokerMeters:
                 yield BrokerMetric(f"{_TOPICS}{_ROWS[index].name},topic={topic}", reading)
 
 
+def _count_of(counted: int | Histogram) -> int:
+    return counted if isinstance(counted, int) else counted.moments.count
+
+
 def broker_counts(
-    isr: IsrCounts, context: ControllerContext, requests: RequestCounts, expired_count: int
-) -> dict[str, int]:
-    """Return the counts of a broker that are of no topic, by the object names of their meters.
+    isr: IsrCounts, controller: Controller, requests: RequestMetrics, expired_count: int
+) -> dict[str, int | Histogram]:
+    """Return what is of no topic, by the object names of meters and timers.
 
     `expired_count` is of sessions with the metadata store.
     """
     manager = "kafka.server:type=ReplicaManager,name="
     listener = "kafka.server:type=SessionExpireListener,name="
-    counts = {
+    counts: dict[str, int | Histogram] = {
         f"{manager}FailedIsrUpdatesPerSec": isr.failed_updates,
         f"{manager}IsrExpandsPerSec": isr.expands,
         f"{manager}IsrShrinksPerSec": isr.shrinks,
-        "kafka.controller:type=ControllerStats,name=UncleanLeaderElectionsPerSec": (
-            context.unclean_elections
-        ),
+        f"{_CONTROLLER}UncleanLeaderElectionsPerSec": controller.context.unclean_elections,
         f"{listener}ZooKeeperExpiresPerSec": expired_count,
     }
-    for name, version, count in requests.rows():
+    for timer, times in controller.event_times.timers.items():
+        counts[f"{_CONTROLLER}{timer}"] = times
+    for name, version, count in requests.counts():
         place = f"RequestsPerSec,request={name},version={version}"
-        counts[f"kafka.network:type=RequestMetrics,name={place}"] = count
+        counts[f"{_REQUESTS}{place}"] = count
+    for name, version, software, software_version, count in requests.deprecated():
+        client = f"clientSoftwareName={software},clientSoftwareVersion={software_version}"
+        place = f"DeprecatedRequestsPerSec,request={name},version={version},{client}"
+        counts[f"{_REQUESTS}{place}"] = count
+    for name, error, count in requests.errors():
+        counts[f"{_REQUESTS}ErrorsPerSec,request={name},error={error}"] = count
     return counts
 
 
 def open_meters(
     storage: Storage,
     existing: Callable[[], Container[str]],
-    others: Callable[[], Mapping[str, int]],
+    others: Callable[[], Mapping[str, int | Histogram]],
     clock: Clock,
     tasks: LoopTasks,
 ) -> BrokerMeters:

@@ -1,4 +1,4 @@
-"""Gauges and meters of a broker as text, a line each, to be sent to another process.
+"""Gauges, meters, histograms and timers of a broker as text, a line each, for another process.
 
 ```
 gauge kafka.log:type=Log,name=Size,topic=t,partition=0 712
@@ -11,44 +11,78 @@ the loop for most of a second.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from engine.timing.meter import MeterReading, MetricValue
+from engine.timing.histogram import HistogramReading, MetricValue, TimerReading
+from engine.timing.meter import MeterReading
 
-_GAUGE: Final = "gauge "
-_METER: Final = "meter "
+_GAUGE: Final = "gauge"
+_METER_SIZE: Final = len(MeterReading._fields)
+_HISTOGRAM_SIZE: Final = len(HistogramReading._fields)
 
 
 class BrokerMetric(NamedTuple):
-    """A gauge or a meter: its object name in JMX, and its value."""
+    """A metric: its object name in JMX, and its value."""
 
     name: str
     value: MetricValue
 
 
 def encode_metrics(metrics: Iterable[BrokerMetric]) -> str:
-    """Return gauges and meters as text."""
-    return "\n".join(
-        [
-            f"{_METER}{name} {' '.join(map(repr, value))}"
-            if isinstance(value, MeterReading)
-            else f"{_GAUGE}{name} {value}"
-            for name, value in metrics
-        ]
-    )
+    """Return metrics as text."""
+    return "\n".join([_line(name, value) for name, value in metrics])
+
+
+def _line(name: str, value: MetricValue) -> str:
+    if isinstance(value, MeterReading):
+        return f"meter {name} {' '.join(map(repr, value))}"
+    if isinstance(value, HistogramReading):
+        return f"histogram {name} {' '.join(map(repr, value))}"
+    if isinstance(value, TimerReading):
+        return f"timer {name} {' '.join(map(repr, (*value.meter, *value.times)))}"
+    return f"{_GAUGE} {name} {value}"
 
 
 def decode_metrics(text: str) -> dict[str, MetricValue]:
-    """Return the gauges and meters of a text by name; raises ValueError."""
+    """Return the metrics of a text by name; raises ValueError."""
     found: dict[str, MetricValue] = {}
     # Not splitlines: the path of a directory may have other characters that end lines.
     for line in text.split("\n") if text else ():
-        if line.startswith(_METER):
-            name, count, *rates = line.removeprefix(_METER).rsplit(" ", 5)
-            mean, one, five, fifteen = map(float, rates)
-            found[name] = MeterReading(int(count), mean, one, five, fifteen)
+        kind, _, rest = line.partition(" ")
+        if kind == _GAUGE:
+            # Nearly all are: ten of each partition.
+            name, _, figure = rest.rpartition(" ")
+            found[name] = int(figure) if figure.isdecimal() else _gauge_value(figure)
         else:
-            name, value = line.removeprefix(_GAUGE).rsplit(" ", 1)
-            found[name] = int(value)
+            size, read = _KINDS[kind]
+            name, *figures = rest.rsplit(" ", size)
+            found[name] = read(figures)
     return found
+
+
+def _gauge_value(text: str) -> MetricValue:
+    return float(text) if "." in text or "e" in text else int(text)
+
+
+def _meter(figures: list[str]) -> MeterReading:
+    count, *rates = figures
+    mean, one, five, fifteen = map(float, rates)
+    return MeterReading(int(count), mean, one, five, fifteen)
+
+
+def _histogram(figures: list[str]) -> HistogramReading:
+    count, *others = figures
+    return HistogramReading(int(count), *map(float, others))
+
+
+def _timer(figures: list[str]) -> TimerReading:
+    return TimerReading(_meter(figures[:_METER_SIZE]), _histogram(figures[_METER_SIZE:]))
+
+
+#: How many figures the other kinds of metrics have, and how they are read.
+_KINDS: Final[dict[str, tuple[int, Callable[[list[str]], MetricValue]]]] = {
+    "meter": (_METER_SIZE, _meter),
+    "histogram": (_HISTOGRAM_SIZE, _histogram),
+    "timer": (_METER_SIZE + _HISTOGRAM_SIZE, _timer),
+}

@@ -2,23 +2,24 @@
 
 | domain and type | gauges |
 |---|---|
-| `kafka.server` ReplicaManager, KafkaServer, DelayedOperationPurgatory | partitions, leaders, ISR; state; parked requests |
+| `kafka.server` ReplicaManager, KafkaServer | partitions, leaders, ISR; state |
 | `kafka.cluster` Partition | of each partition that this broker leads or follows |
-| `kafka.log` Log, LogManager, LogCleanerManager | sizes and offsets; directories; logs left alone |
+| `kafka.log` Log, LogManager, LogCleaner, LogCleanerManager | sizes and offsets; directories; cleaning |
 | `kafka.controller` KafkaController | of the cluster; 0 on a broker that is not the controller |
 | `kafka.coordinator.group` GroupMetadataManager | groups by state, offsets |
 
 Each is read from the broker's state as it is asked for, and none costs a request anything.
 
 Source: ReplicaManager, Partition, UnifiedLog, LogManager, LogCleanerManager, KafkaController,
-GroupMetadataManager of 3.9.1; meters are in `meters.py`. Differs: there are no histograms (times);
+GroupMetadataManager of 3.9.1; those of fetchers are in `fetcher_metrics.py`, meters in `meters.py`.
+Differs: of two cleaner threads Kafka shows the longest cleaning, here it is the last of all;
 OfflineReplicaCount counts, where 3.9.1 compares with a class that no partition has and returns 0.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from engine.broker.metric_text import BrokerMetric
@@ -35,6 +36,8 @@ from engine.znode.values import PartitionAssignment, PartitionStateNode
 
 #: BrokerState.RUNNING.
 _RUNNING: Final = 3
+_PER_CENT: Final = 100
+_MS_PER_S: Final = 1_000
 _GROUP_STATES: Final = {
     GroupState.PREPARING_REBALANCE: "PreparingRebalance",
     GroupState.COMPLETING_REBALANCE: "CompletingRebalance",
@@ -48,19 +51,14 @@ def storage_metrics(storage: Storage, compacted: Iterable[LogCompaction]) -> Ite
     """Yield the gauges of a broker's partitions and logs; `compacted` are the states of logs."""
     replicas, logs = storage.replica_manager, storage.logs
     partitions = [partition for _, partition in sorted(replicas.partitions.items())]
-    delayed_counts = {
-        "DeleteRecords": replicas.delayed_delete_count,
-        "Fetch": replicas.delayed_fetch_count,
-        "Produce": replicas.delayed_produce_count,
-    }
+    compacted = list(compacted)
     with_paths = [
         (logs.directory_of(log), state)
         for state in compacted
         if (log := logs.logs.get(TopicPartition(state.topic, state.partition))) is not None
     ]
-    yield from server_metrics(
-        partitions, logs.logs.values(), replicas.offline_count, delayed_counts
-    )
+    yield from server_metrics(partitions, logs.logs.values(), replicas.offline_count)
+    yield from cleaner_metrics(compacted)
     yield from directory_metrics(logs.directories, with_paths)
     yield from partition_metrics(partitions)
     yield from log_metrics([log for _, log in sorted(logs.logs.items())])
@@ -70,12 +68,8 @@ def server_metrics(
     partitions: Iterable[Partition],
     logs: Iterable[LocalLog],
     offline_count: int,
-    delayed_counts: Mapping[str, int],
 ) -> Iterator[BrokerMetric]:
-    """Yield the gauges of the replica manager, of the broker's state and of parked requests.
-
-    `delayed_counts` is by the name of the operation, as `Produce`.
-    """
+    """Yield the gauges of the replica manager, and of the broker's state."""
     here = list(partitions)
     led = [partition for partition in here if partition.is_leader]
     counts = {
@@ -91,9 +85,21 @@ def server_metrics(
     for name, value in counts.items():
         yield BrokerMetric(f"kafka.server:type=ReplicaManager,name={name}", value)
     yield BrokerMetric("kafka.server:type=KafkaServer,name=BrokerState", _RUNNING)
-    for operation, count in delayed_counts.items():
-        name = f"NumDelayedOperations,delayedOperation={operation}"
-        yield BrokerMetric(f"kafka.server:type=DelayedOperationPurgatory,name={name}", count)
+
+
+def cleaner_metrics(compacted: Sequence[LogCompaction]) -> Iterator[BrokerMetric]:
+    """Yield the gauges of the cleaner: the dirtiest log, and the last cleaning."""
+    ratios = [log.dirty_ratio for log in compacted if log.phase is not CompactionPhase.UNCLEANABLE]
+    dirtiest = int(_PER_CENT * max(ratios, default=0.0))
+    yield BrokerMetric("kafka.log:type=LogCleanerManager,name=max-dirty-percent", dirtiest)
+    results = [log.last for log in compacted if log.last is not None]
+    last = max(results, key=lambda result: result.ended_ms, default=None)
+    took_s = kept = 0
+    if last is not None:
+        took_s = last.elapsed_ms // _MS_PER_S
+        kept = _PER_CENT * last.after_bytes // max(last.before_bytes, 1)
+    yield BrokerMetric("kafka.log:type=LogCleaner,name=max-clean-time-secs", took_s)
+    yield BrokerMetric("kafka.log:type=LogCleaner,name=cleaner-recopy-percent", kept)
 
 
 def partition_metrics(partitions: Iterable[Partition]) -> Iterator[BrokerMetric]:

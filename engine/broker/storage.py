@@ -103,6 +103,7 @@ class Storage:
                 self._high_watermark_of,
                 self._directory_offline,
                 host.run_all,
+                host.work_ns,
             ),
         )
         self.cleaner = LogCleaner(

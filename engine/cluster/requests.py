@@ -38,7 +38,7 @@ from engine.json_text import JsonObject
 if TYPE_CHECKING:
     from engine.broker.broker import Broker
     from engine.log.cleaner.compaction_state import LogCompaction
-    from engine.timing.meter import MetricValue
+    from engine.timing.histogram import MetricValue
 
 _POLL_MS = 5
 #: What commands exit with when a process does not do in time what it should.
@@ -163,7 +163,7 @@ def request_compaction(
 def request_metrics(
     data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[int], None]
 ) -> dict[int, dict[str, MetricValue]]:
-    """Return the gauges and meters of each broker that runs, by their object names in Kafka's JMX.
+    """Return the metrics of each broker that runs, by their object names in Kafka's JMX.
 
     Errors as `request_action`, and BadClusterFile.
     """

@@ -36,6 +36,7 @@ from engine.controller.cluster_reader import read_controller_id
 from engine.controller.context import ControllerContext
 from engine.controller.election import register_controller
 from engine.controller.event_queue import Event, EventQueue
+from engine.controller.event_times import EventTimes
 from engine.controller.guarded_znodes import ControllerMoved, GuardedZnodes
 from engine.controller.leader_balance import LeaderBalance
 from engine.controller.legacy_znodes import LegacyZnodes
@@ -97,7 +98,8 @@ class Controller:
         self._gave_up = False
         #: Whether this broker takes part in the election again after a pause.
         self._is_pausing = False
-        self._queue = EventQueue(ports.timers.call_soon, self._on_failed)
+        self.event_times = EventTimes(ports.clock, ports.work_ns)
+        self._queue = EventQueue(ports.timers.call_soon, self._on_failed, self.event_times)
         # Kept apart: it stays armed when this broker resigns.
         self._controller_watch = ArmedWatches(ports.znodes)
         self._turns = LoopTurns(ports.timers, ports.clock, ports.ends_early)
@@ -155,6 +157,11 @@ class Controller:
     def epoch(self) -> int:
         """The epoch of the active controller; 0 elsewhere."""
         return self.context.epoch
+
+    @property
+    def waiting_event_count(self) -> int:
+        """Return how many events wait for the one that runs."""
+        return self._queue.waiting_count
 
     @property
     def is_idle(self) -> bool:
@@ -244,7 +251,8 @@ class Controller:
         async def work() -> None:
             await self._machines.partitions.bring_online(topic)
 
-        self._put_active("UncleanLeaderElectionEnable", work)
+        kind = "UncleanLeaderElectionEnable"
+        self._put_active(kind if topic is None else f"Topic{kind}", work)
 
     def _put_request(
         self,

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
+from engine.controller.event_times import EventTimes
 from engine.errors import EngineError
 from engine.host.coroutine import PromiseCoroutine, drive
 
@@ -33,10 +34,13 @@ class EventQueue:
         self,
         call_soon: Callable[[Callable[[], None]], None],
         on_failed: Callable[[str, EngineError], PromiseCoroutine[None]],
+        times: EventTimes,
     ) -> None:
+        self.times = times
         self._call_soon = call_soon
         self._on_failed = on_failed
-        self._events: deque[Event] = deque()
+        # Each with the time that it came.
+        self._events: deque[tuple[Event, int]] = deque()
         self._is_running = False
         self._is_due = False
         self._is_closed = False
@@ -52,13 +56,13 @@ class EventQueue:
         if self._is_closed:
             _drop(event)
             return
-        self._events.append(event)
+        self._events.append((event, self.times.now_ns()))
         self._wake()
 
     def clear_and_put(self, event: Event) -> None:
         """Drop all that waits and queue an event in its place: it jumps the queue."""
         dropped, self._events = self._events, deque()
-        for overtaken in dropped:
+        for overtaken, _ in dropped:
             _drop(overtaken)
         self.put(event)
 
@@ -66,7 +70,7 @@ class EventQueue:
         """Drop all that waits; `on_idle` is run when nothing runs any more, perhaps at once."""
         self._is_closed = True
         dropped, self._events = self._events, deque()
-        for event in dropped:
+        for event, _ in dropped:
             _drop(event)
         if self._is_running:
             self._on_idle = on_idle
@@ -82,12 +86,18 @@ class EventQueue:
         self._is_due = False
         if not self._events:
             return
-        event = self._events.popleft()
+        event, queued_ns = self._events.popleft()
         self._is_running = True
-        drive(self._run(event))
+        drive(self._run(event, queued_ns))
 
-    async def _run(self, event: Event) -> None:
+    @property
+    def waiting_count(self) -> int:
+        """Return how many events wait."""
+        return len(self._events)
+
+    async def _run(self, event: Event, queued_ns: int) -> None:
         """Run one event, report its EngineError, and wake the queue for the next event."""
+        began_ns = self.times.now_ns()
         try:
             try:
                 await event.work()
@@ -96,6 +106,7 @@ class EventQueue:
         finally:
             # An error in this event does not hold up the next one.
             self._is_running = False
+            self.times.note(event.name, queued_ns, began_ns)
             on_idle, self._on_idle = self._on_idle, None
             if on_idle is not None:
                 on_idle()

@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 from engine.errors import EngineError
 from engine.host.ports import Clock, Entropy, Timers
 from engine.host.promise import Promise
-from engine.host.turns import never
+from engine.host.turns import never, no_time
 from engine.replication.metadata_cache import BrokerNode
 from engine.wire.structs import Message, Struct
 from engine.znode.client import ZnodeClient
@@ -72,6 +72,8 @@ class ControllerPorts(NamedTuple):
     reporter: ControllerReporter
     #: Whether work in several turns of the loop is to let others go before its time is over.
     ends_early: Callable[[], bool] = never
+    #: A clock of nanoseconds, to measure events by.
+    work_ns: Callable[[], int] = no_time
 
 
 class ControllerView(Protocol):

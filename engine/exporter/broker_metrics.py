@@ -7,22 +7,41 @@
 | `kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec,topic=t` | \
 `kafka_server_brokertopicmetrics_bytesin_total{broker_id="1",topic="t"}`, a counter |
 
-Of a meter the count alone is exported: Prometheus makes rates itself. An object that lacks a
-property of others in its family has an empty label, which is none for Prometheus.
+Of a meter the count alone is exported: Prometheus makes rates itself. Histograms and timers become
+summaries with their quantiles. An object that lacks a property of others in its family has an empty
+label, which is none for Prometheus.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeAlias
 
-from engine.exporter.metric_family import COUNTER, MetricFamily
-from engine.timing.meter import MeterReading, MetricValue
+from engine.exporter.metric_family import (
+    COUNTER,
+    GAUGE,
+    SUMMARY,
+    MetricFamily,
+    SummaryTotal,
+)
+from engine.timing.histogram import QUANTILES, HistogramReading, MetricValue, TimerReading
+from engine.timing.meter import MeterReading
 
 _OBJECT_NAME: Final = re.compile(r"([\w.]+):type=([^,]+),name=([^,]+)(.*)")
 _PROPERTY: Final = re.compile(r',([\w-]+)=(?:"((?:[^"\\]|\\.)*)"|([^,]*))')
 _ESCAPED: Final = re.compile(r"\\(.)")
+_FAMILIES_MAX: Final = 1024
+_HELP: Final = {
+    GAUGE: "A gauge of an embedded broker.",
+    COUNTER: "A meter's count of an embedded broker.",
+    SUMMARY: "A histogram of an embedded broker.",
+}
+
+
+#: What is shown of a metric: its value, count or histogram.
+_Figure: TypeAlias = int | float | HistogramReading
 
 
 class NamedMetric(NamedTuple):
@@ -36,12 +55,24 @@ def named_metric(object_name: str) -> NamedMetric:
     """Return the family and labels of an object name in JMX that has a type and a name."""
     match = _OBJECT_NAME.fullmatch(object_name)
     assert match is not None, object_name
-    *name_parts, properties = match.groups()
-    family = re.sub(r"\W", "_", "_".join(name_parts)).lower()
-    labels = [
-        (key, _unquoted(quoted) or plain) for key, quoted, plain in _PROPERTY.findall(properties)
-    ]
-    return NamedMetric(family, tuple(labels))
+    domain, kind, name, properties = match.groups()
+    family = _family(domain, kind, name)
+    if '"' in properties:
+        found = _PROPERTY.findall(properties)
+        labels = tuple([(key, _unquoted(quoted) or plain) for key, quoted, plain in found])
+    else:
+        # An embedded cluster has ten objects for each partition.
+        labels = tuple([(key, value) for key, _, value in _plain_properties(properties)])
+    return NamedMetric(family, labels)
+
+
+def _plain_properties(properties: str) -> list[tuple[str, str, str]]:
+    return [text.partition("=") for text in properties.split(",")[1:]]
+
+
+@lru_cache(maxsize=_FAMILIES_MAX)
+def _family(domain: str, kind: str, name: str) -> str:
+    return re.sub(r"\W", "_", f"{domain}_{kind}_{name}").lower()
 
 
 def _unquoted(text: str) -> str:
@@ -53,25 +84,72 @@ def metric_families(
     metrics_by_broker: Mapping[int, Mapping[str, MetricValue]],
 ) -> Iterator[MetricFamily]:
     """Yield a family for each kind of metric, with a row for each broker and object."""
-    rows: dict[str, list[tuple[dict[str, str], float]]] = {}
-    counters: set[str] = set()
+    gathered: dict[str, _Gathered] = {}
     for broker_id, metrics in sorted(metrics_by_broker.items()):
+        broker = str(broker_id)
         for object_name, value in metrics.items():
             family, pairs = named_metric(object_name)
-            figure: float = 0.0
-            if isinstance(value, MeterReading):
+            kind, figure = _shown(value)
+            if kind == COUNTER:
                 family = family.removesuffix("persec")
-                counters.add(family)
-                figure = value.event_count
+            found = gathered.get(family)
+            if found is None:
+                found = gathered[family] = _Gathered(kind)
+            found.add(broker, pairs, figure)
+    for family, found in gathered.items():
+        yield found.family(family)
+
+
+def _shown(value: MetricValue) -> tuple[str, _Figure]:
+    """Return the kind of a metric's family, and what is shown of it."""
+    if isinstance(value, MeterReading):
+        return COUNTER, value.event_count
+    if isinstance(value, TimerReading):
+        return SUMMARY, value.times
+    return (SUMMARY if isinstance(value, HistogramReading) else GAUGE), value
+
+
+class _Gathered:
+    """The rows of a family, before it is known which labels there are."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._names: dict[tuple[str, ...], None] = {}
+        self._rows: list[tuple[str, tuple[tuple[str, str], ...], _Figure]] = []
+
+    def add(self, broker: str, pairs: tuple[tuple[str, str], ...], value: _Figure) -> None:
+        """Add the metric of an object of a broker."""
+        self._names[tuple([name for name, _ in pairs])] = None
+        self._rows.append((broker, pairs, value))
+
+    def family(self, name: str) -> MetricFamily:
+        """Return the family with all that has been added."""
+        labels = ("broker_id", *dict.fromkeys(label for names in self._names for label in names))
+        rows: list[tuple[tuple[str, ...], float]] = []
+        totals: list[SummaryTotal] = []
+        has_one_form = len(self._names) == 1
+        for broker, pairs, value in self._rows:
+            if has_one_form:
+                values = (broker, *[text for _, text in pairs])
             else:
-                figure = value
-            row = {"broker_id": str(broker_id), **dict(pairs)}
-            rows.setdefault(family, []).append((row, float(figure)))
-    for family, found in rows.items():
-        labels = tuple(dict.fromkeys(label for row, _ in found for label in row))
-        values = [(tuple(row.get(label, "") for label in labels), figure) for row, figure in found]
-        if family in counters:
-            help_text = "A meter's count of an embedded broker."
-            yield MetricFamily(family, help_text, labels, values, COUNTER)
-        else:
-            yield MetricFamily(family, "A gauge of an embedded broker.", labels, values)
+                given = dict(pairs)
+                values = (broker, *[given.get(label, "") for label in labels[1:]])
+            if isinstance(value, HistogramReading):
+                totals.append(_total(values, value))
+                rows += _quantiles(values, value)
+            else:
+                rows.append((values, float(value)))
+        if self._kind == SUMMARY:
+            labels = (*labels, "quantile")
+        return MetricFamily(name, _HELP[self._kind], labels, rows, self._kind, totals)
+
+
+def _quantiles(
+    labels: tuple[str, ...], reading: HistogramReading
+) -> Iterator[tuple[tuple[str, ...], float]]:
+    for share, value in zip(QUANTILES, reading.quantiles, strict=True):
+        yield (*labels, str(share)), value
+
+
+def _total(labels: tuple[str, ...], reading: HistogramReading) -> SummaryTotal:
+    return SummaryTotal(labels, reading.event_count, reading.mean * reading.event_count)

@@ -22,7 +22,7 @@ from engine.exporter.lag_times import EndHistory
 from engine.exporter.metric_family import COUNTER, MetricFamily, only
 from engine.exporter.view_changes import ChangeKind, ClusterSnapshot, changes_between, newest
 from engine.model import TopicPartition
-from engine.timing.meter import MetricValue
+from engine.timing.histogram import MetricValue
 
 #: How long cleanup policies and certificates are believed.
 _POLICIES_AGE_MS: Final = 300_000

@@ -11,6 +11,15 @@ Rows = Sequence[tuple[tuple[str, ...], float]]
 #: Kinds of families, in the words of Prometheus.
 GAUGE = "gauge"
 COUNTER = "counter"
+SUMMARY = "summary"
+
+
+class SummaryTotal(NamedTuple):
+    """How many values a summary has seen, and their sum; the labels are without `quantile`."""
+
+    labels: tuple[str, ...]
+    value_count: int
+    value_sum: float
 
 
 def only(value: float) -> Rows:
@@ -21,7 +30,7 @@ def only(value: float) -> Rows:
 class MetricFamily(NamedTuple):
     """A metric with all its rows: the values of its labels, and its value.
 
-    The name of a counter is without `_total`.
+    The name of a counter is without `_total`. The last label of a summary is `quantile`.
     """
 
     name: str
@@ -29,3 +38,5 @@ class MetricFamily(NamedTuple):
     labels: tuple[str, ...]
     rows: Rows
     kind: str = GAUGE
+    #: Of a summary.
+    totals: Sequence[SummaryTotal] = ()

@@ -1,4 +1,4 @@
-"""Families of metrics as text, by the client library of Prometheus.
+"""Families of metrics as text, in the format that the client library of Prometheus finds.
 
 The library is imported where the first page is made: it is an optional extra.
 """
@@ -6,13 +6,19 @@ The library is imported where the first page is made: it is an optional extra.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.errors import EngineError
-from engine.exporter.metric_family import COUNTER, MetricFamily
+from engine.exporter.exposition import exposition
+from engine.exporter.metric_family import COUNTER, SUMMARY, MetricFamily
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
+
+_OPEN_METRICS: Final = "application/openmetrics-text"
+#: Schemes by which the library writes other names.
+_RENAMING: Final = ("escaping=dots", "escaping=values")
 
 
 class NoPrometheusClient(EngineError):
@@ -42,6 +48,19 @@ def check_library() -> None:
 def metrics_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
     """Return metrics in the format of an Accept header. Raises NoPrometheusClient."""
     check_library()
+    from prometheus_client.exposition import choose_encoder
+    from prometheus_client.utils import floatToGoString
+
+    _, content_type = choose_encoder(accept)
+    if any(scheme in content_type for scheme in _RENAMING):
+        return library_page(families, accept)
+    is_open_metrics = content_type.startswith(_OPEN_METRICS)
+    body = exposition(families, floatToGoString, is_open_metrics=is_open_metrics)
+    return MetricsPage(content_type, body)
+
+
+def library_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
+    """Return metrics as the library writes them, which may change their names."""
     from prometheus_client import CollectorRegistry
     from prometheus_client.exposition import choose_encoder
     from prometheus_client.registry import Collector
@@ -64,8 +83,25 @@ def metrics_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
 def _metric(family: MetricFamily) -> Metric:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+    if family.kind == SUMMARY:
+        return _summary(family)
     kind = CounterMetricFamily if family.kind == COUNTER else GaugeMetricFamily
     metric = kind(family.name, family.help, labels=family.labels)
     for labels, value in family.rows:
         metric.add_metric(labels, value)
+    return metric
+
+
+def _summary(family: MetricFamily) -> Metric:
+    """Return a summary with its quantiles, which the library's own class has not."""
+    from prometheus_client.core import SummaryMetricFamily
+
+    metric = SummaryMetricFamily(family.name, family.help, labels=family.labels[:-1])
+    rows = iter(family.rows)
+    quantile_count = len(family.rows) // max(len(family.totals), 1)
+    for total in family.totals:
+        # All samples of one object stand together.
+        for labels, value in islice(rows, quantile_count):
+            metric.add_sample(family.name, dict(zip(family.labels, labels, strict=True)), value)
+        metric.add_metric(total.labels, total.value_count, total.value_sum)
     return metric

@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable
 from engine.groups.ports import NoteDeadline
 from engine.host.each import do_each
 from engine.host.ports import Clock
-from engine.timing.purgatory import DelayedOperation, Purgatory
+from engine.timing.purgatory import DelayedOperation, Purgatory, PurgatoryCount
 from engine.timing.wheel import TimingWheel
 
 _PURGE_INTERVAL = 1000
@@ -65,6 +65,11 @@ def _nothing(_is_expired: bool) -> None:
     return
 
 
+def _kind_of(key: Hashable) -> str:
+    """Return the purgatory that Kafka has for a key, which begins with its kind."""
+    return "Heartbeat" if isinstance(key, tuple) and key[0] == "member" else "Rebalance"
+
+
 class GroupDelays:
     """The purgatory of one broker's groups."""
 
@@ -80,6 +85,11 @@ class GroupDelays:
     def delayed_count(self) -> int:
         """Count the operations that wait."""
         return self._purgatory.delayed_count
+
+    def purgatory_counts(self) -> dict[str, PurgatoryCount]:
+        """Count what waits, by the names of the two purgatories that Kafka has for it."""
+        none = PurgatoryCount(0, 0)
+        return {"Heartbeat": none, "Rebalance": none, **self._purgatory.counts_by(_kind_of)}
 
     def wait(
         self,

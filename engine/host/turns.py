@@ -23,6 +23,11 @@ from engine.limits import SHARE_MS_MAX
 T = TypeVar("T")
 
 
+def no_time() -> int:
+    """Return 0: nothing takes time."""
+    return 0
+
+
 def never() -> bool:
     """Return False: only the clock ends a share."""
     return False

@@ -18,7 +18,8 @@ LazyDownConversionRecords, LazyDownConversionRecordsSend; KIP-283.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 
 from engine.errors import ApiError
 from engine.kafka_errors import UNSUPPORTED_COMPRESSION_TYPE
@@ -31,6 +32,9 @@ from engine.records.record import Record, TimestampType
 from engine.records.view import RecordBatch, batches_in
 
 _OVERFLOW = struct.Struct(">qi")
+
+#: Gets the number of records of each batch that is converted.
+OnConverted: TypeAlias = Callable[[int], None] | None
 
 
 class UnsupportedCompressionType(ApiError):
@@ -82,7 +86,12 @@ def rebuilt(records: Iterable[Record], settings: BatchSettings) -> bytearray:
 
 
 def down_converted_to_size(
-    data: memoryview, magic: int, *, first_offset: int = 0, limit_bytes: int
+    data: memoryview,
+    magic: int,
+    *,
+    first_offset: int = 0,
+    limit_bytes: int,
+    on_converted: OnConverted = None,
 ) -> bytearray:
     """Return stored batches as a consumer of magic 0 or 1 is sent them.
 
@@ -92,7 +101,13 @@ def down_converted_to_size(
     size_bytes = None
     for chunk in _chunks(data):
         try:
-            out += down_converted(chunk, magic, first_offset=first_offset, limit_bytes=limit_bytes)
+            out += down_converted(
+                chunk,
+                magic,
+                first_offset=first_offset,
+                limit_bytes=limit_bytes,
+                on_converted=on_converted,
+            )
         except UnsupportedCompressionType:
             if size_bytes is None:
                 raise
@@ -132,39 +147,55 @@ def _overflow(out: bytearray, left_bytes: int) -> None:
 
 
 def down_converted(
-    data: memoryview, magic: int, *, first_offset: int = 0, limit_bytes: int
+    data: memoryview,
+    magic: int,
+    *,
+    first_offset: int = 0,
+    limit_bytes: int,
+    on_converted: OnConverted = None,
 ) -> bytearray:
     """Return batches in the format of a consumer of magic 0 or 1, but for an incomplete last one.
 
     Batches of that format or an older one stay, transactions' markers are removed, and of
     uncompressed ones the records below `first_offset`, the consumer's fetch offset. May be
-    empty. Errors: UnsupportedCompressionType for zstd; CorruptRecord, DecompressedTooLarge.
+    empty. `on_converted` gets the number of records of each converted batch.
+
+    Errors: UnsupportedCompressionType for zstd; CorruptRecord, DecompressedTooLarge.
     """
     out = bytearray()
     for batch in batches_in(data, allow_partial_tail=True):
         if batch.magic <= magic:
             out += batch.raw
         elif not batch.is_control:
-            out += _down(batch, magic, first_offset, limit_bytes)
+            records = _records_of(batch, magic, first_offset, limit_bytes)
+            out += _down(batch, records, magic)
+            if on_converted is not None:
+                on_converted(len(records))
     return out
 
 
-def _down(batch: RecordBatch, magic: int, first_offset: int, limit_bytes: int) -> bytearray:
-    """Return a batch of magic 2 as messages of magic 0 or 1, without headers."""
+def _records_of(
+    batch: RecordBatch, magic: int, first_offset: int, limit_bytes: int
+) -> list[Record]:
+    """Return the records of a batch that a consumer of an older magic gets, without headers."""
     codec = batch.codec
     if codec is Codec.ZSTD:
         raise UnsupportedCompressionType(codec, magic)
-    records = [
+    return [
         record._replace(headers=())
         for record in batch.read_records(limit_bytes=limit_bytes)
         if codec is not Codec.NONE or record.offset >= first_offset
     ]
+
+
+def _down(batch: RecordBatch, records: list[Record], magic: int) -> bytearray:
+    """Return records of a batch of magic 2 as messages of magic 0 or 1."""
     if not records:
         return bytearray()
     is_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
     settings = LegacySettings(
         magic=magic,
-        codec=codec,
+        codec=batch.codec,
         timestamp_type=(
             TimestampType.LOG_APPEND_TIME if is_append_time else TimestampType.CREATE_TIME
         ),

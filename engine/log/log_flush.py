@@ -158,8 +158,11 @@ class LogFlush:
 
     def _sync(self, segments: Iterable[tuple[Segment, bool]], snapshots: Iterable[int]) -> None:
         """Sync the files that the loop has chosen. May run on a worker thread."""
+        times = self._hooks.flush_times
         for segment, with_indexes in segments:
+            began_ns = times.now_ns()
             segment.sync(with_indexes=with_indexes)
+            times.note(began_ns)
         self._snapshots.sync(snapshots)
         if self._has_new_names:
             self.sync_names()

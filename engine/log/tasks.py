@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol, TypeAlias
 
 from engine.errors import StorageError
+from engine.log.flush_times import FlushTimes
 from engine.model import TopicPartition
 
 #: Work over many logs, which ends after each step for a moment: others may be served there, and
@@ -72,6 +73,7 @@ class LogHooks(NamedTuple):
     on_failure: Callable[[StorageError], None]
     on_truncated: Callable[[TopicPartition], None]
     jitter_ms: Callable[[int], int]
+    flush_times: FlushTimes
 
 
 def take_all(steps: Steps) -> None:

@@ -33,6 +33,7 @@ from engine.replication.partition_types import IsrDecision
 from engine.replication.ports import ReplicaManagerConfig, ReplicaManagerPorts
 from engine.replication.record_deletions import RecordDeletions
 from engine.replication.role_log_messages import log_isr
+from engine.timing.purgatory import PurgatoryCount
 
 
 class IsrCounts:
@@ -105,6 +106,16 @@ class ReplicaManager:
     def offline_count(self) -> int:
         """Return how many replicas are on directories that have failed."""
         return self._hosted.offline_count
+
+    @property
+    def purgatory_counts(self) -> dict[str, PurgatoryCount]:
+        """Count what is parked, by the operations' names in Kafka."""
+        delayed = self._delayed
+        return {
+            "DeleteRecords": delayed.deletes.count,
+            "Fetch": delayed.fetches.count,
+            "Produce": delayed.produces.count,
+        }
 
     @property
     def delayed_produce_count(self) -> int:

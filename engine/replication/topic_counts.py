@@ -7,6 +7,7 @@
 | bytes_rejected | batches above max.message.bytes |
 | failed_produces | refusals, but for those below and of wrong places: see `ERRORS_NOT_FAILURES` |
 | produce_conversions | records that were written in another codec or format |
+| fetch_conversions | records in responses to consumers of an older format |
 | fetches | each partition of a request that is to be read |
 | bytes_out | records in responses to consumers |
 | replication_bytes_out, replication_bytes_in | records to followers, and from leaders |
@@ -76,6 +77,7 @@ COUNT_NAMES: Final = (
     "bytes_rejected",
     "failed_fetches",
     "failed_produces",
+    "fetch_conversions",
     "fetches",
     "invalid_checksums",
     "invalid_magics",
@@ -101,6 +103,7 @@ class TopicCounts:
     bytes_rejected: int
     failed_fetches: int
     failed_produces: int
+    fetch_conversions: int
     fetches: int
     invalid_checksums: int
     invalid_magics: int

@@ -16,7 +16,7 @@ Source: Meter and EWMA of Codahale's (Yammer's) metrics-core 2.2.0, which Kafka'
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 TICK_MS: Final = 5_000
 _TICK_S: Final = TICK_MS / 1000
@@ -35,10 +35,6 @@ class MeterReading(NamedTuple):
     one_minute_rate: float
     five_minute_rate: float
     fifteen_minute_rate: float
-
-
-#: Of a gauge its attribute `Value`, of a meter its count and rates.
-MetricValue: TypeAlias = int | MeterReading
 
 
 class Meter:

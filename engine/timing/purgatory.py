@@ -30,8 +30,9 @@ so that a sweep never costs more than the watching that led to it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Generic, TypeVar
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Generic, NamedTuple, TypeVar
 
 from engine.timing.wheel import Timer, TimingWheel
 
@@ -87,6 +88,14 @@ class DelayedOperation(Timer, ABC):
 
 Op = TypeVar("Op", bound=DelayedOperation)
 
+
+class PurgatoryCount(NamedTuple):
+    """How many operations wait, and how many entries there are, dead ones among them."""
+
+    delayed_count: int
+    watched_count: int
+
+
 #: In place of an entry that is not there.
 _GONE = False
 
@@ -113,6 +122,21 @@ class Purgatory(Generic[Op]):
     def watched_count(self) -> int:
         """Count the entries under all keys, dead ones among them."""
         return sum(map(len, self._watchers.values()))
+
+    @property
+    def count(self) -> PurgatoryCount:
+        """Count what waits and what is listed."""
+        return PurgatoryCount(self.delayed_count, self.watched_count)
+
+    def counts_by(self, kind_of: Callable[[Hashable], str]) -> dict[str, PurgatoryCount]:
+        """Count what waits and what is listed under keys of each kind; each waits under one key."""
+        delayed: Counter[str] = Counter()
+        watched: Counter[str] = Counter()
+        for key, watchers in self._watchers.items():
+            kind = kind_of(key)
+            watched[kind] += len(watchers)
+            delayed[kind] += sum(not operation.is_completed for operation in watchers)
+        return {kind: PurgatoryCount(delayed[kind], watched[kind]) for kind in watched}
 
     @property
     def key_count(self) -> int:

@@ -46,6 +46,7 @@ from engine.log.directory.log_directory import (
 from engine.log.directory.log_manager_ports import LogManagerConfig, LogManagerPorts
 from engine.log.directory.log_placement import LogPlacement
 from engine.log.directory.log_refusals import DuplicateLog, KafkaStorageError
+from engine.log.flush_times import FlushTimes
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LONG_MAX
 from engine.log.recovery.loader import LoadRequest, load_log
@@ -69,6 +70,8 @@ class LogManager:
         self._placement = LogPlacement(
             ports.entropy, lambda directory: len(self._logs_in(directory))
         )
+        #: How long syncs took.
+        self.flush_times = FlushTimes(ports.work_ns)
         #: Those that could not be opened.
         self.failed = FailedLogs(files, self.directories)
         self._home: dict[str, LogDirectory] = {}
@@ -152,6 +155,7 @@ class LogManager:
             on_failure=lambda error: self.take_offline(directory.path, error),
             on_truncated=partial(self._write_truncated_points, directory),
             jitter_ms=self._ports.entropy.random_below,
+            flush_times=self.flush_times,
         )
 
     def _take_over(self, directory: LogDirectory, loaded: LoadedDirectory) -> None:

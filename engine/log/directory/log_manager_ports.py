@@ -8,6 +8,7 @@ from typing import NamedTuple
 from engine.errors import StorageError
 from engine.host.parallel import RunAll, run_in_order
 from engine.host.ports import Clock, Entropy
+from engine.host.turns import no_time
 from engine.log.directory.log_directory import DirectoryLock
 from engine.log.log_config import LONG_MAX, LogConfig
 from engine.log.tasks import LogTasks
@@ -43,3 +44,5 @@ class LogManagerPorts(NamedTuple):
     high_watermark_of: Callable[[TopicPartition], int]
     on_offline: Callable[[str, StorageError, Sequence[TopicPartition]], None]
     run_all: RunAll = run_in_order
+    #: A clock of nanoseconds, to measure syncs by.
+    work_ns: Callable[[], int] = no_time

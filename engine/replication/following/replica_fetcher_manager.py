@@ -13,11 +13,12 @@ Source: PART-8; Kafka's ReplicaFetcherManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from engine.java_text import java_string_hash
 from engine.model import TopicPartition
 from engine.replication.effects import FetchFrom
+from engine.replication.following.fetch_state import FetchState
 from engine.replication.following.followed_partitions import (
     FollowedPartitions,
     ReplicaFetcherConfig,
@@ -63,6 +64,10 @@ class ReplicaFetcherManager:
     def fetchers(self) -> dict[tuple[int, int], ReplicaFetcher]:
         """Return the fetchers by leader and number."""
         return dict(self._fetchers)
+
+    def followed(self) -> dict[tuple[int, int], Mapping[TopicPartition, FetchState]]:
+        """Return what each fetcher follows, by leader and number."""
+        return {key: fetcher.followed.states for key, fetcher in self._fetchers.items()}
 
     def fetch_from(self, order: FetchFrom) -> None:
         """Fetch a partition from its leader from now on, in place of an earlier one."""

@@ -181,11 +181,11 @@ def metrics(
     ] = None,
     output: Output = "table",
 ) -> int:
-    """Show gauges and meters of embedded brokers by the names that those of Kafka have in JMX.
+    """Show metrics of embedded brokers by the names that those of Kafka have in JMX.
 
     Partitions, leaders, ISR, logs, directories, the controller, groups and parked requests; counts
-    and rates of topics' traffic, requests and changes of ISR; no times. Brokers of Kafka have
-    theirs in JMX alone.
+    and rates of topics' traffic, requests, errors and changes of ISR; times and sizes of requests,
+    times of syncs and of the controller's events. Brokers of Kafka have theirs in JMX alone.
     """
     from kctl.commands.brokers.metrics import MetricsRequest, show_metrics
 

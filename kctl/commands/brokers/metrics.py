@@ -1,13 +1,15 @@
-"""Implementation of `kctl brokers metrics`: gauges and meters by Kafka's names."""
+"""Implementation of `kctl brokers metrics`: metrics by Kafka's names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from itertools import chain
 from typing import NamedTuple
 
 from engine.errors import EngineError
-from engine.timing.meter import MeterReading, MetricValue
+from engine.timing.histogram import HistogramReading, MetricValue, TimerReading
+from engine.timing.meter import MeterReading
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify, report_error
@@ -22,6 +24,20 @@ _METER_ATTRIBUTES = (
     "OneMinuteRate",
     "FiveMinuteRate",
     "FifteenMinuteRate",
+)
+#: Those of a histogram, in the order of a HistogramReading.
+_HISTOGRAM_ATTRIBUTES = (
+    "Count",
+    "Min",
+    "Max",
+    "Mean",
+    "StdDev",
+    "50thPercentile",
+    "75thPercentile",
+    "95thPercentile",
+    "98thPercentile",
+    "99thPercentile",
+    "999thPercentile",
 )
 
 METRIC_COLUMNS = (
@@ -79,7 +95,7 @@ def show_metrics(options: ClusterOptions, request: MetricsRequest) -> int:
         for name, attribute, value in matching_attributes(found, request.match)
     ]
     if request.output == "name":
-        # A meter has five rows, and one name.
+        # A metric has a row for each attribute, and one name.
         rows = list({(row["broker_id"], row["name"]): row for row in rows}.values())
     if not rows and not missing:
         notify(f"no metric matches {request.match}")
@@ -107,4 +123,9 @@ def matching_attributes(
 def _attributes(value: MetricValue) -> Iterable[tuple[str, float]]:
     if isinstance(value, MeterReading):
         return zip(_METER_ATTRIBUTES, value, strict=True)
+    if isinstance(value, HistogramReading):
+        return zip(_HISTOGRAM_ATTRIBUTES, value, strict=True)
+    if isinstance(value, TimerReading):
+        # Both have the count.
+        return chain(_attributes(value.meter), list(_attributes(value.times))[1:])
     return (("Value", value),)

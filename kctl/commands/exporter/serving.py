@@ -12,7 +12,7 @@ from engine.client.blocking import KafkaClient
 from engine.exporter.exporter import Exporter, ExporterOptions
 from engine.exporter.metric_family import MetricFamily
 from engine.exporter.text_format import check_library, metrics_page
-from engine.timing.meter import MetricValue
+from engine.timing.histogram import MetricValue
 from kctl import exits
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify

@@ -22,7 +22,7 @@ from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.host.ports import Files
 from engine.host.promise import Promise
-from engine.host.turns import LoopTurns
+from engine.host.turns import LoopTurns, no_time
 from engine.kafka_errors import INVALID_PRODUCER_ID_MAPPING
 from engine.log.log_config import LogConfig
 from engine.log.recovery.loader import LoadRequest, load_log
@@ -142,7 +142,7 @@ class DataStage:
         events = ServerEvents(
             lambda _peer, reason: self.bad.append(reason), self._fault, self._fault
         )
-        self.server = RequestServer(network, self.clock, self.table, events)
+        self.server = RequestServer(network, self.clock, self.table, events, no_time)
         listener = self.server.listen("here", 0, "PLAINTEXT", Told().options())
         self.port = listener.port
         self.client = network.connect("here", listener.port)

@@ -135,7 +135,7 @@ def test_the_response_to_very_many_topics_is_made_in_several_turns(version: int)
     encoded = ask(bench, *topics, version=version)
     assert isinstance(encoded, EncodedRows)
     assert (len(topics), 3) == (encoded.row_count, len(encoded.parts))
-    content = b"".join(with_rows("CreateTopics", version, *encoded))
+    content = b"".join(with_rows("CreateTopics", version, *encoded.rows))
     received = message_codec("CreateTopicsResponse", version).decode(content)
     told = [(row.name, row.error_code) for row in received.topics]
     assert [(row.name, 42 if row.name == names[0] else 0) for row in topics] == told

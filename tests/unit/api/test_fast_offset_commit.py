@@ -7,6 +7,7 @@ import struct
 import pytest
 
 from engine.api.admission import Session, allow_all
+from engine.api.exchange import EncodedResponse
 from engine.api.fast_offset_commit import FastOffsetCommit
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.records import offset_record
@@ -55,6 +56,8 @@ class Fast:
 
 def code_of(frame: object) -> int:
     """Return the error code of a response to correlation id 77."""
+    if isinstance(frame, EncodedResponse):
+        (frame,) = frame.parts
     assert isinstance(frame, bytes)
     assert frame[:5] == struct.pack(">ib", 77, 0)
     (topic,) = message_codec("OffsetCommitResponse", 9).decode(frame[5:]).topics

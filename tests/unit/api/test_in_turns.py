@@ -68,7 +68,7 @@ def _names(count: int) -> list[str]:
 
 def _bytes(response: Any) -> bytes:
     if isinstance(response, EncodedRows):
-        return b"".join(with_rows("OffsetForLeaderEpoch", _VERSION, *response))
+        return b"".join(with_rows("OffsetForLeaderEpoch", _VERSION, *response.rows))
     return message_codec("OffsetForLeaderEpochResponse", _VERSION).encode(response)
 
 

@@ -17,6 +17,7 @@ from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.host.ports import Connection
 from engine.host.promise import Promise
+from engine.host.turns import no_time
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.limits import FRAMES_PER_TURN_MAX, OPEN_REQUESTS_PER_CONNECTION_MAX
 from engine.server import RequestServer, ServerEvents
@@ -46,7 +47,7 @@ class Stage:
         events = ServerEvents(
             lambda _peer, reason: self.bad.append(reason), self._fault, self._broken
         )
-        self.server = RequestServer(network, self.clock, table, events)
+        self.server = RequestServer(network, self.clock, table, events, no_time)
         table.serve("ApiVersions", self.server.api_versions.handle, Rule.ANYONE)
         table.serve("Heartbeat", self._heartbeat, Rule.PER_RESOURCE, highest=3)
         self.network = network

@@ -64,6 +64,7 @@ class MemoryBroker:
             _lock(self.files),
             lambda: "here",
             lambda _count: MemoryWorkers(self.timers),
+            work_ns=lambda: self.clock.monotonic_ms() * 1_000_000,
         )
         given = {name.replace("_", "."): text for name, text in settings.items()}
         self._settings = BrokerSettings(

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.api.request_counts import VERSION_BITS, RequestCounts
 from engine.host.coroutine import drive
 from engine.model import TopicPartition
 from engine.replication.partition_types import PartitionState
 from engine.replication.replica_manager import IsrCounts
+from engine.timing.histogram import HistogramReading
 from engine.timing.meter import TICK_MS, MeterReading
+from engine.wire.codec import message_codec
 from tests.broker_meters import GROUP, SETTINGS, STEPS, TOPICS, Request, fetch, produce, raised
 from tests.broker_meters import batch as batch_of
 from tests.broker_meters import recorded as recorded_counts
-from tests.golden_cases import GOLDEN
 from tests.unit.broker.memory_broker import MemoryBroker, MemoryClient, request_frame
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.broker.test_broker import create_topic
@@ -23,8 +23,6 @@ from tests.unit.log.writing import sent
 from tests.unit.replication.replicas import leader_of
 
 _OF_A_PRODUCE = ("BytesInPerSec", "MessagesInPerSec", "TotalProduceRequestsPerSec")
-#: Not made by us: what they are of is in compatibility.md.
-_LEFT_OUT = ("name=ErrorsPerSec", "name=DeprecatedRequests", "name=FetchMessageConversions")
 _TOPICS = "kafka.server:type=BrokerTopicMetrics,name="
 
 
@@ -78,22 +76,12 @@ def test_counts_are_kafkas(stage: MemoryBroker) -> None:
         after = counts(stage)
         found[step.name] = raised(before, after)
         before = after
-    assert {name: _served(of) for name, of in recorded_counts().items()} == found
+    assert recorded_counts() == found
 
 
-def _served(recorded: dict[str, int]) -> dict[str, int]:
-    return {
-        name: count
-        for name, count in recorded.items()
-        if not any(words in name for words in _LEFT_OUT)
-    }
-
-
-def test_names_are_those_of_kafkas_brokers(stage: MemoryBroker) -> None:
+def test_a_topic_has_the_meters_that_have_counted(stage: MemoryBroker) -> None:
     send(stage, stage.connect(), produce(("t", 0, batch_of())))
-    found = {name for name in counts(stage) if ",request=" not in name}
-    kafkas = set((GOLDEN / "brokers" / "meters-3.9.1.txt").read_text().splitlines())
-    assert set() == found - kafkas
+    found = set(counts(stage))
     assert {f"{_TOPICS}{name},topic=t" for name in _OF_A_PRODUCE} <= found
 
 
@@ -247,11 +235,17 @@ def test_decisions_on_in_sync_sets_are_counted() -> None:
     assert (1, 1, 1) == (isr.expands, isr.shrinks, isr.failed_updates)
 
 
-def test_fetches_are_counted_by_who_sent_them() -> None:
-    requests = RequestCounts()
-    requests.fast[1 << VERSION_BITS | 17] = 2
-    requests.general[1 << VERSION_BITS | 17] = 3
-    requests.of_followers[17] += 1
-    requests.general[3 << VERSION_BITS | 9] = 1
-    expected = [("Fetch", 17, 5), ("FetchConsumer", 17, 2), ("FetchFollower", 17, 3)]
-    assert [*expected, ("Metadata", 9, 1)] == list(requests.rows())
+@pytest.mark.parametrize("version", [8, 9])
+def test_bytes_of_requests_are_those_of_their_bodies(stage: MemoryBroker, version: int) -> None:
+    """Those of the fast path, from version 9 on, are counted from the frame."""
+    request = produce(("t", 0, batch_of()), version=version)
+    send(stage, stage.connect(), request)
+    is_fast = any(number >> 16 == 0 for number in stage.broker.table.request_metrics.fast)
+    assert is_fast == (version == 9)
+    asked = drive(stage.broker.metrics())
+    stage.timers.run_until_idle()
+    name = "kafka.network:type=RequestMetrics,name=RequestBytes,request=Produce"
+    reading = dict(asked.result())[name]
+    assert isinstance(reading, HistogramReading)
+    size = len(message_codec("ProduceRequest", version).encode(request.message))
+    assert (1, size, size) == reading[:3]

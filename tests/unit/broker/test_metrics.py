@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from engine.broker.broker import Broker
+from engine.broker.fetcher_metrics import fetcher_metrics, purgatory_metrics
 from engine.broker.metric_text import BrokerMetric, decode_metrics, encode_metrics
-from engine.broker.metrics import controller_metrics, directory_metrics
+from engine.broker.metrics import cleaner_metrics, controller_metrics, directory_metrics
 from engine.controller.context import ControllerContext, PartitionLeadership
+from engine.groups.delayed import GroupDelays
 from engine.host.coroutine import drive
-from engine.host.memory import MemoryFiles
-from engine.log.cleaner.compaction_state import CompactionPhase, LogCompaction
+from engine.host.memory import ManualClock, MemoryFiles
+from engine.log.cleaner.compaction_state import CleaningResult, CompactionPhase, LogCompaction
 from engine.log.directory.log_directory import LogDirectory
 from engine.model import TopicPartition
 from engine.replication.partition_types import PartitionState
-from engine.timing.meter import MeterReading, MetricValue
+from engine.timing.histogram import HistogramReading, MetricValue, TimerReading
+from engine.timing.meter import MeterReading
 from engine.znode.values import PartitionAssignment, PartitionStateNode
-from tests.golden_cases import GOLDEN
-from tests.unit.broker.memory_broker import MemoryBroker
+from tests.broker_meters import fetch
+from tests.unit.broker.kafka_beans import families_of, kafkas_families
+from tests.unit.broker.memory_broker import MemoryBroker, request_frame
+from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.broker.test_broker import create_topic, produce
 from tests.unit.broker.test_groups import SETTINGS, commit, coordinated
 
-_KAFKA = "gauges-3.9.1.txt"
+ROOT = Path(__file__).parents[3]
+_METER = MeterReading(3, 0.1, 1 / 3, 1e-9, 0.0)
+_HISTOGRAM = HistogramReading(4, 0.0, 9.0, 1.5, 1e-9, 1.0, 2.5, 9.0, 9.0, 9.0, 9.0)
+#: Meters of topics that have counted nothing here.
+_WITH_TRAFFIC = (
+    "BytesOutPerSec",
+    "BytesRejectedPerSec",
+    "DeprecatedRequestsPerSec",
+    "FailedFetchRequestsPerSec",
+    "FailedProduceRequestsPerSec",
+    "FetchMessageConversionsPerSec",
+    "ProduceMessageConversionsPerSec",
+)
 _OF_REPLICAS = ("UnderReplicated", "ReplicasCount")
 
 
@@ -43,7 +62,7 @@ def gauges(stage: MemoryBroker) -> dict[str, int]:
     found = asked.result()
     names = [metric.name for metric in found]
     assert len(names) == len(set(names))
-    return {name: value for name, value in found if not isinstance(value, MeterReading)}
+    return {name: value for name, value in found if isinstance(value, int)}
 
 
 def of(stage: MemoryBroker, kind: str) -> dict[str, int]:
@@ -56,9 +75,124 @@ def of(stage: MemoryBroker, kind: str) -> dict[str, int]:
     }
 
 
-def test_names_are_those_of_kafkas_brokers(stage: MemoryBroker) -> None:
-    named = set((GOLDEN / "brokers" / _KAFKA).read_text().splitlines())
-    assert set(gauges(stage)) <= named
+def metrics_of(broker: Broker, pass_time: Callable[[int], object]) -> list[BrokerMetric]:
+    """Return all metrics of a broker."""
+    asked = drive(broker.metrics())
+    pass_time(100)
+    return asked.result()
+
+
+def all_families() -> set[str]:
+    """Return the families of brokers that follow each other and have served records."""
+    cluster = MemoryCluster(is_one_process=False)
+    cluster.create_topic(replicas=[(1, 2, 3), (2, 3, 1)])
+    cluster.produce(1)
+    cluster.pass_time(6_000)
+    found = set()
+    for broker in cluster.brokers.values():
+        found |= families_of(metrics_of(broker, cluster.pass_time))
+    return found
+
+
+def test_each_metric_has_the_name_and_the_kind_of_one_of_kafkas(stage: MemoryBroker) -> None:
+    coordinated(stage)
+    found = families_of(metrics_of(stage.broker, stage.pass_time)) | all_families()
+    assert set() == found - kafkas_families()
+
+
+def test_what_kafka_measures_and_we_do_not_is_in_compatibility(stage: MemoryBroker) -> None:
+    coordinated(stage)
+    produce(stage.connect(), "t")
+    found = families_of(metrics_of(stage.broker, stage.pass_time)) | all_families()
+    page = (ROOT / "docs/compatibility.md").read_text()
+    lacking = {family.split("name=")[1].split(",")[0] for family in kafkas_families() - found}
+    # Meters of topics are there once they have counted something.
+    lacking = {name for name in lacking if name not in _WITH_TRAFFIC}
+    assert [] == [name for name in sorted(lacking) if f"`{name}`" not in page]
+
+
+def test_followed_partitions_have_a_lag() -> None:
+    cluster = MemoryCluster(is_one_process=False)
+    cluster.create_topic(replicas=[(1, 2)])
+    cluster.pass_time(2_000)
+    found = dict(metrics_of(cluster.brokers[2], cluster.pass_time))
+    lag = "kafka.server:type=FetcherLagMetrics,name=ConsumerLag"
+    assert 0 == found[f"{lag},clientId=ReplicaFetcherThread-0-1,topic=t,partition=0"]
+    assert 0 == found["kafka.server:type=ReplicaFetcherManager,name=MaxLag,clientId=Replica"]
+    fetcher = cluster.brokers[2].storage.fetchers.fetchers[1, 0]
+    states = {key: state._replace(lag=7) for key, state in fetcher.followed.states.items()}
+    lags = [value for _, value in fetcher_metrics({(1, 0): states})]
+    assert [7, 7] == lags
+    sessions = dict(metrics_of(cluster.brokers[1], cluster.pass_time))
+    cache = "kafka.server:type=FetchSessionCache,name=NumIncrementalFetch"
+    assert (1, 1) == (sessions[f"{cache}Sessions"], sessions[f"{cache}PartitionsCached"])
+
+
+def test_members_of_groups_wait_in_the_purgatories_that_kafka_has_for_them() -> None:
+    delays = GroupDelays(ManualClock(), lambda _deadline_ms: None)
+    for key in (("member", "g", "m"), ("member", "g", "n"), ("sync", "g")):
+        delays.wait(key, 1_000, lambda: False, lambda _is_expired: None)
+    counts = delays.purgatory_counts()
+    assert {"Heartbeat": (2, 2), "Rebalance": (1, 1)} == counts
+    names = dict(purgatory_metrics(counts))
+    purgatory = "kafka.server:type=DelayedOperationPurgatory,name="
+    assert 2 == names[f"{purgatory}PurgatorySize,delayedOperation=Heartbeat"]
+    assert 1 == names[f"{purgatory}NumDelayedOperations,delayedOperation=Rebalance"]
+
+
+def test_the_last_cleaning_and_the_dirtiest_log_are_shown() -> None:
+    log = LogCompaction(
+        "t", 0, CompactionPhase.IDLE, 0, 0, 0, 0, 0, 0.256, False, None, None, None, None
+    )
+    first = CleaningResult(0, 9, 1_000, 100, 9, 1, 1_000, 9_999, 50)
+    last = CleaningResult(0, 9, 1_000, 750, 9, 1, 1_000, 2_999, 60)
+    states = [log._replace(last=first), log._replace(dirty_ratio=0.1, last=last)]
+    states.append(log._replace(phase=CompactionPhase.UNCLEANABLE, dirty_ratio=1.0))
+    assert [25, 2, 75] == [value for _, value in cleaner_metrics(states)]
+    assert [0, 0, 0] == [value for _, value in cleaner_metrics([])]
+
+
+def test_syncs_of_segments_are_timed(stage: MemoryBroker) -> None:
+    produce(stage.connect(), "t")
+    log = stage.broker.storage.logs.logs[TopicPartition("t", 0)]
+    log.flush(0)
+    found = dict(metrics_of(stage.broker, stage.pass_time))
+    reading = found["kafka.log:type=LogFlushStats,name=LogFlushRateAndTimeMs"]
+    assert isinstance(reading, TimerReading)
+    assert reading.meter.event_count == reading.times.event_count >= 1
+
+
+def test_events_of_the_controller_are_timed(stage: MemoryBroker) -> None:
+    found = dict(metrics_of(stage.broker, stage.pass_time))
+    stats = "kafka.controller:type=ControllerStats,name="
+    counts = {
+        name.removeprefix(stats): value.meter.event_count
+        for name, value in found.items()
+        if isinstance(value, TimerReading)
+    }
+    # It has become the controller, and seen a topic.
+    assert counts["ControllerChangeRateAndTimeMs"] >= 1
+    assert counts["TopicChangeRateAndTimeMs"] >= 1
+    waits = found["kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs"]
+    assert isinstance(waits, HistogramReading)
+    assert waits.event_count >= 2
+
+
+def test_a_request_that_waits_has_remote_time(stage: MemoryBroker) -> None:
+    produce(stage.connect(), "t")
+    client = stage.connect()
+    end = stage.broker.storage.logs.logs[TopicPartition("t", 0)].log_end_offset
+    request = fetch(("t", 0, end), max_wait_ms=300)
+    client.send(request_frame(request.name, request.version, request.message))
+    for _ in range(10):
+        stage.pass_time(50)
+    found = dict(metrics_of(stage.broker, stage.pass_time))
+    metrics = "kafka.network:type=RequestMetrics,name="
+    times = [
+        found[f"{metrics}{name},request=FetchConsumer"]
+        for name in ("TotalTimeMs", "RemoteTimeMs", "LocalTimeMs")
+    ]
+    assert [(1, 300), (1, 300), (1, 0)] == [(each[0], each[2]) for each in times]
 
 
 def test_a_log_is_measured_as_it_is(stage: MemoryBroker) -> None:
@@ -158,9 +292,10 @@ def test_metrics_are_sent_as_text() -> None:
     gauges: dict[str, MetricValue] = {
         "kafka.server:type=ReplicaManager,name=LeaderCount": -1,
         'a,logDirectory="/x y\u2028"': 7,
-        "kafka.server:type=ReplicaManager,name=IsrShrinksPerSec": MeterReading(
-            3, 0.1, 1 / 3, 1e-9, 0.0
-        ),
+        "kafka.server:type=ReplicaManager,name=IsrShrinksPerSec": _METER,
+        "kafka.network:type=RequestMetrics,name=RequestBytes,request=Fetch": _HISTOGRAM,
+        'kafka.log:type=LogFlushStats,name=a b,x="y z"': TimerReading(_METER, _HISTOGRAM),
+        "a": 0.25,
     }
     metrics = [BrokerMetric(name, value) for name, value in gauges.items()]
     assert gauges == decode_metrics(encode_metrics(metrics))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from engine.controller.event_queue import Event, EventQueue
+from engine.controller.event_times import EventTimes
 from engine.errors import EngineError
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
@@ -17,9 +18,11 @@ class Bench:
     """A queue that notes what runs."""
 
     def __init__(self) -> None:
-        self.timers = MemoryTimers(ManualClock())
+        self.clock = ManualClock()
+        self.timers = MemoryTimers(self.clock)
         self.notes: list[str] = []
-        self.queue = EventQueue(self.timers.call_soon, self._on_failed)
+        self.times = EventTimes(self.clock, lambda: self.clock.monotonic_ms() * 1_000_000)
+        self.queue = EventQueue(self.timers.call_soon, self._on_failed, self.times)
 
     async def _on_failed(self, name: str, error: EngineError) -> None:
         self.notes.append(f"{name} failed: {error}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from engine.exporter.broker_metrics import metric_families, named_metric
-from engine.exporter.metric_family import COUNTER
-from engine.timing.meter import MeterReading, MetricValue
+from engine.exporter.metric_family import COUNTER, SUMMARY
+from engine.timing.histogram import HistogramReading, MetricValue, TimerReading
+from engine.timing.meter import MeterReading
 
 
 @pytest.mark.parametrize(
@@ -45,6 +46,19 @@ def test_brokers_share_a_family() -> None:
     (family,) = metric_families({2: {name: 5}, 1: {name: 3}})
     assert ("broker_id",) == family.labels
     assert [(("1",), 3.0), (("2",), 5.0)] == list(family.rows)
+
+
+def test_histograms_and_timers_become_summaries() -> None:
+    reading = HistogramReading(4, 0.0, 9.0, 1.5, 3.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+    name = "kafka.network:type=RequestMetrics,name=TotalTimeMs,request=Fetch"
+    for value in (reading, TimerReading(MeterReading(4, 0.5, 0.4, 0.3, 0.2), reading)):
+        (family,) = metric_families({1: {name: value}})
+        assert ("kafka_network_requestmetrics_totaltimems", SUMMARY) == (family.name, family.kind)
+        assert ("broker_id", "request", "quantile") == family.labels
+        quantiles = ("0.5", "0.75", "0.95", "0.98", "0.99", "0.999")
+        expected = [(("1", "Fetch", text), at) for at, text in enumerate(quantiles, 1)]
+        assert expected == list(family.rows)
+        assert [(("1", "Fetch"), 4, 6.0)] == list(family.totals)
 
 
 def test_the_count_of_a_meter_becomes_a_counter() -> None:

@@ -23,6 +23,7 @@ from engine.host.real import RealClock
 from engine.host.real_network import RealNetwork
 from engine.host.stream_layer import WantsRead
 from engine.host.tls_layer import TlsLayer
+from engine.host.turns import no_time
 from engine.limits import (
     HALF_FRAME_DEADLINE_MS,
     TLS_BULK_READ_BYTES,
@@ -156,7 +157,7 @@ def test_an_api_versions_request_is_answered_over_tls() -> None:
             lambda _row, _error: None,
             lambda _row, _error: None,
         )
-        server = RequestServer(served.network, RealClock(), table, events)
+        server = RequestServer(served.network, RealClock(), table, events, no_time)
         table.serve("ApiVersions", ApiVersions(table).handle, Rule.ANYONE)
         port = server.listen("127.0.0.1", 0, "SSL", served.options).port
         served.start()

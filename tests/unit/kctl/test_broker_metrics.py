@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.timing.meter import MeterReading, MetricValue
+from engine.timing.histogram import HistogramReading, MetricValue, TimerReading
+from engine.timing.meter import MeterReading
 from kctl.commands.brokers.metrics import matching_attributes
 
 _LEADERS = "kafka.server:type=ReplicaManager,name=LeaderCount"
@@ -35,6 +36,17 @@ def test_a_pattern_is_of_objects_or_of_their_attributes(
     found = list(matching_attributes(_METRICS, match))
     assert leaders == [attribute for name, attribute, _ in found if name == _LEADERS]
     assert shrinks == [attribute for name, attribute, _ in found if name == _SHRINKS]
+
+
+def test_histograms_and_timers_have_the_attributes_of_java() -> None:
+    spread = ["Count", "Min", "Max", "Mean", "StdDev"]
+    spread += [f"{share}thPercentile" for share in (50, 75, 95, 98, 99, 999)]
+    histogram = HistogramReading(4, 0.0, 9.0, 1.5, 3.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+    timer = TimerReading(MeterReading(4, 0.5, 0.4, 0.3, 0.2), histogram)
+    for value, expected in ((histogram, spread), (timer, [*_RATES, *spread[1:]])):
+        found = list(matching_attributes({"a": value}, None))
+        assert expected == [attribute for _, attribute, _ in found]
+        assert 6.0 == found[-1][2]
 
 
 def test_attributes_have_their_values() -> None:

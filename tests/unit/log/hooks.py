@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.errors import StorageError
+from engine.log.flush_times import FlushTimes
 from engine.log.tasks import InlineTasks, LogHooks, LogTasks
 from engine.model import TopicPartition
 
@@ -21,4 +22,6 @@ def hooks_of(
     on_truncated: Callable[[TopicPartition], None] = lambda _partition: None,
 ) -> LogHooks:
     """Return hooks that run work at once, and draw no jitter."""
-    return LogHooks(tasks or InlineTasks(), on_failure, on_truncated, lambda _bound: 0)
+    return LogHooks(
+        tasks or InlineTasks(), on_failure, on_truncated, lambda _bound: 0, FlushTimes()
+    )

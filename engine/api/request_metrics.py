@@ -1,0 +1,377 @@
+"""What a broker counts and measures of the requests of its clients, by API.
+
+```
+ a request ends ── its size joins the list of its API and version, and its times if there are any
+     every second
+ RequestMetrics.fold ── counts, sums and a sample of each API, with 0 ms for all that is not noted
+```
+
+| figure | of |
+|---|---|
+| total time | from the whole frame to the whole response, handed to the connection |
+| local time | the handler, without what it waits for |
+| remote time | what the request waits for: followers, records, other brokers |
+| response queue time | the wait for the responses to earlier requests of the connection |
+| throttle time | what the response orders by a quota |
+| bytes | the request's body |
+
+Times are whole milliseconds as Kafka rounds them, so that almost all are 0: those cost nothing but
+two readings of a clock.
+
+Source: RequestMetrics and RequestChannel.Request.updateRequestMetrics of 3.9.1, which measure a
+fetch for the kind of client that sent it, too. Differs: there is no queue of requests, and how long
+the system takes to send is not seen, so neither is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple, TypeAlias
+
+from engine.api.response_errors import ErrorCounts
+from engine.kafka_errors import NONE, kafka_error
+from engine.timing.decaying_sample import DecayingSample
+from engine.timing.histogram import HistogramReading, Moments
+from engine.wire.headers import api
+
+VERSION_BITS: Final = 16
+#: Is added to the number of an API and version for the requests that have a name of their own.
+OF_OTHERS: Final = 1 << 32
+#: What is shorter counts as 0 ms.
+NOTED_NS: Final = 500_000
+_NS_PER_US: Final = 1_000
+_US_PER_MS: Final = 1_000
+_VERSION_MASK: Final = (1 << VERSION_BITS) - 1
+_KEY_MASK: Final = (1 << VERSION_BITS) - 1
+_FETCH: Final = api("Fetch").key
+_ADD_PARTITIONS: Final = api("AddPartitionsToTxn").key
+#: The last version of each API that Kafka 4.0 does not serve any more.
+_LAST_DEPRECATED: Final = {
+    "AlterReplicaLogDirs": 0,
+    "CreateAcls": 0,
+    "CreateDelegationToken": 0,
+    "CreateTopics": 1,
+    "DeleteAcls": 0,
+    "DeleteTopics": 0,
+    "DescribeAcls": 0,
+    "DescribeConfigs": 0,
+    "DescribeDelegationToken": 0,
+    "DescribeLogDirs": 0,
+    "ExpireDelegationToken": 0,
+    "Fetch": 3,
+    "JoinGroup": 1,
+    "ListOffsets": 0,
+    "OffsetCommit": 1,
+    "OffsetFetch": 0,
+    "OffsetForLeaderEpoch": 1,
+    "Produce": 2,
+    "RenewDelegationToken": 0,
+}
+#: The numbers of those requests.
+DEPRECATED: Final = frozenset(
+    api(name).key << VERSION_BITS | version
+    for name, last in _LAST_DEPRECATED.items()
+    for version in range(last + 1)
+)
+#: Clients choose the names of their software: of more they are not told apart.
+_SOFTWARE_MAX: Final = 1_000
+_UNKNOWN: Final = "unknown"
+#: The values that are summed in one step of a turn.
+_PIECE: Final = 4_096
+
+#: How many values of a sample are looked for before another object of the same is made.
+_FREQUENT_MAX: Final = 64
+
+#: The object names of the histograms, in the order of a `RequestFigures`.
+TIME_NAMES: Final = (
+    "TotalTimeMs",
+    "LocalTimeMs",
+    "RemoteTimeMs",
+    "ResponseQueueTimeMs",
+    "ThrottleTimeMs",
+)
+BYTES_NAME: Final = "RequestBytes"
+
+
+class RequestTimes(NamedTuple):
+    """What a request took, in whole milliseconds; in the order of TIME_NAMES."""
+
+    total_ms: int
+    local_ms: int
+    remote_ms: int
+    response_queue_ms: int
+    throttle_ms: int
+
+
+_NO_TIMES: Final = RequestTimes(0, 0, 0, 0, 0)
+
+
+class RequestCount(NamedTuple):
+    """The requests of a name and version."""
+
+    name: str
+    version: int
+    request_count: int
+
+
+class DeprecatedCount(NamedTuple):
+    """The requests of a deprecated version by the software of their client."""
+
+    name: str
+    version: int
+    software_name: str
+    software_version: str
+    request_count: int
+
+
+class ErrorCount(NamedTuple):
+    """How often an error was in the responses of an API."""
+
+    name: str
+    error: str
+    error_count: int
+
+
+class RequestFigure(NamedTuple):
+    """One histogram of the requests of a name."""
+
+    figure: str
+    request: str
+    reading: HistogramReading
+
+
+class OpenRequest:
+    """A request that has no response yet, or one that waits for earlier ones."""
+
+    __slots__ = ("began_ns", "filled_ns", "handled_ns", "number", "size_bytes", "throttle_ms")
+
+    def __init__(
+        self, number: int, size_bytes: int, began_ns: int, handled_ns: int | None = None
+    ) -> None:
+        """`number` is that of its API and version; `handled_ns` is when its handler was over."""
+        self.number = number
+        self.size_bytes = size_bytes
+        self.began_ns = began_ns
+        self.handled_ns = handled_ns
+        #: When its response was there, None if that is sent at once.
+        self.filled_ns: int | None = None
+        self.throttle_ms = 0
+
+    def times(self, now_ns: int) -> RequestTimes | None:
+        """Return what it took if it ends now; None if all of that counts as 0."""
+        if now_ns - self.began_ns < NOTED_NS and not self.throttle_ms:
+            return None
+        filled_ns = now_ns if self.filled_ns is None else self.filled_ns
+        handled_ns = filled_ns if self.handled_ns is None else self.handled_ns
+        return RequestTimes(
+            _rounded_ms(now_ns - self.began_ns),
+            _rounded_ms(handled_ns - self.began_ns),
+            _rounded_ms(filled_ns - handled_ns),
+            _rounded_ms(now_ns - filled_ns),
+            self.throttle_ms,
+        )
+
+
+def _rounded_ms(duration_ns: int) -> int:
+    """Return whole milliseconds. Source: nanosToMs, whose microseconds Math.round rounds up."""
+    return (duration_ns // _NS_PER_US + _US_PER_MS // 2) // _US_PER_MS
+
+
+#: What is measured of a request: the bytes of its body, and its times.
+_Value: TypeAlias = tuple[int, RequestTimes]
+
+
+class _Figures:
+    """What has been measured of the requests of a name."""
+
+    __slots__ = ("_frequent", "_sample", "_sizes", "_times")
+
+    def __init__(self, now_s: int) -> None:
+        self._sizes = Moments()
+        self._times = tuple(Moments() for _ in TIME_NAMES)
+        self._sample: DecayingSample[_Value] = DecayingSample(now_s)
+        # Values that are in the sample many times, so that they are one object.
+        self._frequent: dict[_Value, _Value] = {}
+
+    def add(self, sizes: list[int], noted: list[RequestTimes], now_s: int) -> None:
+        """Add requests of this second: a size of each, and the times of those that have some."""
+        noted_count = len(noted)
+        self._sizes.add_all(sizes)
+        for index, moments in enumerate(self._times):
+            moments.add_all([times[index] for times in noted])
+            moments.add_zeros(len(sizes) - noted_count)
+
+        def value_of(index: int) -> _Value:
+            # Which size goes with which times does not matter: each histogram has one of them.
+            value = sizes[index], noted[index] if index < noted_count else _NO_TIMES
+            if len(self._frequent) < _FREQUENT_MAX:
+                return self._frequent.setdefault(value, value)
+            return self._frequent.get(value, value)
+
+        self._sample.offer(len(sizes), value_of, now_s)
+
+    def readings(self) -> Iterator[tuple[str, HistogramReading]]:
+        """Yield the histograms by name."""
+        values = self._sample.values
+        for index, (name, moments) in enumerate(zip(TIME_NAMES, self._times, strict=True)):
+            yield name, moments.reading(times[index] for _, times in values)
+        yield BYTES_NAME, self._sizes.reading(size for size, _ in values)
+
+
+class RequestMetrics:
+    """The requests that came to one broker over its listeners."""
+
+    def __init__(self) -> None:
+        #: The sizes of the requests since the last fold, by API key and version in one number:
+        #: of the fast paths, that of Fetch serving followers alone, and of all others.
+        self.fast: dict[int, list[int]] = {}
+        self.general: dict[int, list[int]] = {}
+        #: The times of those among them that took long.
+        self.noted: list[tuple[int, RequestTimes]] = []
+        self._counts: dict[int, int] = {}
+        #: By number, and the name and version of the client's software.
+        self._deprecated: dict[tuple[int, str, str], int] = {}
+        #: How often errors were reported, by API key and code; and for how many requests.
+        self._errors: dict[tuple[int, int], int] = {}
+        self._reported: dict[int, int] = {}
+        self._figures: dict[str, _Figures] = {}
+
+    def note_deprecated(self, number: int, software_name: str, software_version: str) -> None:
+        """Count a request of a deprecated version."""
+        key = number, software_name, software_version
+        if key not in self._deprecated and len(self._deprecated) >= _SOFTWARE_MAX:
+            key = number, _UNKNOWN, _UNKNOWN
+        self._deprecated[key] = self._deprecated.get(key, 0) + 1
+
+    def deprecated(self) -> Iterator[DeprecatedCount]:
+        """Yield how many requests of deprecated versions came."""
+        for (number, software_name, software_version), count in sorted(self._deprecated.items()):
+            for name in _names_of(number):
+                version = number & _VERSION_MASK
+                yield DeprecatedCount(name, version, software_name, software_version, count)
+
+    def report(self, api_key: int, errors: ErrorCounts) -> None:
+        """Count the codes of a response that is not the most frequent one of its API."""
+        self._reported[api_key] = self._reported.get(api_key, 0) + 1
+        for code, count in errors.items():
+            self._errors[api_key, code] = self._errors.get((api_key, code), 0) + count
+
+    def end(self, request: OpenRequest, now_ns: int) -> None:
+        """Count a request whose response has left, or that has none."""
+        number, times = request.number, request.times(now_ns)
+        self.general.setdefault(number, []).append(request.size_bytes)
+        if times is not None:
+            self.noted.append((number, times))
+
+    def end_unanswered(self, request: OpenRequest, now_ns: int) -> None:
+        """Count a request whose connection has ended before its response left."""
+        self.end(request, now_ns)
+        self.report(request.number >> VERSION_BITS & _KEY_MASK, {})
+
+    def end_timed(self, number: int, size_bytes: int, took_ns: int) -> None:
+        """Count a request whose handler has made the response, which has left."""
+        # Written out: a call would cost as much as all of it.
+        try:
+            self.general[number].append(size_bytes)
+        except KeyError:
+            self.general[number] = [size_bytes]
+        if took_ns >= NOTED_NS:
+            self._note(number, took_ns)
+
+    def note_frame(self, api_and_version: int, took_ns: int) -> None:
+        """Note the time of a request that a fast path has served and counted."""
+        self._note(number_of_frame(api_and_version), took_ns)
+
+    def _note(self, number: int, took_ns: int) -> None:
+        took_ms = _rounded_ms(took_ns)
+        self.noted.append((number, RequestTimes(took_ms, took_ms, 0, 0, 0)))
+
+    def fold(self, now_s: int) -> Iterator[None]:
+        """Add the requests since the last time to the figures, some of them in each step."""
+        noted: dict[int, list[RequestTimes]] = {}
+        for number, times in self.noted:
+            noted.setdefault(number, []).append(times)
+        self.noted.clear()
+        found = []
+        for number, sizes in self.fast.items():
+            if sizes:
+                found.append((number_of_frame(number), sizes[:]))
+                sizes.clear()
+        for number, sizes in self.general.items():
+            if sizes:
+                found.append((number, sizes[:]))
+                sizes.clear()
+        for number, sizes in found:
+            self._counts[number] = self._counts.get(number, 0) + len(sizes)
+        for number, sizes in found:
+            times_of = noted.pop(number, [])
+            for start in range(0, len(sizes), _PIECE):
+                some, times_of = times_of[:_PIECE], times_of[_PIECE:]
+                for name in _names_of(number):
+                    self._of(name, now_s).add(sizes[start : start + _PIECE], some, now_s)
+                yield
+
+    def _of(self, name: str, now_s: int) -> _Figures:
+        figures = self._figures.get(name)
+        if figures is None:
+            figures = self._figures[name] = _Figures(now_s)
+        return figures
+
+    def counts(self) -> Iterator[RequestCount]:
+        """Yield how many requests came, those of fetches also by who sent them."""
+        rows: dict[tuple[str, int], int] = {}
+        for number, count in sorted(self._totals().items()):
+            for name in _names_of(number):
+                key = name, number & _VERSION_MASK
+                rows[key] = rows.get(key, 0) + count
+        for (name, version), count in rows.items():
+            if count:
+                yield RequestCount(name, version, count)
+
+    def errors(self) -> Iterator[ErrorCount]:
+        """Yield how often each code was in the responses of an API."""
+        found = dict(self._errors)
+        for number, count in self._totals().items():
+            key = number >> VERSION_BITS & _KEY_MASK
+            found[key, NONE] = found.get((key, NONE), 0) + count * _codes_of_success(key)
+        for key, count in self._reported.items():
+            found[key, NONE] = found.get((key, NONE), 0) - count * _codes_of_success(key)
+        for (key, code), count in sorted(found.items()):
+            # A response may be reported before its request counts.
+            if count > 0:
+                yield ErrorCount(api(key).name, kafka_error(code).name, count)
+
+    def _totals(self) -> dict[int, int]:
+        """Return how many requests came by their numbers."""
+        totals = dict(self._counts)
+        pending = [(number_of_frame(number), sizes) for number, sizes in self.fast.items()]
+        for number, sizes in (*pending, *self.general.items()):
+            totals[number] = totals.get(number, 0) + len(sizes)
+        return totals
+
+    def figures(self) -> Iterator[RequestFigure]:
+        """Yield the histograms of the requests up to the last fold."""
+        for name, figures in sorted(self._figures.items()):
+            for figure, reading in figures.readings():
+                yield RequestFigure(figure, name, reading)
+
+
+def _codes_of_success(api_key: int) -> int:
+    """Return how many codes are in the most frequent response: a fetch has one of its own, too."""
+    return 2 if api_key == _FETCH else 1
+
+
+def number_of_frame(api_and_version: int) -> int:
+    """Return the number of a request on a fast path: that of Fetch serves followers."""
+    is_fetch = api_and_version >> VERSION_BITS == _FETCH
+    return api_and_version | OF_OTHERS if is_fetch else api_and_version
+
+
+def _names_of(number: int) -> tuple[str, ...]:
+    """Return the names that a request counts for. Source: RequestMetrics of 3.9.1."""
+    key = number >> VERSION_BITS & _KEY_MASK
+    if key == _FETCH:
+        return ("Fetch", "FetchFollower" if number & OF_OTHERS else "FetchConsumer")
+    if key == _ADD_PARTITIONS and number & OF_OTHERS:
+        return ("AddPartitionsToTxnVerification",)
+    return (api(key).name,)

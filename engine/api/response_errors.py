@@ -1,0 +1,144 @@
+"""How often each error code is in a response; NONE counts, too.
+
+Most responses have a code of their own, of each row, or both, and each of them counts. The few that
+count otherwise have a function here.
+
+Source: AbstractResponse.errorCounts of all responses of 3.9.1. Differs: of OffsetFetch before
+version 2, which has no code of its own, that counts as NONE.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Final, NamedTuple, TypeAlias
+
+from engine.kafka_errors import NONE
+from engine.wire.headers import api
+from engine.wire.layout import StructLayout, message_layout
+from engine.wire.structs import Message, Struct
+
+#: How often an error code occurs.
+ErrorCounts: TypeAlias = Mapping[int, int]
+
+#: A response with one row, or none, that has no error; one with a row and a code of its own.
+ONE_SUCCESS: Final[ErrorCounts] = {NONE: 1}
+
+_CODE: Final = "error_code"
+_PARTITION_CODE: Final = "partition_error_code"
+
+
+class _Codes(NamedTuple):
+    """Where the error codes of a struct are: its own, and those of the rows of its arrays."""
+
+    own: tuple[str, ...]
+    rows: tuple[tuple[str, _Codes], ...]
+
+    def of(self, message: Message) -> Iterator[int]:
+        """Yield the codes of a message."""
+        for attribute in self.own:
+            yield getattr(message, attribute)
+        for attribute, codes in self.rows:
+            for row in getattr(message, attribute) or ():
+                yield from codes.of(row)
+
+
+def error_counts(name: str, response: Struct) -> ErrorCounts:
+    """Return how often each code is in the response of an API."""
+    own = _OTHERS.get(name)
+    return Counter(_codes(name).of(response) if own is None else own(response))
+
+
+@cache
+def _codes(name: str) -> _Codes:
+    versions = api(name).stable
+    layouts = (
+        message_layout(f"{name}Response", version)
+        for version in range(versions.lowest, versions.highest + 1)
+    )
+    return _merged([_of_layout(layout) for layout in layouts])
+
+
+def _of_layout(layout: StructLayout) -> _Codes:
+    own = tuple(
+        field.attribute
+        for field in layout.fields
+        if field.attribute in (_CODE, _PARTITION_CODE) and field.place != "absent"
+    )
+    rows = [
+        (field.attribute, _of_layout(field.struct))
+        for field in layout.fields
+        if field.struct is not None and field.is_array and field.place != "absent"
+    ]
+    return _Codes(own, tuple((attribute, codes) for attribute, codes in rows if any(codes)))
+
+
+def _merged(all_codes: list[_Codes]) -> _Codes:
+    """Return the codes of all versions: those that a version lacks have their defaults, or rows."""
+    own = dict.fromkeys(attribute for codes in all_codes for attribute in codes.own)
+    rows: dict[str, list[_Codes]] = {}
+    for codes in all_codes:
+        for attribute, inner in codes.rows:
+            rows.setdefault(attribute, []).append(inner)
+    return _Codes(tuple(own), tuple((name, _merged(inner)) for name, inner in rows.items()))
+
+
+def _of_rows(*path: str) -> Callable[[Message], Iterator[int]]:
+    """Return a function that yields the codes of rows alone, through the arrays of a path."""
+
+    def codes(message: Message, depth: int = 0) -> Iterator[int]:
+        if depth == len(path):
+            yield message.error_code
+            return
+        for row in getattr(message, path[depth]) or ():
+            yield from codes(row, depth + 1)
+
+    return codes
+
+
+def _of_offset_fetch(response: Message) -> Iterator[int]:
+    """Yield those of the groups and of their partitions; before version 8 of the only group."""
+    for group in response.groups or (response,):
+        yield group.error_code
+        for topic in group.topics:
+            for partition in topic.partitions:
+                yield partition.error_code
+
+
+def _of_find_coordinator(response: Message) -> Iterator[int]:
+    """Yield those of the coordinators; before version 4 there is one, without a row."""
+    for row in response.coordinators or (response,):
+        yield row.error_code
+
+
+def _of_add_partitions(response: Message) -> Iterator[int]:
+    """Yield those of the partitions, and from version 4 on that of the response."""
+    topics = response.results_by_topic_v3_and_below
+    if not topics:
+        yield response.error_code
+    inner = [topic for each in response.results_by_transaction for topic in each.topic_results]
+    for topic in (*topics, *inner):
+        for partition in topic.results_by_partition:
+            yield partition.partition_error_code
+
+
+def _of_orders(response: Message) -> Iterator[int]:
+    """Yield those of partitions and of the response, whose error counts for each partition."""
+    topics = getattr(response, "topics", None) or ()
+    of_topics = [row for topic in topics for row in topic.partition_errors]
+    rows = [*response.partition_errors, *of_topics]
+    yield response.error_code
+    for row in rows:
+        yield response.error_code or row.error_code
+
+
+_OTHERS: Final[dict[str, Callable[[Message], Iterator[int]]]] = {
+    "OffsetFetch": _of_offset_fetch,
+    "FindCoordinator": _of_find_coordinator,
+    "AddPartitionsToTxn": _of_add_partitions,
+    "LeaderAndIsr": _of_orders,
+    "StopReplica": _of_orders,
+    "DeleteAcls": _of_rows("filter_results"),
+    "DescribeUserScramCredentials": _of_rows("results"),
+}

@@ -1,0 +1,60 @@
+"""A broker's gauges of what it follows, of sessions and of parked operations, by Kafka's names.
+
+| domain and type | gauges |
+|---|---|
+| `kafka.server` ReplicaFetcherManager, FetcherLagMetrics | how far followed partitions are behind |
+| `kafka.server` FetchSessionCache | sessions, and their partitions |
+| `kafka.server` DelayedOperationPurgatory | parked operations, and what is listed of them |
+
+Source: AbstractFetcherManager, FetcherLagStats, FetchSessionCache and DelayedOperationPurgatory of
+3.9.1. Differs: a fetcher is no thread, so that none can be dead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from operator import itemgetter
+from typing import Final
+
+from engine.broker.metric_text import BrokerMetric
+from engine.model import TopicPartition
+from engine.replication.following.fetch_state import FetchState
+from engine.timing.purgatory import PurgatoryCount
+
+_PURGATORY: Final = "kafka.server:type=DelayedOperationPurgatory,name="
+_SESSIONS: Final = "kafka.server:type=FetchSessionCache,name="
+
+
+def fetcher_metrics(
+    followed: Mapping[tuple[int, int], Mapping[TopicPartition, FetchState]],
+) -> Iterator[BrokerMetric]:
+    """Yield the lag of each partition that has been fetched, and the largest.
+
+    `followed` is by leader and number of the fetcher.
+    """
+    max_lag = 0
+    for (leader_id, number), states in sorted(followed.items()):
+        client = f"clientId=ReplicaFetcherThread-{number}-{leader_id}"
+        for (topic, partition), state in sorted(states.items(), key=itemgetter(0)):
+            if state.lag is None:
+                continue
+            max_lag = max(max_lag, state.lag)
+            place = f"{client},topic={topic},partition={partition}"
+            name = f"kafka.server:type=FetcherLagMetrics,name=ConsumerLag,{place}"
+            yield BrokerMetric(name, state.lag)
+    manager = "kafka.server:type=ReplicaFetcherManager,name=MaxLag,clientId=Replica"
+    yield BrokerMetric(manager, max_lag)
+
+
+def purgatory_metrics(counts: Mapping[str, PurgatoryCount]) -> Iterator[BrokerMetric]:
+    """Yield the gauges of purgatories, by the names of their operations in Kafka."""
+    for operation, count in sorted(counts.items()):
+        place = f"delayedOperation={operation}"
+        yield BrokerMetric(f"{_PURGATORY}NumDelayedOperations,{place}", count.delayed_count)
+        yield BrokerMetric(f"{_PURGATORY}PurgatorySize,{place}", count.watched_count)
+
+
+def session_metrics(session_count: int, partition_count: int) -> Iterator[BrokerMetric]:
+    """Yield the gauges of fetch sessions."""
+    yield BrokerMetric(f"{_SESSIONS}NumIncrementalFetchSessions", session_count)
+    yield BrokerMetric(f"{_SESSIONS}NumIncrementalFetchPartitionsCached", partition_count)

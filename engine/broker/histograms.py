@@ -1,0 +1,52 @@
+"""A broker's histograms and timers, by the object names that Kafka's brokers give them in JMX.
+
+| domain and type | histograms |
+|---|---|
+| `kafka.network` RequestMetrics | times and sizes of the requests that came, by API |
+| `kafka.controller` ControllerEventManager | how long events waited |
+
+Source: RequestMetrics, ControllerEventManager of 3.9.1. Differs: a request that never came has
+none, where Kafka's brokers have empty ones; which of Kafka's are not here is in `compatibility.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.api.request_metrics import RequestMetrics
+from engine.broker.metric_text import BrokerMetric
+from engine.broker.tasks import LoopTasks
+from engine.controller.controller import Controller
+from engine.host.ports import Clock
+
+#: The sample of requests knows seconds.
+_FOLD_MS: Final = 1_000
+_MS_PER_S: Final = 1_000
+_CONTROLLER: Final = "kafka.controller:type=ControllerEventManager,name="
+_REQUESTS: Final = "kafka.network:type=RequestMetrics,name="
+
+
+def fold_requests(requests: RequestMetrics, clock: Clock, tasks: LoopTasks) -> None:
+    """Add requests to their histograms every second from now on."""
+    tasks.every_in_steps(
+        "request-metrics", _FOLD_MS, lambda: folded(requests, clock), first_after_ms=_FOLD_MS
+    )
+
+
+def folded(requests: RequestMetrics, clock: Clock) -> Iterator[None]:
+    """Add the requests up to now to their histograms."""
+    return requests.fold(clock.monotonic_ms() // _MS_PER_S)
+
+
+def request_histograms(requests: RequestMetrics) -> Iterator[BrokerMetric]:
+    """Yield the histograms of the requests up to the last fold."""
+    for figure, request, reading in requests.figures():
+        yield BrokerMetric(f"{_REQUESTS}{figure},request={request}", reading)
+
+
+def controller_histograms(controller: Controller) -> Iterator[BrokerMetric]:
+    """Yield how long the events of a controller waited."""
+    yield BrokerMetric(f"{_CONTROLLER}EventQueueSize", controller.waiting_event_count)
+    waits = controller.event_times.waits.reading()
+    yield BrokerMetric(f"{_CONTROLLER}EventQueueTimeMs", waits)

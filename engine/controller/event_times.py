@@ -1,0 +1,77 @@
+"""How long the controller's events wait, how often they come and how long they take.
+
+Kafka measures them by the state of the controller meanwhile; events that are not listed here change
+none.
+
+Source: ControllerState.rateAndTimeMetricName, ControllerEventManager and ControllerStats of 3.9.1.
+Differs: updates of metadata and features are no events here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from engine.host.ports import Clock
+from engine.timing.histogram import Histogram
+
+_NS_PER_US: Final = 1_000
+_NS_PER_MS: Final = 1_000_000
+_MS_PER_S: Final = 1_000
+_CONTROLLER_CHANGE: Final = "ControllerChange"
+_BROKER_CHANGE: Final = "LeaderElection"
+_REASSIGNMENT: Final = "PartitionReassignment"
+_TOPIC_CHANGE: Final = "TopicChange"
+
+#: The name of the timer of each event, without its end.
+_TIMERS: Final = {
+    "AlterPartition": "IsrChange",
+    "ApiPartitionReassignment": _REASSIGNMENT,
+    "AutoPreferredReplicaLeaderElection": "AutoLeaderBalance",
+    "BrokerChange": _BROKER_CHANGE,
+    "BrokerModifications": _BROKER_CHANGE,
+    "ControlledShutdown": "ControlledShutdown",
+    "ControllerChange": _CONTROLLER_CHANGE,
+    "Expire": _CONTROLLER_CHANGE,
+    "IsrChangeNotification": "IsrChange",
+    "LeaderAndIsrResponseReceived": "LeaderAndIsrResponseReceived",
+    "ListPartitionReassignments": "ListPartitionReassignment",
+    "LogDirEventNotification": "LogDirChange",
+    "PartitionModifications": _TOPIC_CHANGE,
+    "PartitionReassignmentIsrChange": _REASSIGNMENT,
+    "Reelect": _CONTROLLER_CHANGE,
+    "ReplicaLeaderElection": "ManualLeaderBalance",
+    "Startup": _CONTROLLER_CHANGE,
+    "TopicChange": _TOPIC_CHANGE,
+    "TopicDeletion": "TopicDeletion",
+    "TopicDeletionStopReplicaResponseReceived": "TopicDeletion",
+    "TopicUncleanLeaderElectionEnable": "TopicUncleanLeaderElectionEnable",
+    "UncleanLeaderElectionEnable": "UncleanLeaderElectionEnable",
+    "ZkPartitionReassignment": _REASSIGNMENT,
+}
+
+
+class EventTimes:
+    """The timers of one controller's events, and how long these waited."""
+
+    def __init__(self, clock: Clock, work_ns: Callable[[], int]) -> None:
+        """`work_ns` is a clock of nanoseconds."""
+        self._clock = clock
+        self.now_ns = work_ns
+        now_s = clock.monotonic_ms() // _MS_PER_S
+        #: In milliseconds.
+        self.waits = Histogram(now_s)
+        #: In microseconds, by the name in `kafka.controller:type=ControllerStats`.
+        self.timers = {
+            f"{name}RateAndTimeMs": Histogram(now_s) for name in sorted({*_TIMERS.values()})
+        }
+
+    def note(self, event: str, queued_ns: int, began_ns: int) -> None:
+        """Note an event that has ended; behind a bracket its name says of what it is."""
+        now_s = self._clock.monotonic_ms() // _MS_PER_S
+        self.waits.note((began_ns - queued_ns) // _NS_PER_MS, now_s)
+        kind, _, _ = event.partition("(")
+        name = _TIMERS.get(kind)
+        if name is not None:
+            took_us = (self.now_ns() - began_ns) // _NS_PER_US
+            self.timers[f"{name}RateAndTimeMs"].note(took_us, now_s)

@@ -1,0 +1,35 @@
+"""How long syncs of segments took, on the loop's thread or a worker's.
+
+Source: LogFlushStats and LogSegment.flush of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from engine.host.turns import no_time
+from engine.timing.histogram import Histogram
+
+_NS_PER_US: Final = 1_000
+
+
+class FlushTimes:
+    """The times of all logs of a broker; they are noted on any thread, and read on the loop's."""
+
+    def __init__(self, now_ns: Callable[[], int] = no_time) -> None:
+        """`now_ns` is a clock of nanoseconds."""
+        self.now_ns = now_ns
+        # Threads append to it, which is one step.
+        self._noted_us: list[int] = []
+        self._times = Histogram(0)
+
+    def note(self, began_ns: int) -> None:
+        """Note that a segment has been synced since a time."""
+        self._noted_us.append((self.now_ns() - began_ns) // _NS_PER_US)
+
+    def read(self, now_s: int) -> Histogram:
+        """Return all times until now, in microseconds."""
+        while self._noted_us:
+            self._times.note(self._noted_us.pop(0), now_s)
+        return self._times

@@ -1,0 +1,139 @@
+"""How values are spread: their count, ends, mean and deviation, and quantiles of a sample.
+
+| figure | of |
+|---|---|
+| count, lowest, highest, mean, deviation | all values since the start |
+| 50th to 99.9th percentile | the sample, which is of the last minutes (`decaying_sample.py`) |
+
+Source: Histogram, Timer and Snapshot of metrics-core 2.2.0, which Kafka's brokers use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from operator import mul
+from typing import Final, NamedTuple, TypeAlias
+
+from engine.timing.decaying_sample import DecayingSample
+from engine.timing.meter import MeterReading
+
+#: The quantiles of a reading, in its order.
+QUANTILES: Final = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
+
+
+class HistogramReading(NamedTuple):
+    """How values are spread; zeros without any."""
+
+    event_count: int
+    lowest: float
+    highest: float
+    mean: float
+    deviation: float
+    median: float
+    percentile_75: float
+    percentile_95: float
+    percentile_98: float
+    percentile_99: float
+    percentile_999: float
+
+    @property
+    def quantiles(self) -> tuple[float, ...]:
+        """Return the values of QUANTILES, in their order."""
+        return (
+            self.median,
+            self.percentile_75,
+            self.percentile_95,
+            self.percentile_98,
+            self.percentile_99,
+            self.percentile_999,
+        )
+
+
+class TimerReading(NamedTuple):
+    """How often something happens, and how long it takes in milliseconds."""
+
+    meter: MeterReading
+    times: HistogramReading
+
+
+#: Of a gauge its attribute `Value`, of the others their counts, rates and figures.
+MetricValue: TypeAlias = int | float | MeterReading | HistogramReading | TimerReading
+
+
+class Moments:
+    """Count, ends, sum and squares of whole numbers."""
+
+    __slots__ = ("count", "highest", "lowest", "squares", "total")
+
+    def __init__(self) -> None:
+        self.count = self.total = self.squares = 0
+        self.lowest = self.highest = 0
+
+    def add_all(self, values: Sequence[int]) -> None:
+        """Count values."""
+        if values:
+            self._add(len(values), min(values), max(values))
+            self.total += sum(values)
+            self.squares += sum(map(mul, values, values))
+
+    def add_zeros(self, count: int) -> None:
+        """Count 0 so many times."""
+        if count:
+            self._add(count, 0, 0)
+
+    def _add(self, count: int, lowest: int, highest: int) -> None:
+        self.lowest = min(self.lowest, lowest) if self.count else lowest
+        self.highest = max(self.highest, highest) if self.count else highest
+        self.count += count
+
+    def reading(self, sample: Iterable[int], unit: int = 1) -> HistogramReading:
+        """Return the figures, with the quantiles of a sample; `unit` is what counts as 1."""
+        if not self.count:
+            return HistogramReading(0, *(0.0,) * 10)
+        deviation = 0.0
+        if self.count > 1:
+            spread = self.count * self.squares - self.total**2
+            deviation = math.sqrt(spread / (self.count * (self.count - 1)))
+        ordered = sorted(sample)
+        return HistogramReading(
+            self.count,
+            self.lowest / unit,
+            self.highest / unit,
+            self.total / self.count / unit,
+            deviation / unit,
+            *(quantile(ordered, share) / unit for share in QUANTILES),
+        )
+
+
+def quantile(ordered: Sequence[int], share: float) -> float:
+    """Return the value below which a share of the values lies, between two of them if need be."""
+    if not ordered:
+        return 0.0
+    position = share * (len(ordered) + 1)
+    if position < 1:
+        return float(ordered[0])
+    if position >= len(ordered):
+        return float(ordered[-1])
+    below, above = ordered[int(position) - 1], ordered[int(position)]
+    return below + (position - math.floor(position)) * (above - below)
+
+
+class Histogram:
+    """Whole numbers that are noted one by one."""
+
+    __slots__ = ("_sample", "moments")
+
+    def __init__(self, now_s: int) -> None:
+        """Begin without values."""
+        self.moments = Moments()
+        self._sample: DecayingSample[int] = DecayingSample(now_s)
+
+    def note(self, value: int, now_s: int) -> None:
+        """Note one value."""
+        self.moments.add_all((value,))
+        self._sample.offer_all((value,), now_s)
+
+    def reading(self, unit: int = 1) -> HistogramReading:
+        """Return the figures of now."""
+        return self.moments.reading(self._sample.values, unit)
