@@ -21,7 +21,6 @@ from engine.hash_order import in_java_hash_order, partitions_in_java_hash_order
 from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_OR_PARTITION
-from engine.log.local_log import COORDINATOR_ATTRIBUTES
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition
 from engine.naming import CONSUMER_OFFSETS
@@ -118,7 +117,6 @@ class WriteTxnMarkers:
                 self._timeout_ms,
                 origin=AppendOrigin.COORDINATOR,
                 is_internal_allowed=True,
-                fast_attributes=COORDINATOR_ATTRIBUTES,
             )
             if appended is not None:
                 return {keys[0]: appended} if isinstance(appended, ProduceResult) else appended

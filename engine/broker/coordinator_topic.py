@@ -20,7 +20,7 @@ from engine.errors import ApiError
 from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
-from engine.log.local_log import COORDINATOR_ATTRIBUTES, LocalLog
+from engine.log.local_log import DATA_ATTRIBUTES, LocalLog
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition
 from engine.naming import uuid_text
@@ -123,7 +123,7 @@ class CoordinatorTopic:
             waiting.timeout_ms,
             origin=AppendOrigin.COORDINATOR,
             is_internal_allowed=True,
-            fast_attributes=COORDINATOR_ATTRIBUTES,
+            fast_attributes=DATA_ATTRIBUTES,
         )
         if isinstance(written, ProduceResult):
             return Promise.of(written_as(written))

@@ -86,10 +86,9 @@ from engine.records.record import NO_TIMESTAMP, increment_sequence
 
 #: The attributes of a batch in no transaction: its codec alone.
 CODECS_ALONE = frozenset(range(5))
-#: Those of all records, and of what coordinators write: markers, too.
+#: Those of all records.
 DATA_ATTRIBUTES = CODECS_ALONE | {codec | TRANSACTIONAL_FLAG for codec in CODECS_ALONE}
 _MARKER_ATTRIBUTES = TRANSACTIONAL_FLAG | CONTROL_FLAG
-COORDINATOR_ATTRIBUTES = DATA_ATTRIBUTES | {_MARKER_ATTRIBUTES}
 #: The walk over a record with a key and the time of its batch.
 _ONE_TIME = (0, 0, False)
 
@@ -221,9 +220,7 @@ class LocalLog:
         `batches` must be writable: offset and epoch are set in it. Errors: those of
         `validation.py` and `producer_state.py`, RecordListTooLarge; nothing is written then.
         """
-        is_client = origin is AppendOrigin.CLIENT
-        attributes = DATA_ATTRIBUTES if is_client else COORDINATOR_ATTRIBUTES
-        result = self.append_fast(batches, leader_epoch, now_ms, attributes, origin)
+        result = self.append_fast(batches, leader_epoch, now_ms, origin=origin)
         if isinstance(result, AppendInfo):
             return result
         return self.append(result or CheckedBatch(batches), leader_epoch, now_ms, origin)
@@ -256,7 +253,7 @@ class LocalLog:
             and 0 < count == delta + 1
             and (producer_id < 0 or base_sequence >= 0)
         ):
-            if flags == _MARKER_ATTRIBUTES and flags in fast_attributes:
+            if flags == _MARKER_ATTRIBUTES and origin is AppendOrigin.COORDINATOR:
                 return self._append_marker_fast(batches, leader_epoch, now_ms)
             return None
         computed_crc, opened, codec = crc32c(batches[CHECKED_FROM:]), None, flags & CODEC_BITS

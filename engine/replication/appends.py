@@ -163,7 +163,8 @@ class Appends:
 
         Returns its result, or a promise of it within `timeout_ms`. None when nothing has been done:
         the partition is not here or not led, too few are in sync, acks are 0, or it is not one
-        batch with one of these attributes; none is of a transaction that is yet to be verified.
+        batch with one of these attributes, nor a coordinator's marker; none is of a transaction
+        that is yet to be verified.
         """
         partition = self._partitions.get(topic_partition)
         if (

@@ -325,8 +325,9 @@ class Partition:
         """Append as `append` would for acks=1; the caller completes delayed operations.
 
         None with nothing done on a broker that does not lead, and for a header that is not of
-        one batch with one of these attributes: no transaction of a client that is not verified
-        is among them. Errors: those of the log; nothing is written then.
+        one batch with one of these attributes, nor of a coordinator's marker: no transaction of a
+        client that is not verified is among them. Errors: those of the log; nothing is written
+        then.
         """
         if self.leader_id != self.broker_id or self.config.is_read_only:
             return None

@@ -37,6 +37,7 @@ from engine.naming import FileKind
 from engine.records.batch import BatchView
 from engine.records.codec import Codec, DecompressedTooLarge
 from engine.records.control import ControlType
+from engine.records.crc import crc32c
 from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
 from engine.records.view import batches_in
@@ -648,3 +649,16 @@ def test_a_producer_of_id_0_is_checked_on_the_fast_path_too() -> None:
     # Either it says that it is a duplicate, or it leaves the batch to the general path.
     assert again is None or (isinstance(again, AppendInfo) and again.is_duplicate)
     assert 2 == log.log_end_offset
+
+
+@pytest.mark.parametrize("may_be_fast", [True, False])
+def test_a_marker_that_has_a_sequence_ends_its_transaction_too(*, may_be_fast: bool) -> None:
+    log = new_log()
+    log._may_append_fast = may_be_fast
+    log.append_as_leader(sent_by(1, 0, is_transactional=True), 0, NOW_MS)
+    marker = end_of_transaction(1)
+    marker[53:57] = bytes(4)
+    marker[17:21] = crc32c(marker[21:]).to_bytes(4, "big")
+    log.append_as_leader(marker, 0, NOW_MS, AppendOrigin.COORDINATOR)
+    assert not log.producers.has_open_transaction(1, 0)
+    assert 2 == log.last_stable_offset(2)
