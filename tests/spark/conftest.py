@@ -11,12 +11,11 @@ import pytest
 from engine.analysis.spark_session import end_jvms, start_session
 from engine.analysis.spark_target import SparkTarget
 
-#: A query runs once here: what Spark compiles for it takes longer than it saves. Each expression
-#: gives the same either way. The slow tier and the whole command, in `test_packaged_java.py`, have
-#: what users have.
+#: A query runs once here: what Spark compiles of its stages takes longer than it saves. Each
+#: expression gives the same either way. The slow tier and the whole command, in
+#: `test_packaged_java.py`, have what users have.
 _QUICK = (
     ("spark.sql.codegen.wholeStage", "false"),
-    ("spark.sql.codegen.factoryMode", "NO_CODEGEN"),
     ("spark.driver.extraJavaOptions", "-XX:+UseSerialGC"),
 )
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from engine.analysis.columns import RECORDS, VIEWS, arrow_schema
+from engine.analysis.plan_text import FIELDS_MAX, FIELDS_SETTING
 from engine.analysis.pruning import ALL_RECORDS, Bounds, bounds_of
 from engine.analysis.spark_query import SavedOnSpark, run_query
 from engine.analysis.spark_views import used_by_text, views_used
@@ -196,7 +197,10 @@ def test_the_text_of_a_plan_says_what_its_objects_say(spark: Any, query: str) ->
     saved = {"few": "select topic, partition from records where topic = 'x' and offset < 5"}
     definitions = SavedOnSpark(spark, query, saved)
     used = views_used(spark, query, VIEWS, definitions.define)
+    # As in a session of a Connect server.
+    spark.conf.set(FIELDS_SETTING, FIELDS_MAX)
     by_text = used_by_text(spark, query, VIEWS, definitions.queries)
+    spark.conf.unset(FIELDS_SETTING)
     definitions.remove()
     assert used.keys() == by_text.keys()
     for view, (columns, conditions) in used.items():
