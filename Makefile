@@ -26,9 +26,9 @@ check: $(VENV)/.dev-ready
 # process that ends by that, or by itself, ends the run.
 PYTEST = $(BIN)/python -m pytest --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
 
-# Half of the time tests wait for brokers: three of them keep two cores busy.
+# Half of the time tests wait for brokers: four processes keep two cores busy.
 unit: $(VENV)/.dev-ready $(VENV)/.kafka-tools
-	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(PYTEST) -n 3
+	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(PYTEST) -n 4
 
 # The tests that start no processes of brokers, Java or Spark: what must hold on every Python.
 PORTABLE = tests/unit tests/property tests/test_tidy.py tests/test_docs.py
