@@ -225,7 +225,7 @@ def end_to_end(broker: Broker, _size: int) -> Outcome:
     cpu = (broker.cpu_s() - cpu_s) / count * 1e6
     consumer.close()
     reader.close()
-    return Outcome(statistics.median(times) * 1000, "ms", cpu)
+    return Outcome(statistics.median(times) * 1e6, "µs", cpu)
 
 
 def _next(consumer: Consumer) -> Any:
