@@ -99,3 +99,11 @@ def test_a_rescaled_sample_stays_and_goes_on() -> None:
     assert 0.44 < share < 0.57
     sample.offer_all([3] * 2_000, 40_000)
     assert {3} == set(sample.values)
+
+
+def test_a_sample_of_a_broker_that_runs_for_years_takes_values() -> None:
+    """Weights that were never counted again would be beyond all numbers after half a day."""
+    sample: DecayingSample[int] = DecayingSample(0)
+    for second in range(0, 100_000, 10_000):
+        sample.offer_all([second] * 2_000, second)
+    assert {90_000} == set(sample.values)

@@ -132,6 +132,12 @@ def test_a_producer_that_names_its_last_epoch_may_repeat_that() -> None:
     assert (0, 101, 0) == stage.init(expected=(100, MAX - 1))
 
 
+def test_a_producer_that_names_another_epoch_of_the_id_before_is_fenced() -> None:
+    stage = used_up(Stage())
+    assert (0, 101, 0) == stage.init(expected=(100, MAX - 1))
+    assert 90 == stage.init(expected=(100, 5)).error_code
+
+
 def test_the_epoch_below_the_last_is_still_given_out() -> None:
     stage = Stage()
     stage.init()

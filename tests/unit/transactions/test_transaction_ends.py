@@ -144,6 +144,15 @@ def test_a_transaction_that_is_known_no_more_is_not_aborted() -> None:
     assert written == stage.log.states()
 
 
+def test_a_transaction_of_a_coordinator_that_has_stopped_is_not_aborted() -> None:
+    stage = Stage().begun()
+    transaction, written = stage.transaction(), stage.log.states()
+    fence = transaction.fence()
+    stage.coordinator.registry.stop()
+    assert 15 == drive(stage.coordinator.ends.abort_fenced(transaction, fence)).result()
+    assert written == stage.log.states()
+
+
 def test_only_open_transactions_time_out() -> None:
     stage = Stage()
     stage.init()
