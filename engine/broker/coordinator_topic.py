@@ -13,7 +13,7 @@ goes by the setting then.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from engine.errors import ApiError
@@ -22,9 +22,11 @@ from engine.host.promise import Promise
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.log.local_log import DATA_ATTRIBUTES, LocalLog
 from engine.log.producer_state import AppendOrigin
-from engine.model import TopicPartition
+from engine.model import TopicPartition, new_tuple
 from engine.naming import uuid_text
 from engine.records.builder import BatchBuilder, BatchSettings
+from engine.records.codec import Codec
+from engine.records.one_record import one_record_batch
 from engine.records.view import RecordBatch, batches_in
 from engine.replication.delayed_produce import ProduceResult, ProduceResults
 from engine.replication.metadata_cache import MetadataCache
@@ -66,6 +68,7 @@ class CoordinatorTopic:
         """
         self._topic = topic
         self._replica_manager = replica_manager
+        self._append_own_fast = replica_manager.append_own_fast
         self._metadata_cache = metadata_cache
         self._clock = clock
         self._made_with = made_with
@@ -98,7 +101,7 @@ class CoordinatorTopic:
     def append(
         self,
         partition: int,
-        records: Iterable[tuple[bytes, bytes | None]],
+        records: Sequence[tuple[bytes, bytes | None]],
         settings: BatchSettings,
         waiting: Waiting,
         written_as: Callable[[ProduceResult], T],
@@ -112,6 +115,13 @@ class CoordinatorTopic:
         """
         key = TopicPartition(self._topic, partition)
         now_ms = self._clock.wall_ms()
+        is_plain = settings.codec is Codec.NONE and not settings.is_transactional
+        if is_plain and settings.producer_id < 0 and len(records) == 1:
+            own = self.append_fast(partition, records[0], settings.base_sequence, waiting, now_ms)
+            if isinstance(own, Promise):
+                return own.then(written_as)
+            if own is not None:
+                return Promise.of(written_as(own))
         builder = BatchBuilder(settings)
         for record_key, value in records:
             builder.append(now_ms, record_key, value)
@@ -140,6 +150,29 @@ class CoordinatorTopic:
         if isinstance(appended, Promise):
             return appended.unabandonable().then(result)
         return Promise.of(result(appended))
+
+    def append_fast(
+        self,
+        partition: int,
+        record: tuple[bytes, bytes | None],
+        base_sequence: int,
+        waiting: Waiting,
+        now_ms: int,
+    ) -> ProduceResult | Promise[ProduceResult] | None:
+        """Append one record without a codec, as `append` does; None with nothing done."""
+        topic_partition = new_tuple(TopicPartition, (self._topic, partition))
+        key, value = record
+        required_acks, timeout_ms = waiting
+        written = self._append_own_fast(
+            topic_partition,
+            one_record_batch(now_ms, key, value, base_sequence),
+            required_acks,
+            timeout_ms,
+            now_ms,
+        )
+        if isinstance(written, Promise):
+            return written.unabandonable().then(lambda results: results[topic_partition])
+        return written
 
     def batches(self, partition: int, buffer_bytes: int) -> Iterator[RecordBatch]:
         """Read all batches that a partition has now, in order.

@@ -115,6 +115,19 @@ class GroupOffsets:
             self._tombstones.pop(partition, None)
         self.put(partition, committed, log_offset)
 
+    def completed_fast(
+        self, partition: TopicPartition, committed: CommittedOffset, log_offset: int
+    ) -> None:
+        """Apply a commit that no replica was waited for, as `prepare` and `completed` do."""
+        if self._pending:
+            self._pending.pop(partition, None)
+        if self._tombstones:
+            self.completed(partition, committed, log_offset)
+            return
+        known = self._committed.get(partition)
+        if known is None or known[_LOG_OFFSET] < log_offset:
+            self._committed[partition] = (*committed, log_offset)
+
     def failed(self, partition: TopicPartition, committed: CommittedOffset) -> None:
         """Forget a commit that could not be written."""
         if self._pending.get(partition) is committed:

@@ -108,26 +108,32 @@ class OffsetCommits:
     ) -> int | Promise[int] | None:
         """Write one offset, as `commit` does, whose record is made already.
 
-        Returns an error code, or promises it where replicas lag. None with nothing done: the group
-        is not known here, or the metadata is too long.
+        It is committed now. Returns an error code, or promises it where replicas lag. None with
+        nothing done: the group is not known here, or the metadata is too long.
         """
-        group = self._registry.groups.get(request.group_id)
+        group_id, metadata = request.group_id, committed.metadata
+        group = self._registry.groups.get(group_id)
+        owned = self._registry.owned_partition_of(group_id)
         if (
             group is None
-            or java_length(committed.metadata) > self._settings.offset_metadata_max_bytes
-            or self._registry.refusal(request.group_id, may_be_empty=True)
+            or owned is None
+            or (metadata and java_length(metadata) > self._settings.offset_metadata_max_bytes)
         ):
             return None
         code = self._refusal_of_commit(group, request)
         if code:
             return code
-        group.offsets.prepare({partition: committed})
-        written = self._log.append(
-            self._registry.partition_of(request.group_id), (record,), base_sequence=_COMMIT_SEQUENCE
+        written = self._log.append_fast(
+            owned, record, committed.commit_ms, base_sequence=_COMMIT_SEQUENCE
         )
-        if written.is_kept:
-            return _stored_one(group, partition, committed, written.result())
-        return written.then(lambda result: _stored_one(group, partition, committed, result))
+        if isinstance(written, Promise):
+            group.offsets.prepare({partition: committed})
+            return written.then(lambda result: _stored_one(group, partition, committed, result))
+        if written.error_code or group.is_in(GroupState.DEAD):
+            group.offsets.prepare({partition: committed})
+            return _stored_one(group, partition, committed, written)
+        group.offsets.completed_fast(partition, committed, written.base_offset)
+        return 0
 
     def _refusal_of_commit(self, group: Group, request: MemberRequest) -> int:
         """Return the error code of a commit that the group's state refuses, or 0."""

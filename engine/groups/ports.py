@@ -63,6 +63,15 @@ class GroupLog(Protocol):
         """
         ...
 
+    def append_fast(
+        self, partition: int, record: GroupRecord, now_ms: int, *, base_sequence: int
+    ) -> Written | Promise[Written]:
+        """Append one record as `append` does; its result where no other replica is waited for.
+
+        `now_ms` is the wall time.
+        """
+        ...
+
     def read(self, partition: int) -> Iterator[LoadedRecords]:
         """Read all records that have a key in order, at most `LOADED_AT_ONCE` at a time.
 

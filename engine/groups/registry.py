@@ -106,6 +106,16 @@ class GroupRegistry:
             return COORDINATOR_LOAD_IN_PROGRESS
         return 0 if partition in self._owned else NOT_COORDINATOR
 
+    def owned_partition_of(self, group_id: str) -> int | None:
+        """Return the partition of a group that is served here; None where `refusal` says why not.
+
+        The id is that of a group here.
+        """
+        if self._is_stopped:
+            return None
+        partition = self.partition_of(group_id)
+        return partition if partition in self._owned and partition not in self._loads else None
+
     def add(self, group: Group) -> Group:
         """Add a new group."""
         return self._add(group, self.partition_of(group.group_id))

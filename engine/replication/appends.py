@@ -200,6 +200,45 @@ class Appends:
             self._complete_after_append(partition, watermark)
         return awaited
 
+    def append_own_fast(
+        self,
+        topic_partition: TopicPartition,
+        batch: bytearray,
+        required_acks: int,
+        timeout_ms: int,
+        now_ms: int,
+    ) -> ProduceResult | Promise[ProduceResults] | None:
+        """Append what `one_record_batch` has made just now, as `append_records_fast` would.
+
+        None when nothing has been done: the partition is not here or not led, too few are in sync,
+        acks are 0, or its log wants another form.
+        """
+        partition = self._partitions.get(topic_partition)
+        if partition is None or (
+            required_acks != ACKS_LEADER
+            and (required_acks != ACKS_ALL or partition.is_under_min_isr)
+        ):
+            return None
+        watermark = partition.high_watermark
+        try:
+            offset = partition.append_own_fast(batch, now_ms)
+        except (ApiError, StorageError) as failure:
+            partition.counts.produces += 1
+            return self._failed(topic_partition, failure, len(batch))
+        if offset is None:
+            return None
+        partition.counts.fast_appends += ONE + len(batch)
+        result = new_tuple(ProduceResult, (None, offset, -1, partition.log.log_start_offset))
+        awaited: ProduceResult | Promise[ProduceResults] = result
+        if required_acks == ACKS_ALL and partition.high_watermark <= offset:
+            # Watched before the effects are performed: they may complete it.
+            required = {topic_partition: offset + 1}
+            deadline_ms = self._clock.monotonic_ms() + timeout_ms
+            awaited = self._await({topic_partition: result}, required, deadline_ms)
+        if self._fetch_keys or self._produce_keys or self._delete_keys:
+            self._complete_after_append(partition, watermark)
+        return awaited
+
     async def append_in_turns(
         self,
         entries: Mapping[TopicPartition, memoryview],

@@ -353,6 +353,27 @@ class Partition:
                 self.high_watermark = last_offset + 1
         return info
 
+    def append_own_fast(self, batch: bytearray, now_ms: int) -> int | None:
+        """Append what `one_record_batch` has made just now, as `append_fast` would; its offset.
+
+        None with nothing done on a broker that does not lead, and where the log wants another form.
+        Errors: those of the log; nothing is written then.
+        """
+        if self.leader_id != self.broker_id or self.config.is_read_only:
+            return None
+        epoch = self.leader_epoch
+        offset = self.log.append_own_fast(batch, now_ms, epoch, now_ms)
+        if offset is None:
+            return None
+        if self.followers:
+            if len(batch) <= NEWEST_BATCH_BYTES_MAX:
+                newest = (offset, offset + 1, epoch, bytes(batch))
+                self.newest = new_tuple(NewestBatch, newest)
+            self._maybe_move_high_watermark()
+        elif offset >= self.high_watermark:
+            self.high_watermark = offset + 1
+        return offset
+
     def append_as_follower(
         self, batches: memoryview, leader_watermark: int, leader_log_start_offset: int
     ) -> tuple[AppendInfo, tuple[Effect, ...]]:

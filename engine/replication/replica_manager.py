@@ -91,6 +91,7 @@ class ReplicaManager:
         )
         self.append_records = self.appends.append_records
         self.append_records_fast = self.appends.append_records_fast
+        self.append_own_fast = self.appends.append_own_fast
         self.fetch, self.wait_fast = self.fetches.fetch, self.fetches.wait_fast
         self.delete_records = deletions.delete_records
         self.perform = performer.perform

@@ -12,12 +12,21 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from engine.broker.coordinator_topic import CoordinatorTopic, Waiting
 from engine.groups.group import Group
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.loaded_groups import LoadedGroups
 from engine.groups.ports import GroupRecord, LoadedRecords
 from engine.groups.records import group_record, offset_record
+from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
+from engine.records.builder import BatchSettings
+from engine.records.codec import Codec
+from engine.records.record import TimestampType
+from engine.replication.delayed_fetch import FetchResult
+from engine.replication.delayed_produce import ProduceResult
+from engine.replication.metadata_cache import MetadataCache
+from engine.replication.topic_counts import COUNT_NAMES, TopicCounts
 from engine.wire.codec import message_codec
 from engine.wire.fast_commit_bytes import offset_value_fast, read_commit_fast
 from engine.wire.headers import api, request_header_bytes
@@ -26,6 +35,8 @@ from tests.unit.broker.memory_broker import MemoryBroker
 from tests.unit.broker.test_broker import create_topic
 from tests.unit.broker.test_groups import SETTINGS, coordinated
 from tests.unit.groups.stage import loaded_record
+from tests.unit.log.writing import PARTITION
+from tests.unit.replication.replicas import FOLLOWER, Broker
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
 _OFFSETS = TopicPartition("__consumer_offsets", 0)
@@ -283,3 +294,95 @@ def _entry(log_offset: int, drawn: dict[str, Any]) -> LoadedRecords:
         value = value[:-1] if drawn["size_change"] < 0 else value + b"\0"
     record = GroupRecord(bytes(key_bytes), value)
     return loaded_record(log_offset, record, drawn["producer_id"])
+
+
+_OWN = st.tuples(
+    st.sampled_from((b"", b"key", b"k" * 63, b"k" * 64, b"k" * 1024)),
+    st.sampled_from((None, b"", b"value", b"v" * 64, b"v" * 9_000)),
+    st.sampled_from((-1, 0, 7)),
+    st.sampled_from((-1, -1, -1, 0, 1)),
+)
+_LOGS = st.fixed_dictionaries(
+    {
+        "segment_bytes": st.sampled_from((1 << 30, 300)),
+        "max_message_bytes": st.sampled_from((1 << 20, 1 << 20, 150)),
+        "compression_type": st.sampled_from((None, None, Codec.NONE, Codec.GZIP)),
+        "message_timestamp_type": st.sampled_from(
+            (TimestampType.CREATE_TIME,) * 3 + (TimestampType.LOG_APPEND_TIME,)
+        ),
+        "is_compacted": st.booleans(),
+        "message_timestamp_before_max_ms": st.sampled_from((1 << 62, 0)),
+        "message_timestamp_after_max_ms": st.sampled_from((1 << 62, 0)),
+    }
+)
+_STEPS = st.lists(st.one_of(_OWN, st.sampled_from(("follow", "read", "pass", "epoch"))), max_size=8)
+
+
+@FEW
+@example((1, 2), {}, ["read", (b"k", b"v", 0, -1), "follow", (b"k", None, -1, -1), "pass"])
+@example((1,), {}, [(b"k", b"v", 0, -1), "epoch", (b"k", b"v", 0, 0), (b"k", b"v", 0, 1)])
+@given(st.sampled_from(((1,), (1, 2))), _LOGS, _STEPS)
+def own_records(isr: tuple[int, ...], config: dict[str, Any], steps: list[Any]) -> None:
+    """Append the records of a coordinator to two brokers, to one of them as any other batches."""
+    seen = []
+    for is_fast_path in (True, False):
+        broker = Broker(isr, log_config=LogConfig()._replace(**config))
+        topic = CoordinatorTopic(
+            PARTITION.topic, broker.manager, MetadataCache(1, "cluster"), broker.clock
+        )
+        if not is_fast_path:
+            topic._append_own_fast = _nothing
+        seen.append(_appended(broker, topic, steps))
+    assert seen[0] == seen[1]
+
+
+def _nothing(*_arguments: Any) -> None:
+    return None
+
+
+def _appended(broker: Broker, topic: CoordinatorTopic, steps: list[Any]) -> Any:
+    """Take the steps; returns all that can be seen."""
+    results: list[Any] = []
+    partition, log = broker.partition, broker.partition.log
+    for step in steps:
+        if isinstance(step, tuple):
+            key, value, sequence, acks = step
+            settings_of_batch = BatchSettings(base_sequence=sequence)
+            written = topic.append(
+                PARTITION.partition, [(key, value)], settings_of_batch, Waiting(acks, 100), _result
+            )
+            written.then(results.append)
+        elif step == "follow":
+            broker.fetch(log.log_end_offset, FOLLOWER, log_start_offset=0)
+        elif step == "read":
+            broker.fetch(log.log_end_offset)
+        elif step == "pass":
+            broker.pass_time(100)
+        else:
+            partition.leader_epoch += 1
+        results.append((partition.high_watermark, broker.manager.delayed_produce_count))
+    newest = partition.newest
+    if newest is not None:
+        assert log.read(newest.first_offset, 1 << 20).read().startswith(newest.data)
+    return (
+        results,
+        [[_read(result) for _, result in fetched] for fetched in broker.fetches],
+        log.epochs.entries,
+        [bytes(segment.file.read_at(0, segment.size_bytes)) for segment in log.segments],
+        _counted(partition.counts),
+    )
+
+
+def _read(result: FetchResult) -> Any:
+    code = None if result.error is None else result.error.code
+    return code, result.high_watermark, result.records and bytes(result.records.read())
+
+
+def _counted(counts: TopicCounts) -> list[int]:
+    """Return all counts, those of the fast path among them."""
+    counts.fold()
+    return [getattr(counts, name) for name in COUNT_NAMES]
+
+
+def _result(result: ProduceResult) -> Any:
+    return (None if result.error is None else str(result.error), *result[1:])

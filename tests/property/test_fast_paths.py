@@ -65,7 +65,7 @@ from engine.wire.codec import message_codec
 from engine.wire.produce_bytes import NodeEndpoint, ProducedPartition, encode_produce_response
 from tests.compiled_walk import compiled_cleaner_here, compiled_fields_here
 from tests.parsed_sources import ONE_PROCESS, nodes_of
-from tests.property.fast_commits import commit_requests, commits, loaded_offsets
+from tests.property.fast_commits import commit_requests, commits, loaded_offsets, own_records
 from tests.property.fast_replication import (
     follower_fetches,
     remote_fetch_cycles,
@@ -737,7 +737,7 @@ PROPERTIES: dict[str, Callable[[], None]] = {
         produces, produce_answers, appends, openings, batch_runs, dumped_rows, replicas, replays,
         followed, verifications, fetches, outgoing, cleanings, replica_requests,
         replica_responses, follower_fetches, remote_fetch_cycles, commits, commit_requests,
-        loaded_offsets, markers,
+        loaded_offsets, markers, own_records,
     )
 }  # fmt: skip
 

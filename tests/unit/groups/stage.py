@@ -83,6 +83,13 @@ class MemoryLog:
         self._held.append((promise, written))
         return promise
 
+    def append_fast(
+        self, partition: int, record: GroupRecord, now_ms: int, *, base_sequence: int
+    ) -> Written | Promise[Written]:
+        """Append one record; its result is there unless the log holds it up."""
+        written = self.append(partition, (record,), base_sequence=base_sequence)
+        return written.result() if written.is_kept else written
+
     def release(self, error_code: int = 0) -> None:
         """Answer the appends that are held up."""
         held, self._held, self.is_held = self._held, [], False

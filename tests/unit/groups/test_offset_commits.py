@@ -172,6 +172,57 @@ def test_the_fast_path_writes_what_the_group_takes(stage: Stage) -> None:
     assert SEVEN == fetched(Stage(log=stage.log))
 
 
+@pytest.mark.parametrize(("log_code", "code"), [(3, 15), (19, 15), (10, 28), (7, 7)])
+def test_the_fast_path_forgets_what_cannot_be_written(
+    stage: Stage, log_code: int, code: int
+) -> None:
+    commit(stage, ALONE)
+    stage.log.is_held = True
+    assert isinstance(commit_fast(stage, ALONE, CommittedOffset(8)), Promise)
+    stage.log.error_code = log_code
+    assert code == commit_fast(stage, ALONE, CommittedOffset(9))
+    # The commit before is on its way, but no longer the newest that is.
+    assert not stage.group().offsets.is_unstable(T0)
+    stage.log.release()
+    assert 8 == fetched(stage).offset
+
+
+def test_a_commit_that_is_written_now_ends_what_is_pending(stage: Stage) -> None:
+    commit(stage, ALONE)
+    stage.log.is_held = True
+    commit_fast(stage, ALONE, CommittedOffset(8))
+    assert stage.group().offsets.is_unstable(T0)
+    stage.log.is_held = False
+    assert 0 == commit_fast(stage, ALONE, CommittedOffset(9))
+    assert (False, 9) == (stage.group().offsets.is_unstable(T0), fetched(stage).offset)
+    stage.log.release()
+    assert 9 == fetched(stage).offset
+
+
+def test_of_two_commits_that_are_written_now_the_later_in_the_log_counts() -> None:
+    offsets = GroupOffsets()
+    offsets.completed_fast(T0, CommittedOffset(1), 5)
+    offsets.completed_fast(T0, CommittedOffset(2), 4)
+    assert CommittedOffset(1) == offsets.get(T0)
+    # A tombstone of commits that waited hides what is before it, as of any commit.
+    offsets.prepare({T0: CommittedOffset(3)})
+    offsets.remove([T0])
+    offsets.remove_before(T0, 9)
+    offsets.completed_fast(T0, CommittedOffset(4), 8)
+    assert offsets.get(T0) is None
+    offsets.completed_fast(T0, CommittedOffset(5), 10)
+    assert CommittedOffset(5) == offsets.get(T0)
+
+
+def test_the_fast_path_does_nothing_while_the_groups_partition_is_not_served(stage: Stage) -> None:
+    commit(stage, ALONE)
+    partition = stage.coordinator.registry.partition_of("g")
+    stage.coordinator.registry.stop()
+    assert stage.coordinator.registry.owned_partition_of("g") is None
+    assert commit_fast(stage, ALONE) is None
+    assert 1 == len(stage.log.partitions[partition])
+
+
 def test_the_fast_path_does_nothing_for_a_group_that_is_not_here(stage: Stage) -> None:
     assert commit_fast(stage, ALONE) is None
     commit(stage, ALONE)

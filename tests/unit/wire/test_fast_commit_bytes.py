@@ -146,3 +146,23 @@ def test_records_of_other_kinds_and_sizes_are_not_read() -> None:
         value[:16] + b"\xff" + value[17:],
     ):
         assert read_offset_value_fast(other_value) is None
+
+
+@pytest.mark.parametrize("version", [7, 10])
+def test_a_known_head_is_that_of_its_version_alone(version: int) -> None:
+    frame = frame_of(body=body_of(commit_of(7)) + bytes(3))
+    assert read(frame) is not None
+    assert read(frame) is not None
+    assert read(frame[:2] + struct.pack(">h", version) + frame[4:]) is None
+    assert read(frame) is not None
+
+
+def test_metadata_that_ends_as_a_commit_does_is_metadata() -> None:
+    plain = frame_of(body=body_of(commit_of(7)) + bytes(3))
+    assert read(plain) is not None
+    inner = commit_of(9)
+    metadata = bytes([len(inner) + 1]) + inner
+    frame = frame_of(body=body_of(struct.pack(">qi", 5, 0)) + metadata + bytes(3))
+    found = read(frame)
+    assert found is None or (5, inner.decode()) == (found.offset, found.metadata)
+    assert 5 == offset_of(frame)
