@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 LOGDIRS_HELP = (
     "Log directories, also of several brokers, single partition directories, tar archives of these"
-    " (.tar, .tar.gz, .tgz), addresses of s3://, gs://, abfs://, hdfs://."
+    " (.tar, .tar.gz, .tgz), addresses of s3://, gs://, abfs://, hdfs://; in quotes with"
+    " wildcards, or separated by commas as in log.dirs."
 )
 
 
@@ -83,7 +84,7 @@ class Inputs:
 
     def plan(self) -> ReadingPlan:
         """Return the plan of the reads; raises WrongSelection and the planner's errors."""
-        from engine.analysis.sources import absolute_source, log_dirs_of
+        from engine.analysis.sources import log_dirs_in
         from engine.analysis.splits import Selection, plan_reading
         from engine.host.source_files import SourceFiles
 
@@ -94,11 +95,7 @@ class Inputs:
             except re.error as error:
                 raise WrongSelection("--topics", self._topics, str(error)) from error
         files = SourceFiles()
-        paths = [
-            log_dir
-            for path in self._paths
-            for log_dir in log_dirs_of(files, absolute_source(files, path))
-        ]
+        paths = log_dirs_in(files, self._paths)
         return plan_reading(files, paths, Selection(pattern, self._partitions))
 
 

@@ -26,7 +26,7 @@ from engine.analysis.local_query import local_table
 from engine.analysis.partition_numbers import numbers_in
 from engine.analysis.problem import Problem
 from engine.analysis.record_batches import ViewReader
-from engine.analysis.sources import absolute_source, log_dirs_of
+from engine.analysis.sources import log_dirs_in
 from engine.analysis.splits import ReadingPlan, Selection, plan_reading
 from engine.analysis.view_pieces import pieces_of
 from engine.errors import EngineError
@@ -85,15 +85,13 @@ def open_logs(
     partitions: str | None = None,
     include_control: bool = False,
 ) -> Logs:
-    """Return the logs of directories, archives and addresses of object stores.
+    """Return the logs of directories, archives, addresses of object stores, and patterns of these.
 
     `topics` is a regular expression for whole names, `partitions` numbers such as 0,2,5-9. Raises
     the planner's errors, ValueError for wrong numbers, re.error for a wrong expression.
     """
     files = SourceFiles()
-    found = [
-        log_dir for path in paths for log_dir in log_dirs_of(files, absolute_source(files, path))
-    ]
+    found = log_dirs_in(files, paths)
     selection = Selection(
         None if topics is None else re.compile(topics),
         None if partitions is None else numbers_in(partitions),

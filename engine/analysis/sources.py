@@ -1,20 +1,87 @@
 """The log directories behind what a command was given.
 
-An address of an object store, a directory and one partition's directory stand for themselves. A
-tar archive stands for all log directories in it, which may be those of several brokers.
+| given | stands for |
+|---|---|
+| a directory, one partition's directory, an address of an object store | itself |
+| a tar archive | all log directories in it, which may be those of several brokers |
+| `/disks/*/kafka`, `s3://bucket/broker-?/data` | each directory and archive that it matches |
+| `/disk1/kafka,/disk2/kafka`, as `log.dirs` has it | each of them |
+
+A path that exists stands for itself, also one with such signs in its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import Final
 
+from engine.errors import StorageError
 from engine.host.archive_files import archive_in
 from engine.host.object_files import is_object_path
 from engine.host.ports import Files
 from engine.log.directory.log_dir import NoLogDirectory, find_log_dir
 
+_WILDCARDS: Final = re.compile(r"[*?\[]")
 
-def absolute_source(files: Files, path: str) -> str:
+
+class NoPathMatches(StorageError):
+    """A pattern of paths has no match."""
+
+    hint = "wildcards are *, ? and [a-z], each within one name between slashes"
+
+    def __init__(self, pattern: str) -> None:
+        super().__init__(f"{pattern}: no directory and no archive has such a name")
+        self.pattern = pattern
+
+
+def log_dirs_in(files: Files, given: Iterable[str]) -> list[str]:
+    """Return the log directories that paths, patterns and lists stand for, each once.
+
+    Raises NoPathMatches for a pattern without a match, and NoLogDirectory for an archive without
+    a log directory.
+    """
+    found: dict[str, None] = {}
+    for text in given:
+        for path in _paths(files, text):
+            found.update(dict.fromkeys(log_dirs_of(files, path)))
+    return list(found)
+
+
+def _paths(files: Files, text: str) -> Iterator[str]:
+    path = _absolute(files, text)
+    has_wildcards = _WILDCARDS.search(text) is not None
+    if not (has_wildcards or "," in text) or files.exists(path):
+        yield path
+    elif "," in text:
+        for part in filter(None, map(str.strip, text.split(","))):
+            yield from _paths(files, part)
+    else:
+        matches = list(_matches(files, path))
+        if not matches:
+            raise NoPathMatches(text)
+        yield from matches
+
+
+def _matches(files: Files, pattern: str) -> Iterator[str]:
+    """Yield the directories and archives of a pattern, in the order of their names."""
+    names = pattern.split("/")
+    first = next(at for at, name in enumerate(names) if _WILDCARDS.search(name))
+    folder, after = "/".join(names[:first]), names[first + 1 :]
+    if not files.is_dir(folder or "/"):
+        return
+    for name in files.list_dir(folder or "/"):
+        path = "/".join((folder, name, *after))
+        if not fnmatchcase(name, names[first]) or (name[0] == "." and names[first][0] != "."):
+            continue
+        if _WILDCARDS.search("/".join(after)):
+            yield from _matches(files, path)
+        elif files.is_dir(path):
+            yield path
+
+
+def _absolute(files: Files, path: str) -> str:
     """Return a path from the root; an address of an object store as it is."""
     return path if is_object_path(path) else files.absolute_path(path)
 

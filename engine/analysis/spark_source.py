@@ -41,7 +41,7 @@ from engine.analysis.parquet_export import HARMLESS_CODES, DamagedData
 from engine.analysis.partition_numbers import numbers_in
 from engine.analysis.pruning import ValueRange, bounds_of_ranges, compared, listed, within
 from engine.analysis.record_batches import SplitRecords, ViewReader
-from engine.analysis.sources import absolute_source, log_dirs_of
+from engine.analysis.sources import log_dirs_in
 from engine.analysis.splits import (
     Selection,
     Split,
@@ -103,11 +103,7 @@ class _Options:
     def splits(self, split_bytes: int = SPLIT_BYTES) -> list[Split]:
         """Return the pieces of the logs as they are now."""
         files = SourceFiles()
-        paths = [
-            found
-            for path in self.paths
-            for found in log_dirs_of(files, absolute_source(files, path))
-        ]
+        paths = log_dirs_in(files, self.paths)
         selection = Selection(self.topics, self.partitions)
         plan = plan_reading(files, paths, selection, split_bytes)
         return [*plan.splits, *(plan.spares if self.view == "replicas" else ())]

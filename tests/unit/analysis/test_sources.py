@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from engine.analysis.local_query import run_local_query
-from engine.analysis.sources import log_dirs_of
+from engine.analysis.sources import NoPathMatches, log_dirs_in, log_dirs_of
 from engine.analysis.splits import Selection, Split, plan_reading, plan_splits
 from engine.host import object_files
 from engine.host.archive_files import ArchiveDamaged
@@ -240,3 +240,44 @@ def test_an_address_names_its_store_and_what_is_in_it(path: str, store: str, key
 def test_a_store_whose_client_is_not_there_is_refused_with_its_reason() -> None:
     with pytest.raises(FileRefused, match="Unable to load lib"):
         SourceFiles().list_dir("hdfs://127.0.0.1:1/b1")
+
+
+def _folders(tmp_path: Path, *names: str) -> list[str]:
+    for name in names:
+        (tmp_path / name).mkdir(parents=True)
+    return [str(tmp_path / name) for name in names]
+
+
+def test_a_pattern_stands_for_the_directories_and_archives_that_match(tmp_path: Path) -> None:
+    first, second, _, _ = _folders(tmp_path, "a/kafka", "b/kafka", "c/other", ".d/kafka")
+    archive = _packed(case_dir("plain") / "data", tmp_path / "x.tar", "w")
+    (tmp_path / "x.txt").write_text("no directory")
+    files = SourceFiles()
+    assert [first, second] == log_dirs_in(files, [f"{tmp_path}/*/kafka"])
+    assert [first] == log_dirs_in(files, [f"{tmp_path}/[ax]/k*a"])
+    assert [f"{tmp_path}/.d/kafka"] == log_dirs_in(files, [f"{tmp_path}/.?/kafka"])
+    assert [str(archive)] == log_dirs_in(files, [f"{tmp_path}/x.*"])
+
+
+def test_a_list_stands_for_each_of_its_parts_once(tmp_path: Path) -> None:
+    first, second = _folders(tmp_path, "a/kafka", "b/kafka")
+    given = [f"{second}, {tmp_path}/*/kafka,", first]
+    assert [second, first] == log_dirs_in(SourceFiles(), given)
+
+
+def test_a_directory_with_signs_in_its_name_stands_for_itself(tmp_path: Path) -> None:
+    odd, _ = _folders(tmp_path, "a*,b", "axx,b")
+    assert [odd] == log_dirs_in(SourceFiles(), [odd])
+
+
+@pytest.mark.parametrize("pattern", ["*/none", "none/*", "x?", "a/kafka/deeper/*"])
+def test_a_pattern_without_a_match_is_refused(pattern: str, tmp_path: Path) -> None:
+    _folders(tmp_path, "a/kafka")
+    with pytest.raises(NoPathMatches, match="no directory and no archive"):
+        log_dirs_in(SourceFiles(), [f"{tmp_path}/{pattern}"])
+
+
+def test_patterns_match_in_an_object_store(store: Any) -> None:
+    assert ["s3://copies/b1"] == log_dirs_in(SourceFiles(), ["s3://copies/b?"])
+    with pytest.raises(NoPathMatches):
+        log_dirs_in(SourceFiles(), ["s3://copies/c*"])
