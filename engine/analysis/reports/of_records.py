@@ -47,15 +47,22 @@ RECORD_REPORTS = (
     ),
     Report(
         "compaction-savings",
-        "What compaction would keep: the last record of each key",
+        "What compaction would keep of closed segments: the last record of each key",
         KEYS,
-        "a small share is a topic that compaction, or cleaning sooner, would shrink",
-        """select topic, sum(records) records, count(*) keys, sum(bytes) bytes,
-                  sum(last_bytes) kept_bytes, sum(last_bytes) / sum(bytes) kept_share
-           from (select topic, partition, key, count(*) records,
+        "a small share is a topic that compaction, or cleaning sooner, would shrink; `kctl compact"
+        " plan --exact` counts expired tombstones and markers too",
+        """select topic, sum(records) records, count(*) keys, sum(records) - count(*) freed_records,
+                  sum(bytes) bytes, sum(last_bytes) kept_bytes,
+                  sum(last_bytes) / sum(bytes) kept_share
+           from (select records.topic, records.partition, key, count(*) records,
                         sum(key_size + greatest(value_size, 0)) bytes,
                         max_by(key_size + greatest(value_size, 0), offset) last_bytes
-                 from records where key is not null group by topic, partition, key)
+                 from records
+                 join (select topic, partition, max(baseOffset) active from segments
+                       group by topic, partition) closed
+                   on records.topic = closed.topic and records.partition = closed.partition
+                 where key is not null and offset < active
+                 group by records.topic, records.partition, key)
            group by topic having sum(bytes) > 0 order by kept_share, topic""",
     ),
     Report(

@@ -49,21 +49,30 @@ SEGMENT_REPORTS = (
         "retention-by-size",
         "What retention.bytes would keep: a partition's bytes from each segment on",
         HEADERS,
-        "retention.bytes deletes a segment while those after it still reach the limit",
-        """select topic, partition, baseOffset, bytes,
-                  sum(bytes) over (partition by topic, partition order by baseOffset desc
-                                   rows between unbounded preceding and current row) bytes_from_here
-           from segments order by topic, partition, baseOffset""",
+        "retention.bytes deletes the segments whose bytes_after reach the limit; `kctl retention"
+        " plan` tries a limit",
+        """select topic, partition, baseOffset, bytes, bytes_from_here,
+                  bytes_from_here - bytes bytes_after
+           from (select topic, partition, baseOffset, bytes,
+                        sum(bytes) over (partition by topic, partition order by baseOffset desc
+                                         rows between unbounded preceding and current row)
+                          bytes_from_here
+                 from segments)
+           order by topic, partition, baseOffset""",
     ),
     Report(
         "retention-by-time",
-        "What retention.ms would delete: bytes by the day of a segment's last record",
+        "What retention.ms would delete: bytes by the day of the last record up to a segment's end",
         HEADERS,
-        "a segment goes once its last timestamp is older than retention.ms",
-        """select topic, date_trunc('day', lastTimestamp) last_day, count(*) segments,
-                  sum(bytes) bytes
-           from segments group by topic, date_trunc('day', lastTimestamp)
-           order by topic, last_day""",
+        "a segment goes once no record in it or before it is younger than retention.ms; `kctl"
+        " retention plan` tries one",
+        """select topic, date_trunc('day', newest) last_day, count(*) segments, sum(bytes) bytes
+           from (select topic, bytes,
+                        max(lastTimestamp) over (partition by topic, partition order by baseOffset
+                                                 rows between unbounded preceding and current row)
+                          newest
+                 from segments)
+           group by topic, date_trunc('day', newest) order by topic, last_day""",
     ),
     Report(
         "rolls",

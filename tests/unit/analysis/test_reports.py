@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,14 @@ from engine.analysis.local_query import run_local_query
 from engine.analysis.reports import REPORTS, report_named
 from engine.analysis.reports.report import HEADERS, KEYS, VALUES, NoSuchReport
 from engine.analysis.splits import Selection, plan_splits
+from engine.forecast.directory_history import history_of
 from engine.forecast.dirtiness import dirtiness
+from engine.forecast.retention_forecast import forecast_retention
 from engine.host.real import RealFiles
 from engine.log.directory.log_dir import find_log_dir
 from engine.log.log_config import LogConfig
 from tests.golden_cases import case_dir
+from tests.unit.forecast.compacted_dirs import cleaned, golden_directory
 
 
 def _rows(name: str, case: str) -> list[dict[str, Any]]:
@@ -104,6 +108,54 @@ def test_the_dirty_ratio_is_that_of_the_cleaner(tmp_path: Path) -> None:
     (log,) = dirtiness(RealFiles(), log_dir, config, lambda topic: topic == "clicks", 1 << 45)
     assert (bases[1], log.cleanable_bytes) == _of(row, "first_dirty_offset", "dirty_bytes")
     assert pytest.approx(log.dirty_ratio) == row["dirty_ratio"]
+
+
+@pytest.mark.parametrize("limit_bytes", [0, 1, 4_000, 9_000, 16_384, 30_000, 1 << 20])
+def test_retention_by_size_is_that_of_the_plan(limit_bytes: int) -> None:
+    data = case_dir("retention") / "before"
+    freed: Counter[str] = Counter()
+    for row in _rows_of("retention-by-size", data):
+        freed[row["topic"]] += row["bytes"] if row["bytes_after"] >= limit_bytes else 0
+    plan = _planned(data, LogConfig(retention_ms=-1, retention_bytes=limit_bytes), 1 << 50)
+    assert plan == dict(freed)
+    assert limit_bytes == 1 << 20 or any(plan.values())
+
+
+@pytest.mark.parametrize("case", ["stamps", "txn"])
+def test_retention_by_time_is_that_of_the_plan(case: str) -> None:
+    data = case_dir(case) / "data"
+    rows = _rows_of("retention-by-time", data)
+    days = sorted({row["last_day"] for row in rows if row["last_day"]})
+    assert len(days) > 1
+    for day in days:
+        freed: Counter[str] = Counter()
+        for row in rows:
+            is_before = row["last_day"] is not None and row["last_day"] < day
+            freed[row["topic"]] += row["bytes"] if is_before else 0
+        now_ms = 1 << 50
+        midnight_ms = round(day.timestamp() * 1000)
+        assert dict(freed) == _planned(data, LogConfig(retention_ms=now_ms - midnight_ms), now_ms)
+
+
+def _planned(data: Path, config: LogConfig, now_ms: int) -> dict[str, int]:
+    """Return the bytes of each topic that `kctl retention plan` frees."""
+    files, log_dir = RealFiles(), find_log_dir(RealFiles(), str(data))
+    freed: Counter[str] = Counter()
+    for folder in log_dir.partitions:
+        history = history_of(files, folder, log_dir)
+        assert history is not None
+        forecast = forecast_retention(history, config, now_ms)
+        freed[history.topic_partition.topic] += forecast.freed_bytes
+    return dict(freed)
+
+
+def test_compaction_savings_are_those_of_a_cleaning(tmp_path: Path) -> None:
+    data = golden_directory(tmp_path)
+    rows = {row["topic"]: row for row in _rows_of("compaction-savings", Path(data))}
+    # Of transactions the cleaner drops what was aborted, and stops before the first open one.
+    for log in cleaned(data, *(topic for topic in rows if not topic.startswith("kv-txn"))):
+        topic = log.topic_partition.topic
+        assert log.freed_records == rows[topic]["freed_records"], topic
 
 
 def _copy(tmp_path: Path) -> Path:
