@@ -25,6 +25,7 @@ from engine.api.fast_follower_fetch import FastFollowerFetch
 from engine.api.fast_offset_commit import FastOffsetCommit
 from engine.api.fast_produce import FastProduce
 from engine.api.produce import Produce
+from engine.broker.coordinator_topic import CoordinatorTopic
 from engine.client.loop_connection import LoopConnection
 from engine.dump.rows import RowDump
 from engine.inspection.fast_batches import FastBatches
@@ -115,6 +116,9 @@ def _produce_rows() -> list[Row]:
 def _commit_rows() -> list[Row]:
     return [
         Row("FastOffsetCommit.answer", commits, ((FastOffsetCommit, "answer", _nothing),)),
+        Row(
+            "CoordinatorTopic.append_fast", commits, ((CoordinatorTopic, "append_fast", _nothing),)
+        ),
     ]
 
 
