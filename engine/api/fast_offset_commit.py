@@ -12,18 +12,40 @@ coordinator: nothing is decided in another way here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.dispatch import FastResponse
 from engine.api.exchange import EncodedResponse
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.offset_commits import OffsetCommits
-from engine.groups.ports import GroupRecord
 from engine.groups.requests import MemberRequest
 from engine.host.ports import Clock
 from engine.host.promise import Promise
-from engine.model import new_tuple
+from engine.limits import COMMIT_HEADS_KEPT
+from engine.model import TopicPartition, new_tuple
 from engine.replication.metadata_cache import MetadataCache
-from engine.wire.fast_commit_bytes import offset_value_fast, read_commit_fast
+from engine.wire.fast_commit_bytes import (
+    HEAD_AT,
+    PLAIN_COMMIT_BYTES,
+    PLAIN_COMMIT_ENDS,
+    CommitHead,
+    offset_value_fast,
+    read_commit_fast,
+    read_plain_commit,
+    read_version,
+)
+
+
+class _Head(NamedTuple):
+    """The fields of a request before its commit, see `CommitHead`."""
+
+    version: int
+    request: MemberRequest
+    topic_partition: TopicPartition
+    record_key: bytes
+    answer: Callable[[int, int], bytes]
 
 
 class FastOffsetCommit:
@@ -32,7 +54,9 @@ class FastOffsetCommit:
     def __init__(self, commits: OffsetCommits, metadata_cache: MetadataCache, clock: Clock) -> None:
         self._commit_fast = commits.commit_fast
         self._is_known = metadata_cache.is_known
-        self._clock = clock
+        self._wall_ms = clock.wall_ms
+        #: By their bytes. A head ends itself: a frame that starts with one of these has it whole.
+        self._heads: dict[bytes, _Head] = {}
 
     def answer(
         self, frame: memoryview, session: Session
@@ -41,28 +65,47 @@ class FastOffsetCommit:
 
         The session's client is one to whom nothing can be denied, or may read the group and topic.
         """
-        request = read_commit_fast(frame)
-        if request is None:
+        at = len(frame) - PLAIN_COMMIT_BYTES
+        head, metadata = self._heads.get(bytes(frame[HEAD_AT:at])), ""
+        if head is not None:
+            version, correlation_id = read_version(frame)
+            offset, leader_epoch, end = read_plain_commit(frame, at)
+        if head is None or version != head.version or end not in PLAIN_COMMIT_ENDS:
+            request = read_commit_fast(frame)
+            if request is None:
+                return None
+            correlation_id, _, offset, leader_epoch, metadata = request
+            head = self._remember(frame, request.head)
+        _, member, partition, record_key, answer = head
+        if not (
+            session.may_take_fast_path or _is_admitted(session, member.group_id, partition.topic)
+        ) or not self._is_known(partition):
             return None
-        correlation_id, head, offset, leader_epoch, metadata = request
-        group_id, generation_id, member_id, instance_id, partition, record_key, answer = head
-        if not (session.may_take_fast_path or _is_admitted(session, group_id, partition.topic)):
-            return None
-        if not self._is_known(partition):
-            return None
-        now_ms = self._clock.wall_ms()
+        now_ms = self._wall_ms()
         code = self._commit_fast(
-            new_tuple(MemberRequest, (group_id, generation_id, member_id, instance_id)),
+            member,
             partition,
             new_tuple(CommittedOffset, (offset, leader_epoch, metadata, now_ms, None)),
-            new_tuple(
-                GroupRecord,
-                (record_key, offset_value_fast(offset, leader_epoch, metadata, now_ms)),
-            ),
+            record_key,
+            offset_value_fast(offset, leader_epoch, metadata, now_ms),
         )
+        if code == 0:
+            return answer(correlation_id, 0)
         if isinstance(code, Promise):
             return code.then(lambda written: _response(answer(correlation_id, written), written))
         return None if code is None else _response(answer(correlation_id, code), code)
+
+    def _remember(self, frame: memoryview, head: CommitHead) -> _Head:
+        """Keep a head by its bytes."""
+        version, _ = read_version(frame)
+        member = MemberRequest(
+            head.group_id, head.generation_id, head.member_id, head.group_instance_id
+        )
+        known = _Head(version, member, head.topic_partition, head.record_key, head.answer)
+        if len(self._heads) >= COMMIT_HEADS_KEPT:
+            self._heads.clear()
+        self._heads[bytes(frame[HEAD_AT : HEAD_AT + head.size_bytes])] = known
+        return known
 
 
 def _is_admitted(session: Session, group_id: str, topic: str) -> bool:

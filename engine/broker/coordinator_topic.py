@@ -26,7 +26,7 @@ from engine.model import TopicPartition, new_tuple
 from engine.naming import uuid_text
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
-from engine.records.one_record import one_record_batch
+from engine.records.one_record import one_record
 from engine.records.view import RecordBatch, batches_in
 from engine.replication.delayed_produce import ProduceResult, ProduceResults
 from engine.replication.metadata_cache import MetadataCache
@@ -117,11 +117,16 @@ class CoordinatorTopic:
         now_ms = self._clock.wall_ms()
         is_plain = settings.codec is Codec.NONE and not settings.is_transactional
         if is_plain and settings.producer_id < 0 and len(records) == 1:
-            own = self.append_fast(partition, records[0], settings.base_sequence, waiting, now_ms)
+            ((own_key, own_value),) = records
+            own = self.append_fast(
+                partition, own_key, own_value, settings.base_sequence, waiting, now_ms
+            )
             if isinstance(own, Promise):
                 return own.then(written_as)
             if own is not None:
-                return Promise.of(written_as(own))
+                return Promise.of(
+                    written_as(ProduceResult(None, own) if isinstance(own, int) else own)
+                )
         builder = BatchBuilder(settings)
         for record_key, value in records:
             builder.append(now_ms, record_key, value)
@@ -154,18 +159,21 @@ class CoordinatorTopic:
     def append_fast(
         self,
         partition: int,
-        record: tuple[bytes, bytes | None],
+        key: bytes,
+        value: bytes | None,
         base_sequence: int,
         waiting: Waiting,
         now_ms: int,
-    ) -> ProduceResult | Promise[ProduceResult] | None:
-        """Append one record without a codec, as `append` does; None with nothing done."""
+    ) -> int | ProduceResult | Promise[ProduceResult] | None:
+        """Append one record without a codec, as `append` does; None with nothing done.
+
+        Returns its offset where it is written and no other replica is waited for.
+        """
         topic_partition = new_tuple(TopicPartition, (self._topic, partition))
-        key, value = record
         required_acks, timeout_ms = waiting
         written = self._append_own_fast(
             topic_partition,
-            one_record_batch(now_ms, key, value, base_sequence),
+            one_record(now_ms, key, value, base_sequence),
             required_acks,
             timeout_ms,
             now_ms,

@@ -17,7 +17,6 @@ from engine.groups.ports import CommittingProducer, GroupRecord, LoadedRecords, 
 from engine.host.promise import Promise
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.limits import LOADED_AT_ONCE
-from engine.model import new_tuple
 from engine.records.batch import BatchView
 from engine.records.builder import BatchRefused, BatchSettings
 from engine.records.codec import Codec
@@ -69,14 +68,19 @@ class OffsetsTopic:
             return Promise.of(Written(UNKNOWN_SERVER_ERROR))
 
     def append_fast(
-        self, partition: int, record: GroupRecord, now_ms: int, *, base_sequence: int
-    ) -> Written | Promise[Written]:
+        self, partition: int, key: bytes, value: bytes, now_ms: int, *, base_sequence: int
+    ) -> int | Written | Promise[Written]:
         """Append one record made at a time of now; see `GroupLog.append_fast`."""
         own = None
         if self._codec is Codec.NONE:
-            own = self._topic.append_fast(partition, record, base_sequence, self._waiting, now_ms)
+            own = self._topic.append_fast(
+                partition, key, value, base_sequence, self._waiting, now_ms
+            )
         if own is None:
+            record = GroupRecord(key, value)
             return self.append(partition, (record,), base_sequence=base_sequence)
+        if isinstance(own, int):
+            return own
         return own.then(_written) if isinstance(own, Promise) else _written(own)
 
     def read(self, partition: int) -> Iterator[LoadedRecords]:
@@ -108,5 +112,5 @@ def _few(records: Iterable[Record], open_producer_id: int = -1) -> Iterator[Load
 
 
 def _written(result: ProduceResult) -> Written:
-    error, base_offset, _, _ = result
-    return new_tuple(Written, (0 if error is None else error.code, base_offset))
+    code = 0 if result.error is None else result.error.code
+    return Written(code, result.base_offset)

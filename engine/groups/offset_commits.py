@@ -104,36 +104,40 @@ class OffsetCommits:
         request: MemberRequest,
         partition: TopicPartition,
         committed: CommittedOffset,
-        record: GroupRecord,
+        key: bytes,
+        value: bytes,
     ) -> int | Promise[int] | None:
-        """Write one offset, as `commit` does, whose record is made already.
+        """Write one offset, as `commit` does, whose record's key and value are made already.
 
         It is committed now. Returns an error code, or promises it where replicas lag. None with
         nothing done: the group is not known here, or the metadata is too long.
         """
-        group_id, metadata = request.group_id, committed.metadata
-        group = self._registry.groups.get(group_id)
-        owned = self._registry.owned_partition_of(group_id)
+        group_id, generation_id, _, _ = request
+        _, _, metadata, commit_ms, _ = committed
+        registry = self._registry
+        group, owned = registry.groups.get(group_id), registry.owned_partition_of(group_id)
         if (
             group is None
             or owned is None
             or (metadata and java_length(metadata) > self._settings.offset_metadata_max_bytes)
         ):
             return None
-        code = self._refusal_of_commit(group, request)
-        if code:
-            return code
+        if generation_id >= 0 or group.state is not GroupState.EMPTY:
+            code = self._refusal_of_commit(group, request)
+            if code:
+                return code
         written = self._log.append_fast(
-            owned, record, committed.commit_ms, base_sequence=_COMMIT_SEQUENCE
+            owned, key, value, commit_ms, base_sequence=_COMMIT_SEQUENCE
         )
+        if isinstance(written, int) and group.state is not GroupState.DEAD:
+            group.offsets.completed_fast(partition, committed, written)
+            return 0
+        group.offsets.prepare({partition: committed})
         if isinstance(written, Promise):
-            group.offsets.prepare({partition: committed})
             return written.then(lambda result: _stored_one(group, partition, committed, result))
-        if written.error_code or group.is_in(GroupState.DEAD):
-            group.offsets.prepare({partition: committed})
-            return _stored_one(group, partition, committed, written)
-        group.offsets.completed_fast(partition, committed, written.base_offset)
-        return 0
+        if not isinstance(written, Written):
+            written = Written(0, written)
+        return _stored_one(group, partition, committed, written)
 
     def _refusal_of_commit(self, group: Group, request: MemberRequest) -> int:
         """Return the error code of a commit that the group's state refuses, or 0."""

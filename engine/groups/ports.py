@@ -64,11 +64,11 @@ class GroupLog(Protocol):
         ...
 
     def append_fast(
-        self, partition: int, record: GroupRecord, now_ms: int, *, base_sequence: int
-    ) -> Written | Promise[Written]:
-        """Append one record as `append` does; its result where no other replica is waited for.
+        self, partition: int, key: bytes, value: bytes, now_ms: int, *, base_sequence: int
+    ) -> int | Written | Promise[Written]:
+        """Append one record as `append` does; `now_ms` is the wall time.
 
-        `now_ms` is the wall time.
+        Returns its offset where it is written and no other replica is waited for.
         """
         ...
 

@@ -111,10 +111,10 @@ class GroupRegistry:
 
         The id is that of a group here.
         """
-        if self._is_stopped:
+        partition = coordinator_partition(group_id, self._log.partition_count())
+        if self._is_stopped or partition not in self._owned or partition in self._loads:
             return None
-        partition = self.partition_of(group_id)
-        return partition if partition in self._owned and partition not in self._loads else None
+        return partition
 
     def add(self, group: Group) -> Group:
         """Add a new group."""

@@ -83,7 +83,7 @@ from engine.records.batch_header import (
 from engine.records.codec import Codec
 from engine.records.control import read_marker
 from engine.records.crc import crc32c
-from engine.records.one_record import set_place
+from engine.records.one_record import batch_bytes, one_record_batch
 from engine.records.record import NO_TIMESTAMP, increment_sequence
 
 #: The attributes of a batch in no transaction: its codec alone.
@@ -302,25 +302,24 @@ class LocalLog:
         return new_tuple(AppendInfo, (first, last, max_ms, -1, start, size, leader_epoch, False))
 
     def append_own_fast(
-        self, batch: bytearray, time_ms: int, leader_epoch: int, now_ms: int
-    ) -> int | None:
-        """Append what `one_record_batch` has made at a time of now; return its offset.
+        self, record: bytes, time_ms: int, leader_epoch: int, now_ms: int
+    ) -> tuple[int, bytes] | None:
+        """Append what `one_record` has made at a time of now; return its offset and its batch.
 
         None with nothing done for a topic that wants another codec, append time or smaller batches.
         """
-        size = len(batch)
         if (
             not self._may_append_fast
-            or size > self._batch_bytes_max
             or Codec.NONE not in self._kept_codecs
+            or batch_bytes(record) > self._batch_bytes_max
         ):
             return None
         offset = self.log_end_offset
-        set_place(batch, 0, offset, size - LENGTH_OVERHEAD_BYTES, leader_epoch)
+        batch = one_record_batch(offset, leader_epoch, record)
         if leader_epoch != self.epochs.latest_epoch:
             self.epochs.assign(leader_epoch, offset)
         self._write(batch, offset, offset, (time_ms, offset), now_ms)
-        return offset
+        return offset, batch
 
     def _append_marker_fast(
         self, batches: memoryview, leader_epoch: int, now_ms: int

@@ -5,8 +5,8 @@ OFFSET · LENGTH · LEADER EPOCH · magic · CRC | no attributes, one record · 
                                              | SIZE · no attributes, no deltas · key · value · no headers
 ```
 
-What coordinators write are such batches: offset and leader's epoch are set by the log that takes
-it, with one call, and nothing in it needs a check.
+What coordinators write are such batches: the log that takes one gives it its place, and nothing in
+it needs a check.
 
 Source: `MemoryRecordsBuilder`, `DefaultRecord.writeTo`.
 """  # noqa: E501 - prose
@@ -28,14 +28,13 @@ _ATTRIBUTES_AND_DELTAS: Final = bytes(3)
 _NO_HEADERS: Final = b"\0"
 _NULL: Final = b"\1"
 
-#: Base offset 0, length, leader's epoch −1, magic, checksum.
-_PROLOGUE: Final = Struct(">qiibI").pack
+#: Base offset, length, leader's epoch, magic, checksum.
+_PROLOGUE: Final = Struct(">qiibI")
+_PROLOGUE_BYTES: Final = _PROLOGUE.size
+_pack_prologue: Final = _PROLOGUE.pack
+_PROLOGUE_REST_BYTES: Final = _PROLOGUE_BYTES - LENGTH_OVERHEAD_BYTES
 #: Attributes, last offset delta, first and largest time, producer id and epoch, sequence, count.
-_CHECKED: Final = Struct(">hiqqqhii").pack
-_CHECKED_BYTES: Final = Struct(">hiqqqhii").size
-_PROLOGUE_REST_BYTES: Final = Struct(">qiibI").size - LENGTH_OVERHEAD_BYTES
-#: Sets base offset, length and leader's epoch: `set_place(batch, 0, offset, length, epoch)`.
-set_place: Final = Struct(">qii").pack_into
+_pack_checked: Final = Struct(">hiqqqhii").pack
 
 
 def _varint(number: int) -> bytes:
@@ -47,10 +46,8 @@ def _varint(number: int) -> bytes:
 _VARINTS: Final = tuple(map(_varint, range(_KEPT_SIZES)))
 
 
-def one_record_batch(
-    time_ms: int, key: bytes, value: bytes | None, base_sequence: int
-) -> bytearray:
-    """Return a batch of one record without a codec and a producer, at offset 0.
+def one_record(time_ms: int, key: bytes, value: bytes | None, base_sequence: int) -> bytes:
+    """Return what the checksum covers of a batch of one record without a codec and a producer.
 
     `time_ms` is 0 or more; the sequence is an int32. Errors: none for what fits a batch.
     """
@@ -62,9 +59,9 @@ def one_record_batch(
         size = len(value)
         value_varint = _VARINTS[size] if size < _KEPT_SIZES else _varint(size)
     body_bytes = len(key_varint) + key_bytes + len(value_varint) + len(value) + _FIXED_BYTES
-    checked = b"".join(
+    return b"".join(
         (
-            _CHECKED(0, 0, time_ms, time_ms, -1, -1, base_sequence, 1),
+            _pack_checked(0, 0, time_ms, time_ms, -1, -1, base_sequence, 1),
             _VARINTS[body_bytes] if body_bytes < _KEPT_SIZES else _varint(body_bytes),
             _ATTRIBUTES_AND_DELTAS,
             key_varint,
@@ -74,6 +71,14 @@ def one_record_batch(
             _NO_HEADERS,
         )
     )
-    batch = bytearray(_PROLOGUE(0, len(checked) + _PROLOGUE_REST_BYTES, -1, MAGIC, crc32c(checked)))
-    batch += checked
-    return batch
+
+
+def one_record_batch(base_offset: int, leader_epoch: int, record: bytes) -> bytes:
+    """Return the batch of what `one_record` has made, at its place in a log."""
+    length = len(record) + _PROLOGUE_REST_BYTES
+    return _pack_prologue(base_offset, length, leader_epoch, MAGIC, crc32c(record)) + record
+
+
+def batch_bytes(record: bytes) -> int:
+    """Return the size of that batch."""
+    return len(record) + _PROLOGUE_BYTES

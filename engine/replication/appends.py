@@ -26,6 +26,7 @@ from engine.limits import ROWS_PER_SHARE
 from engine.log.local_log import CODECS_ALONE
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition, new_tuple
+from engine.records.one_record import batch_bytes
 from engine.replication.delayed_produce import DelayedProduce, ProduceResult, ProduceResults
 from engine.replication.effects import Effect, HighWatermarkMoved, LogEndMoved
 from engine.replication.errors import InvalidRequiredAcks, InvalidTopic, NotLeaderOrFollower
@@ -203,15 +204,16 @@ class Appends:
     def append_own_fast(
         self,
         topic_partition: TopicPartition,
-        batch: bytearray,
+        record: bytes,
         required_acks: int,
         timeout_ms: int,
         now_ms: int,
-    ) -> ProduceResult | Promise[ProduceResults] | None:
-        """Append what `one_record_batch` has made just now, as `append_records_fast` would.
+    ) -> int | ProduceResult | Promise[ProduceResults] | None:
+        """Append what `one_record` has made just now, as `append_records_fast` would.
 
-        None when nothing has been done: the partition is not here or not led, too few are in sync,
-        acks are 0, or its log wants another form.
+        Returns its offset if nothing is waited for, a result of an error. None when nothing has
+        been done: the partition is not here or not led, too few are in sync, acks are 0, or its log
+        wants another form.
         """
         partition = self._partitions.get(topic_partition)
         if partition is None or (
@@ -221,17 +223,17 @@ class Appends:
             return None
         watermark = partition.high_watermark
         try:
-            offset = partition.append_own_fast(batch, now_ms)
+            offset = partition.append_own_fast(record, now_ms)
         except (ApiError, StorageError) as failure:
             partition.counts.produces += 1
-            return self._failed(topic_partition, failure, len(batch))
+            return self._failed(topic_partition, failure, batch_bytes(record))
         if offset is None:
             return None
-        partition.counts.fast_appends += ONE + len(batch)
-        result = new_tuple(ProduceResult, (None, offset, -1, partition.log.log_start_offset))
-        awaited: ProduceResult | Promise[ProduceResults] = result
+        partition.counts.fast_appends += ONE + batch_bytes(record)
+        awaited: int | Promise[ProduceResults] = offset
         if required_acks == ACKS_ALL and partition.high_watermark <= offset:
             # Watched before the effects are performed: they may complete it.
+            result = ProduceResult(None, offset, -1, partition.log.log_start_offset)
             required = {topic_partition: offset + 1}
             deadline_ms = self._clock.monotonic_ms() + timeout_ms
             awaited = self._await({topic_partition: result}, required, deadline_ms)

@@ -353,21 +353,21 @@ class Partition:
                 self.high_watermark = last_offset + 1
         return info
 
-    def append_own_fast(self, batch: bytearray, now_ms: int) -> int | None:
-        """Append what `one_record_batch` has made just now, as `append_fast` would; its offset.
+    def append_own_fast(self, record: bytes, now_ms: int) -> int | None:
+        """Append what `one_record` has made just now, as `append_fast` would; return its offset.
 
         None with nothing done on a broker that does not lead, and where the log wants another form.
         Errors: those of the log; nothing is written then.
         """
         if self.leader_id != self.broker_id or self.config.is_read_only:
             return None
-        epoch = self.leader_epoch
-        offset = self.log.append_own_fast(batch, now_ms, epoch, now_ms)
-        if offset is None:
+        appended = self.log.append_own_fast(record, now_ms, self.leader_epoch, now_ms)
+        if appended is None:
             return None
+        offset, batch = appended
         if self.followers:
             if len(batch) <= NEWEST_BATCH_BYTES_MAX:
-                newest = (offset, offset + 1, epoch, bytes(batch))
+                newest = (offset, offset + 1, self.leader_epoch, batch)
                 self.newest = new_tuple(NewestBatch, newest)
             self._maybe_move_high_watermark()
         elif offset >= self.high_watermark:

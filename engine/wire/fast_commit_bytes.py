@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 
 from engine.errors import WireError
 from engine.limits import COMMIT_HEADS_KEPT, KEPT_CLIENT_ID_BYTES_MAX
-from engine.model import TopicPartition, new_tuple
+from engine.model import TopicPartition
 from engine.wire import messages
 from engine.wire.codec import message_codec
 from engine.wire.coordinator_records import decode_coordinator_record, encode_key
@@ -36,7 +36,7 @@ _COMMIT: Final = api("OffsetCommit")
 _FIRST_FLEXIBLE: Final = 8
 #: Key, version, correlation id, length of the client id: unsigned, so that null is a long one.
 _START: Final = Format(">hhiH").unpack_from
-_HEAD_AT: Final = 8
+HEAD_AT: Final = 8
 #: Where the client id stands in what is remembered, behind its length.
 _CLIENT_ID_AT: Final = 2
 #: Where the body starts, without the client id; the byte before it counts the header's tags.
@@ -50,8 +50,16 @@ _ONE: Final = 2
 _COMMIT_NUMBERS: Final = Format(">qiB").unpack_from
 _METADATA_AT: Final = 13
 _NO_TAGS: Final = bytes(3)
-#: A commit without metadata, with the tags behind it.
-_SHORTEST_COMMIT_BYTES: Final = _METADATA_AT + len(_NO_TAGS)
+#: A commit without metadata, with the tags behind it: what follows a head in most requests.
+PLAIN_COMMIT_BYTES: Final = _METADATA_AT + len(_NO_TAGS)
+#: Offset, leader epoch, and what a plain commit ends with.
+read_plain_commit: Final = Format(">qi4s").unpack_from
+#: Its metadata is empty, or null.
+PLAIN_COMMIT_ENDS: Final = (b"\1" + _NO_TAGS, b"\0" + _NO_TAGS)
+#: Version and correlation id of a request.
+read_version: Final = Format(">2xhi").unpack_from
+#: The value of such a commit: version, offset, leader epoch, length of the metadata, time.
+_PLAIN_VALUE: Final = Format(">hqihq").pack
 _LONGEST_COMPACT: Final = 0x7F
 _OFFSET_KEY: Final = 1
 #: A value of version 3: its version, offset, leader epoch and length of the metadata; the time.
@@ -77,6 +85,8 @@ class CommitHead(NamedTuple):
     record_key: bytes
     #: Correlation id and error code make the response's frame.
     answer: Callable[[int, int], bytes]
+    #: How many bytes of the request it takes, from HEAD_AT on.
+    size_bytes: int
 
 
 class CommitRequest(NamedTuple):
@@ -89,27 +99,16 @@ class CommitRequest(NamedTuple):
     metadata: str
 
 
-#: Heads by their bytes, each with the version of its request.
-_known_heads: dict[bytes, tuple[int, CommitHead]] = {}
-
-
 def read_commit_fast(frame: memoryview) -> CommitRequest | None:
     """Return the request in a frame; None for one off the fast path."""
     try:
         _, version, correlation_id, client_id_size = _START(frame)
-        # A head ends itself: a frame that starts with a known one has it whole.
-        at = len(frame) - _SHORTEST_COMMIT_BYTES
-        known = _known_heads.get(bytes(frame[_HEAD_AT:at]))
-        if known is not None and known[0] == version:
-            head = known[1]
-        else:
-            if client_id_size > KEPT_CLIENT_ID_BYTES_MAX:
-                return None
-            at = _head_end(frame, _BODY_AT + client_id_size)
-            found = _head(bytes(frame[_HEAD_AT:at]), version) if at else None
-            if found is None:
-                return None
-            head = found
+        if client_id_size > KEPT_CLIENT_ID_BYTES_MAX:
+            return None
+        at = _head_end(frame, _BODY_AT + client_id_size)
+        head = _head(bytes(frame[HEAD_AT:at]), version) if at else None
+        if head is None:
+            return None
         offset, leader_epoch, size = _COMMIT_NUMBERS(frame, at)
         metadata_at = at + _METADATA_AT
         end = metadata_at + max(size - 1, 0)
@@ -118,16 +117,7 @@ def read_commit_fast(frame: memoryview) -> CommitRequest | None:
         metadata = str(frame[metadata_at:end], "utf-8")
     except _BAD_BYTES:
         return None
-    if known is None:
-        _remember(bytes(frame[_HEAD_AT:at]), version, head)
-    return new_tuple(CommitRequest, (correlation_id, head, offset, leader_epoch, metadata))
-
-
-def _remember(content: bytes, version: int, head: CommitHead) -> None:
-    """Keep a head by its bytes, for `read_commit_fast`."""
-    if len(_known_heads) >= COMMIT_HEADS_KEPT and content not in _known_heads:
-        _known_heads.clear()
-    _known_heads[content] = (version, head)
+    return CommitRequest(correlation_id, head, offset, leader_epoch, metadata)
 
 
 def _head_end(frame: memoryview, at: int) -> int:
@@ -178,6 +168,7 @@ def _head(content: bytes, version: int) -> CommitHead | None:
         key,
         record_key,
         _answer(version, key),
+        len(content),
     )
 
 
@@ -236,6 +227,8 @@ def offset_value_fast(offset: int, leader_epoch: int, metadata: str, commit_ms: 
 
     The metadata is at most 126 bytes long, as `read_commit_fast` reads it.
     """
+    if not metadata:
+        return _PLAIN_VALUE(_VALUE_VERSION, offset, leader_epoch, 0, commit_ms)
     content = metadata.encode()
     numbers = _VALUE(_VALUE_VERSION, offset, leader_epoch, len(content))
     return numbers + content + _TIME(commit_ms)

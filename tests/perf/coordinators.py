@@ -33,6 +33,8 @@ from tests.perf.transaction_load import EncodedTransactions
 _CONNECTIONS: Final = 8
 _IN_FLIGHT: Final = 4
 _COMMITS: Final = 20_000
+#: How a response of one partition ends: its error code and three counts of tags.
+_CODE_AND_TAGS_BYTES: Final = 5
 _JOIN_MEMBERS: Final = 50
 _HEARTBEAT_MEMBERS: Final = 2_000
 _MEMBERS_A_GROUP: Final = 50
@@ -60,15 +62,29 @@ def commits(broker: Broker, _size: int) -> Outcome:
     coordinator_is_ready(broker.address, groups)
     connections = [OpenConnection(broker.address) for _ in groups]
     frames = [commit_frame(group, topic, 5) for group in groups]
+    for connection, frame in zip(connections, frames, strict=True):
+        # Each group is there now, and its responses have one size.
+        connection.send(frame)
+    responses = [connection.response() for connection in connections]
+    assert all(
+        response[-_CODE_AND_TAGS_BYTES:] == bytes(_CODE_AND_TAGS_BYTES) for response in responses
+    )
+    sizes = [len(response) + 4 for response in responses]
     each = _COMMITS // _CONNECTIONS
     cpu_s, begun_s = broker.cpu_s(), time.perf_counter()
+    left = [each] * _CONNECTIONS
     for connection, frame in zip(connections, frames, strict=True):
         connection.send(frame * _IN_FLIGHT)
-    for number in range(each):
-        for connection, frame in zip(connections, frames, strict=True):
-            connection.response()
-            if number + _IN_FLIGHT < each:
-                connection.send(frame)
+    while any(left):
+        for at, connection in enumerate(connections):
+            if not left[at]:
+                continue
+            count = connection.responses_of(sizes[at])
+            left[at] -= count
+            # Those in flight are left out of it: the rest has not been sent yet.
+            due = min(count, max(left[at] + count - _IN_FLIGHT, 0))
+            if due:
+                connection.send(frames[at] * due)
     took_s = time.perf_counter() - begun_s
     cpu = (broker.cpu_s() - cpu_s) / _COMMITS * 1e6
     for connection in connections:

@@ -23,6 +23,7 @@ _MEMBER_ID_REQUIRED: Final = 79
 _REBALANCE_IN_PROGRESS: Final = 27
 _SESSION_MS: Final = 60_000
 _TIMEOUT_S: Final = 60.0
+_RECEIVED_BYTES: Final = 1 << 16
 
 
 def frame_of(name: str, version: int, request: Any) -> bytes:
@@ -45,6 +46,8 @@ class OpenConnection:
         self.socket = socket.create_connection((host, int(port)), _TIMEOUT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._reader = self.socket.makefile("rb")
+        #: Bytes of a response that is not there whole yet, see `responses_of`.
+        self._kept_bytes = 0
 
     def send(self, frames: bytes) -> None:
         """Send one frame or several."""
@@ -54,6 +57,15 @@ class OpenConnection:
         """Return the next response without its length."""
         (size,) = struct.unpack(">i", self._reader.read(4))
         return self._reader.read(size)
+
+    def responses_of(self, size_bytes: int) -> int:
+        """Read what is there; return how many responses of a known size, with its length, it ends.
+
+        It waits for the first byte. A client in Python would else cost more than the broker.
+        """
+        self._kept_bytes += len(self.socket.recv(_RECEIVED_BYTES))
+        count, self._kept_bytes = divmod(self._kept_bytes, size_bytes)
+        return count
 
     def ask(self, name: str, version: int, request: Any) -> Any:
         """Send a request and return its response."""

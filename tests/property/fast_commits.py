@@ -385,4 +385,4 @@ def _counted(counts: TopicCounts) -> list[int]:
 
 
 def _result(result: ProduceResult) -> Any:
-    return (None if result.error is None else str(result.error), *result[1:])
+    return (None if result.error is None else str(result.error)), result.base_offset

@@ -84,11 +84,14 @@ class MemoryLog:
         return promise
 
     def append_fast(
-        self, partition: int, record: GroupRecord, now_ms: int, *, base_sequence: int
-    ) -> Written | Promise[Written]:
-        """Append one record; its result is there unless the log holds it up."""
-        written = self.append(partition, (record,), base_sequence=base_sequence)
-        return written.result() if written.is_kept else written
+        self, partition: int, key: bytes, value: bytes, now_ms: int, *, base_sequence: int
+    ) -> int | Written | Promise[Written]:
+        """Append one record; its offset is there unless the log fails or holds it up."""
+        promise = self.append(partition, (GroupRecord(key, value),), base_sequence=base_sequence)
+        if not promise.is_kept:
+            return promise
+        written = promise.result()
+        return written if written.error_code else written.base_offset
 
     def release(self, error_code: int = 0) -> None:
         """Answer the appends that are held up."""

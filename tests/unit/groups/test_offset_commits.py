@@ -156,8 +156,9 @@ def test_the_metadata_of_a_commit_has_a_bound(
 def commit_fast(
     stage: Stage, request: MemberRequest, offset: CommittedOffset = SEVEN
 ) -> int | Promise[int] | None:
-    record = offset_record(request.group_id, T0, offset)
-    return stage.coordinator.commits.commit_fast(request, T0, offset, record)
+    key, value = offset_record(request.group_id, T0, offset)
+    assert value is not None
+    return stage.coordinator.commits.commit_fast(request, T0, offset, key, value)
 
 
 def test_the_fast_path_writes_what_the_group_takes(stage: Stage) -> None:

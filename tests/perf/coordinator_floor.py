@@ -1,18 +1,20 @@
-"""What transactions cost where nobody decides anything: the floor of a broker in CPython.
+"""What transactions and commits cost where nobody decides anything: the floor of CPython.
 
-    python -m tests.perf.transaction_floor [--folder DIR]
+    python -m tests.perf.coordinator_floor [--folder DIR]
 
 It prints what to give to `tests.perf.coordinators` as one more `--peer`, and runs until it is
-interrupted. The requests of a transaction are answered at once, from a template, on the broker's
-own event loop and network; each of the broker's appends is one write of as many bytes to a file:
+interrupted. Commits of offsets and the requests of a transaction are answered at once, from a
+template, on the broker's own event loop and network; each of the appends of a broker is one write
+of as many bytes to a file:
 
 | request | appends |
 |---|---|
 | AddPartitionsToTxn | the state of the transaction |
 | Produce | the records |
 | EndTxn | the decision, the marker, the completion |
+| OffsetCommit | the record of the offset |
 
-No record is there to be read, so that it stands for a broker in transactions alone.
+No record is there to be read, so that it stands for a broker in these alone.
 Everything else a client needs is forwarded to an embedded broker. No broker on this loop is
 quicker: what a client does between two requests, its wake-ups and the kernel's part are all in it.
 """
@@ -40,9 +42,11 @@ from engine.wire.codec import message_codec
 from engine.wire.headers import api, read_request_header, response_header_bytes
 
 _HOST: Final = "127.0.0.1"
-_PRODUCE, _ADD, _END = (api(name).key for name in ("Produce", "AddPartitionsToTxn", "EndTxn"))
-#: Bytes of a record of `__transaction_state` in its batch, and of a marker.
-_STATE_BYTES, _MARKER_BYTES = 170, 78
+_PRODUCE, _ADD, _END, _COMMIT = (
+    api(name).key for name in ("Produce", "AddPartitionsToTxn", "EndTxn", "OffsetCommit")
+)
+#: Bytes of a record of `__transaction_state` in its batch, of a marker, of a committed offset.
+_STATE_BYTES, _MARKER_BYTES, _OFFSET_BYTES = 170, 78, 160
 _NO_OFFSET: Final = -1
 
 
@@ -77,7 +81,22 @@ def _produce_response(request: Any) -> messages.ProduceResponse:
     )
 
 
+def _commit_response(request: Any) -> messages.OffsetCommitResponse:
+    response = messages.OffsetCommitResponse
+    row = response.OffsetCommitResponsePartition
+    return response(
+        topics=[
+            response.OffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[row(partition_index=data.partition_index) for data in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
 _RESPONSES: Final = {
+    _COMMIT: _commit_response,
     _PRODUCE: _produce_response,
     _ADD: _add_response,
     _END: lambda _request: messages.EndTxnResponse(),
@@ -107,6 +126,8 @@ class _Client:
             return
         if key == _PRODUCE:
             self._append(self._log, frame)
+        elif key == _COMMIT:
+            self._append(self._state, bytes(_OFFSET_BYTES))
         elif key == _ADD:
             self._append(self._state, bytes(_STATE_BYTES))
         else:
