@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import statistics
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+#: Of <linux/prctl.h>.
+_PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 class Cost(NamedTuple):
@@ -19,8 +24,16 @@ class Cost(NamedTuple):
     rss_mb: float
 
 
-def run_once(command: list[str], stdin_path: str = os.devnull) -> Cost:
-    """Run a command with stdout thrown away; raises when it fails."""
+def run_once(
+    command: list[str], stdin_path: str = os.devnull, *, waits_for_orphans: bool = False
+) -> Cost:
+    """Run a command with stdout thrown away; raises when it fails.
+
+    The wall time is that of the command, the CPU time that of all processes that it has waited
+    for; with `waits_for_orphans` also of those that outlive it for a while, as Spark's JVM does.
+    """
+    if waits_for_orphans:
+        _adopt_orphans()
     with open(stdin_path, "rb") as stdin:
         start = time.perf_counter()
         process = subprocess.Popen(
@@ -28,13 +41,29 @@ def run_once(command: list[str], stdin_path: str = os.devnull) -> Cost:
         )
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
-    if status != 0:
-        message = (process.stderr.read() if process.stderr else b"").decode(errors="replace")
-        raise RuntimeError(f"{' '.join(command)} failed: {message[:500]}")
+    process.returncode = 0
+    cpu_s = usage.ru_utime + usage.ru_stime + (_cpu_s_of_orphans() if waits_for_orphans else 0)
+    message = (process.stderr.read() if process.stderr else b"").decode(errors="replace")
     if process.stderr:
         process.stderr.close()
-    process.returncode = 0
-    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    if status != 0:
+        raise RuntimeError(f"{' '.join(command)} failed: {message[:500]}")
+    return Cost(wall, cpu_s, usage.ru_maxrss / 1024)
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of the processes whose own parent ends."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _cpu_s_of_orphans() -> float:
+    """Wait for the processes that a command has left; return their CPU time."""
+    cpu_s = 0.0
+    with suppress(ChildProcessError):
+        while True:
+            _, _, usage = os.wait3(0)
+            cpu_s += usage.ru_utime + usage.ru_stime
+    return cpu_s
 
 
 def median(costs: list[Cost]) -> Cost:

@@ -84,7 +84,7 @@ class Bench:
             lambda: self._peer("one-process", data, self._out()),
         )
         (writer_none,) = self._least(lambda: self._peer("spark-writer", tiny, self._out()))
-        writer = run_once(self._peer("spark-writer", data, self._out()))
+        writer = run_once(self._peer("spark-writer", data, self._out()), waits_for_orphans=True)
         ours_s = (ours.cpu_s - none.cpu_s) / self._gigabytes
         peer_s = one_process.cpu_s / self._gigabytes
         writer_s = (writer.cpu_s - writer_none.cpu_s) / self._gigabytes
@@ -187,7 +187,7 @@ class Bench:
         costs: list[list[Cost]] = [[] for _ in commands]
         for _ in range(self._rounds + 1):
             for made, command in zip(costs, commands, strict=True):
-                made.append(run_once(command()))
+                made.append(run_once(command(), waits_for_orphans=True))
         return [Cost(*(min(column) for column in zip(*made[1:], strict=True))) for made in costs]
 
     def _least_cpu_s(self, work: Callable[[], None]) -> float:
