@@ -20,6 +20,7 @@ from engine.host.stream_layer import LayerOf, LayerTo
 from engine.host.tls_stores import (
     BadTlsFile,
     PrivateKey,
+    ascii_pem,
     is_java_store,
     load_key,
     read_store_file,
@@ -119,7 +120,7 @@ def _prepare(context: ssl.SSLContext, settings: TlsListenerSettings) -> None:
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     name = settings.trust_location or "ssl.truststore.certificates"
     if settings.trusted_pem is not None:
-        trusted: str | bytes = settings.trusted_pem
+        trusted: str | bytes = ascii_pem(settings.trusted_pem)
     elif settings.trust_location is None:
         context.load_default_certs()
         return
@@ -128,7 +129,7 @@ def _prepare(context: ssl.SSLContext, settings: TlsListenerSettings) -> None:
         if is_java_store(content):
             trusted = stored_certificates(name, content, settings.trust_password)
         else:
-            trusted = content.decode("utf-8", "replace")
+            trusted = ascii_pem(content)
     try:
         context.load_verify_locations(cadata=trusted)
     except (ssl.SSLError, ValueError) as error:

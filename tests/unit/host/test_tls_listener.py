@@ -134,6 +134,21 @@ def test_key_and_trust_come_from_every_kind_of_store(stage: Stage, kind: str) ->
     assert "CN=broker,O=Kafka,C=DE" == subject_of(certificate)
 
 
+def test_names_that_are_not_ascii_may_stand_beside_certificates(
+    stage: Stage, tmp_path: Path
+) -> None:
+    pem = "# Főtanúsítvány\n" + _text("ca.pem")
+    bundle = tmp_path / "bundle.pem"
+    bundle.write_text(pem)
+    for settings in (
+        PEM._replace(trust_location=str(bundle)),
+        PEM._replace(trust_location=None, trusted_pem=pem),
+    ):
+        stage.ask(stage.listen(settings._replace(client_auth="required")), _CLIENT)
+    assert [] == stage.ended
+    assert 2 == len(stage.responses)
+
+
 @pytest.mark.parametrize(
     ("auth", "client", "is_served"),
     [
@@ -180,6 +195,7 @@ def test_a_version_that_one_side_does_not_have_is_refused(stage: Stage) -> None:
         (PEM._replace(trust_location=_store("trust.p12"), trust_password="x"), "password is wrong"),
         (_FROM_STORES["encrypted"]._replace(key_password=None), "needs ssl.key.password"),
         (_FROM_STORES["encrypted"]._replace(key_password="x"), "does not open it"),
+        (_FROM_STORES["encrypted"]._replace(key_password="long" * 500), "does not open it"),
         (_STRANGER._replace(key_pem=_KEY), "is not that of its first certificate"),
     ],
 )
