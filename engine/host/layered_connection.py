@@ -67,9 +67,7 @@ class LayeredBytes(RealConnection):
         try:
             self._bytes.handshake()
         except BlockingIOError as want:
-            if isinstance(want, WantsWrite) and not self._waits_to_write:
-                self._waits_to_write = True
-                self._network.loop.watch_writable(self._descriptor, self._shake)
+            self._shake_when_writable(is_wanted=isinstance(want, WantsWrite))
             return
         except OSError as error:
             reason = f"handshake failed: {error}"
@@ -78,13 +76,21 @@ class LayeredBytes(RealConnection):
             return
         loop = self._network.loop
         loop.unwatch_readable(self._descriptor)
-        if self._waits_to_write:
-            self._waits_to_write = False
-            loop.unwatch_writable(self._descriptor)
+        self._shake_when_writable(is_wanted=False)
         self.last_active_ms = self._network.clock.monotonic_ms()
         self.resume(PauseReason.TLS)
         self._read_on_soon()
         self.flush()
+
+    def _shake_when_writable(self, *, is_wanted: bool) -> None:
+        """Watch for a writable socket while the handshake waits for one, and no longer."""
+        if is_wanted is self._waits_to_write:
+            return
+        self._waits_to_write = is_wanted
+        if is_wanted:
+            self._network.loop.watch_writable(self._descriptor, self._shake)
+        else:
+            self._network.loop.unwatch_writable(self._descriptor)
 
     def _readable(self) -> None:
         super()._readable()

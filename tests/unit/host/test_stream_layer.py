@@ -21,7 +21,7 @@ from engine.host.event_loop import EventLoop
 from engine.host.ports import Connection, ConnectionLimits, FileRegion, PauseReason
 from engine.host.real import RealClock
 from engine.host.real_network import RealNetwork
-from engine.host.stream_layer import WantsRead
+from engine.host.stream_layer import WantsRead, WantsWrite
 from engine.host.tls_layer import TlsLayer
 from engine.host.turns import no_time
 from engine.limits import (
@@ -280,6 +280,39 @@ def test_a_handshake_that_does_not_end_is_overdue() -> None:
             served.call(look)
             silent.close()
     assert {None, "its handshake does not end"} == set(reasons)
+
+
+class _SlowLayer(TlsLayer):
+    """A handshake that waits for a writable socket once, and then for the peer."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        super().__init__(_server_context(), sock)
+        self.calls = 0
+
+    def handshake(self) -> None:
+        """Count the call."""
+        self.calls += 1
+        raise WantsWrite if self.calls == 1 else WantsRead
+
+
+def test_a_handshake_that_waits_for_the_peer_costs_nothing_meanwhile() -> None:
+    layers: list[_SlowLayer] = []
+    with _served() as served:
+
+        def layer_of(sock: socket.socket) -> _SlowLayer:
+            layers.append(_SlowLayer(sock))
+            return layers[-1]
+
+        served.options = served.options._replace(layer=layer_of)
+        port = served.echo()
+        served.start()
+        with socket.create_connection(("127.0.0.1", port)):
+            turns = 0
+            while turns < 20:
+                served.call(lambda: None)
+                # The turns count from the handshake's wait for the peer.
+                turns += bool(layers and layers[0].calls >= 2)
+            assert 2 == layers[0].calls
 
 
 def test_a_peer_that_leaves_during_the_handshake_leaves_nothing() -> None:
