@@ -21,6 +21,7 @@ from engine.host.stream_layer import WantsRead, WantsWrite
 from engine.limits import (
     TLS_BULK_READ_BYTES,
     TLS_READ_BYTES,
+    TLS_RECORDS_MAX,
     TLS_SILENT_BYTES_MAX,
     TLS_SMALL_READ_BYTES,
     TLS_UNREAD_BYTES_MAX,
@@ -82,10 +83,11 @@ class TlsLayer:
     def recv_into(self, buffer: memoryview) -> int:
         """Read into a buffer; returns the number of bytes, 0 after the peer's last.
 
-        OpenSSL gives one record of TLS at a time, 16 KB at most: all that has come whole is read.
+        OpenSSL gives one record of TLS at a time, 16 KB at most: all that has come whole is read,
+        up to a share of a turn.
         """
-        read_bytes = self._read(buffer)
-        while 0 < read_bytes < len(buffer) and self._incoming.pending:
+        read_bytes, records = self._read(buffer), 1
+        while 0 < read_bytes < len(buffer) and self._incoming.pending and records < TLS_RECORDS_MAX:
             try:
                 more_bytes = int(self._tls.read(len(buffer) - read_bytes, buffer[read_bytes:]))
             except ssl.SSLWantReadError:
@@ -98,6 +100,7 @@ class TlsLayer:
                 self._end = ssl.SSLZeroReturnError()
                 break
             read_bytes += more_bytes
+            records += 1
         return read_bytes
 
     def _read(self, buffer: memoryview) -> int:

@@ -28,6 +28,7 @@ from engine.limits import (
     HALF_FRAME_DEADLINE_MS,
     TLS_BULK_READ_BYTES,
     TLS_READ_BYTES,
+    TLS_RECORDS_MAX,
     TLS_SMALL_READ_BYTES,
 )
 from engine.server import RequestServer, ServerEvents
@@ -378,6 +379,18 @@ def test_no_more_is_read_than_the_buffer_takes() -> None:
     buffer = bytearray(15_000)
     assert [15_000, 15_000] == [server.recv_into(memoryview(buffer)) for _ in range(2)]
     assert bytes([1]) * 5_000 + bytes([2]) * 10_000 == bytes(buffer)
+    client.close()
+    server.close()
+
+
+def test_small_records_have_a_share_of_a_turn() -> None:
+    server, client = _layers()
+    for _ in range(TLS_RECORDS_MAX + 5):
+        client._tls.write(b"x")
+    client.flush()
+    buffer = memoryview(bytearray(1 << 16))
+    assert (TLS_RECORDS_MAX, True) == (server.recv_into(buffer), server.has_more())
+    assert (5, False) == (server.recv_into(buffer), server.has_more())
     client.close()
     server.close()
 
