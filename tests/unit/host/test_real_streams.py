@@ -89,6 +89,16 @@ def test_more_than_a_socket_takes_at_once_is_sent_in_pieces(
     assert b"all" == b"".join(event.data for event in until(streams, "closed"))
 
 
+def test_small_requests_do_not_wait_for_others(
+    streams: RealStreams, serve: Callable[..., int]
+) -> None:
+    stream = streams.connect("127.0.0.1", serve(lambda connection: connection.recv(1)))
+    until(streams, "opened")
+    # Nagle's algorithm would hold them back.
+    assert stream._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)  # type: ignore[attr-defined]
+    stream.close()
+
+
 def test_more_than_a_socket_takes_at_once_is_sent_over_tls(
     streams: RealStreams, serve: Callable[..., int]
 ) -> None:
