@@ -59,14 +59,21 @@ class LayeredBytes(RealConnection):
 
     def start(self) -> None:
         """Begin the handshake."""
-        self._network.loop.watch_readable(self._descriptor, self._shake)
-        self._shake()
+        self._network.handshakes.later(self._shake)
+
+    def _shake_soon(self) -> None:
+        """Continue the handshake in its turn; nothing is watched for until then."""
+        self._network.loop.unwatch_readable(self._descriptor)
+        self._network.handshakes.later(self._shake)
 
     def _shake(self) -> None:
         """Continue the handshake; once it is over, resume reading and send what is queued."""
+        if self.is_closed or not self._pauses & PauseReason.TLS:
+            return
         try:
             self._bytes.handshake()
         except BlockingIOError as want:
+            self._network.loop.watch_readable(self._descriptor, self._shake_soon)
             self._shake_when_writable(is_wanted=isinstance(want, WantsWrite))
             return
         except OSError as error:

@@ -18,6 +18,7 @@ from engine.api.admission import allow_all
 from engine.api.api_versions import ApiVersions
 from engine.api.dispatch import DispatchTable, Rule
 from engine.host.event_loop import EventLoop
+from engine.host.memory import ManualClock
 from engine.host.ports import Connection, ConnectionLimits, FileRegion, PauseReason
 from engine.host.real import RealClock
 from engine.host.real_network import RealNetwork
@@ -30,6 +31,7 @@ from engine.limits import (
     TLS_READ_BYTES,
     TLS_RECORDS_MAX,
     TLS_SMALL_READ_BYTES,
+    TURN_MS_MAX,
 )
 from engine.server import RequestServer, ServerEvents
 from engine.wire.codec import message_codec
@@ -281,6 +283,57 @@ def test_a_handshake_that_does_not_end_is_overdue() -> None:
             served.call(look)
             silent.close()
     assert {None, "its handshake does not end"} == set(reasons)
+
+
+class _CostlyLayer(TlsLayer):
+    """A handshake that takes a turn's share, and goes on with each byte of its peer."""
+
+    def __init__(self, sock: socket.socket, clock: ManualClock, calls: list[object]) -> None:
+        super().__init__(_server_context(), sock)
+        self._clock, self._calls = clock, calls
+
+    def handshake(self) -> None:
+        """Take the time."""
+        self._calls.append(self)
+        self._clock.advance(TURN_MS_MAX)
+        with suppress(BlockingIOError):
+            self._sock.recv(1)
+        raise WantsRead
+
+
+def test_one_turn_of_the_loop_has_a_share_of_handshakes() -> None:
+    loop, clock, told = EventLoop(), ManualClock(), Told()
+    network = RealNetwork(loop, clock)
+    calls: list[object] = []
+    options = told.options(layer=lambda sock: _CostlyLayer(sock, clock, calls))
+    port = network.listen("127.0.0.1", 0, lambda _connection: None, options).port
+    clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(10)]
+
+    def turns_until(count: int) -> int:
+        turns = 0
+
+        def turn() -> None:
+            nonlocal turns
+            turns += 1
+            if len(calls) >= count:
+                loop.stop()
+            else:
+                loop.call_soon(turn)
+
+        loop.call_soon(turn)
+        loop.run()
+        return turns
+
+    assert turns_until(len(clients)) >= len(clients)
+    for client in clients:
+        client.send(b"x")
+    assert turns_until(2 * len(clients)) >= len(clients)
+    # Each had its turn before one had another.
+    assert set(calls[: len(clients)]) == set(calls[len(clients) :])
+    for client in clients:
+        client.close()
+    network.close()
+    loop.close()
 
 
 class _SlowLayer(TlsLayer):
