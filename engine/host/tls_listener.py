@@ -57,6 +57,8 @@ class TlsListenerSettings(NamedTuple):
     client_auth: str = "none"
     versions: tuple[str, ...] = TLS_VERSIONS
     verifies_host: bool = True
+    #: Those of TLS 1.2, as OpenSSL lists them; None for its own.
+    ciphers: str | None = None
 
     def __repr__(self) -> str:
         return f"TlsListenerSettings({self.key_location}, {self.trust_location})"
@@ -116,6 +118,8 @@ def _prepare(context: ssl.SSLContext, settings: TlsListenerSettings) -> None:
 
     versions = [ssl.TLSVersion[version.replace(".", "_")] for version in settings.versions]
     context.minimum_version, context.maximum_version = min(versions), max(versions)
+    if settings.ciphers is not None:
+        context.set_ciphers(settings.ciphers)
     context.options |= ssl.OP_NO_RENEGOTIATION
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     name = settings.trust_location or "ssl.truststore.certificates"

@@ -184,6 +184,21 @@ def test_a_version_that_one_side_does_not_have_is_refused(stage: Stage) -> None:
     assert [] == stage.responses
 
 
+def test_ciphers_that_are_not_chosen_are_refused(stage: Stage) -> None:
+    chosen = PEM._replace(
+        versions=("TLSv1.2",), ciphers="ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES128-SHA256"
+    )
+    port = stage.listen(chosen)
+    others = {"TLSv1.2": "ECDHE-ECDSA-CHACHA20-POLY1305", "TLSv1.3": None}
+    for version, ciphers in others.items():
+        stage.ask(port, _CLIENT._replace(versions=(version,), ciphers=ciphers))
+    assert ["handshake failed", "handshake failed"] == [text[:16] for text in stage.ended]
+    stage.ended.clear()
+    stage.ask(port, _CLIENT)
+    stage.ask(port, _CLIENT._replace(versions=("TLSv1.2",), ciphers=chosen.ciphers))
+    assert [] == stage.ended
+
+
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
