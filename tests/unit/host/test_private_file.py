@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -48,3 +50,15 @@ def test_a_file_is_made_private_whether_it_is_there_or_not(tmp_path: Path) -> No
     assert 0o400 == kept.stat().st_mode & 0o777
     # Who opens it will be told.
     make_private(str(tmp_path / "none" / "file"))
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(StorageError, match="No space left on device"):
+        create_file(str(tmp_path / "key"), b"secret")
+    assert [] == list(tmp_path.iterdir())

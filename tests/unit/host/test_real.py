@@ -285,3 +285,9 @@ def test_room_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
         file.reserve(1 << 62)
     assert file.size_bytes() == 7
     file.close()
+
+
+def test_a_link_to_nothing_is_a_missing_file(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "none")
+    with pytest.raises(FileMissing):
+        RealFiles().open(str(tmp_path / "link"))

@@ -328,8 +328,11 @@ def test_one_turn_of_the_loop_has_a_share_of_handshakes() -> None:
     for client in clients:
         client.send(b"x")
     assert turns_until(2 * len(clients)) >= len(clients)
-    # Each had its turn before one had another.
+    # Each had its turn before one had another, and none has one more until its peer goes on.
     assert set(calls[: len(clients)]) == set(calls[len(clients) :])
+    for _ in clients:
+        turns_until(0)
+    assert 2 * len(clients) == len(calls)
     for client in clients:
         client.close()
     network.close()
