@@ -85,8 +85,8 @@ class LayeredBytes(RealConnection):
         loop.unwatch_readable(self._descriptor)
         self._shake_when_writable(is_wanted=False)
         self.last_active_ms = self._network.clock.monotonic_ms()
+        # Reads what came behind the handshake, unless something else has paused the connection.
         self.resume(PauseReason.TLS)
-        self._read_on_soon()
         self.flush()
 
     def _shake_when_writable(self, *, is_wanted: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import sys
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from engine.host.certificates import (
     BadAuthority,
     BadCertificateName,
     IssuedCertificate,
+    NoCertificates,
     Validity,
     issue_certificate,
     new_authority,
@@ -79,7 +81,7 @@ def test_a_key_of_another_authority_issues_nothing(authority: IssuedCertificate)
 
 def test_what_of_an_authority_cannot_be_read_is_named(authority: IssuedCertificate) -> None:
     for one, what in (
-        (authority._replace(key_pem=b"junk"), "its key cannot be read"),
+        (authority._replace(key_pem=b"junk"), "no authority to issue certificates: its key cannot"),
         (authority._replace(certificate_pem=b"junk"), "its certificate cannot be read"),
     ):
         with pytest.raises(BadAuthority, match=what):
@@ -118,3 +120,16 @@ def test_a_name_has_1_to_64_characters(authority: IssuedCertificate) -> None:
 
 def test_keys_show_in_no_repr(authority: IssuedCertificate) -> None:
     assert "PRIVATE" not in repr(authority)
+
+
+def test_without_the_package_nothing_is_made_or_read(
+    authority: IssuedCertificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    for make in (
+        lambda: new_authority("an authority", NOW),
+        lambda: issue_certificate(authority, "broker", [], NOW, is_broker=True),
+        lambda: read_authority(authority.key_pem, authority.certificate_pem, NOW.now_ms),
+    ):
+        with pytest.raises(NoCertificates, match="needs the package cryptography"):
+            make()

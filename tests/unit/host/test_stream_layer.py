@@ -19,7 +19,7 @@ from engine.api.api_versions import ApiVersions
 from engine.api.dispatch import DispatchTable, Rule
 from engine.host.event_loop import EventLoop
 from engine.host.memory import ManualClock
-from engine.host.ports import Connection, ConnectionLimits, FileRegion, PauseReason
+from engine.host.ports import Connection, ConnectionLimits, FileRegion, FrameBound, PauseReason
 from engine.host.real import RealClock
 from engine.host.real_network import RealNetwork
 from engine.host.stream_layer import WantsRead, WantsWrite
@@ -234,6 +234,28 @@ def test_frames_that_the_layer_holds_are_taken_after_a_pause() -> None:
             sock.sendall(b"".join(_frame(frame) for frame in frames))
             assert done.wait(20)
     assert frames == taken
+
+
+def test_frames_are_bounded_over_tls_too() -> None:
+    larger: list[int] = []
+    with _served() as served:
+
+        def accept(connection: Connection) -> None:
+            def on_larger(size: int) -> None:
+                larger.append(size)
+                connection.close("too large")
+
+            connection.bound_frames(FrameBound(10, on_larger))
+            connection.on_frame = lambda frame: connection.send([bytes(frame)])
+
+        port = served.network.listen("127.0.0.1", 0, accept, served.options).port
+        served.start()
+        with _connected(port) as sock:
+            sock.sendall(_frame(b"x" * 10))
+            assert b"x" * 10 == _read_frame(sock)
+            sock.sendall(_frame(b"x" * 11))
+            assert b"" == sock.recv(1)
+    assert [11] == larger
 
 
 def test_what_is_sent_before_the_handshake_leaves_behind_it() -> None:
