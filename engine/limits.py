@@ -140,6 +140,17 @@ TLS_BULK_READ_BYTES = 1 << 18
 # The same of a client that is not known yet: OpenSSL keeps 4/3 of it for each connection.
 TLS_SMALL_READ_BYTES = 1 << 12
 
+# How many records of TLS one read takes: 2 ms of records of one byte, of which TLS_BULK_READ_BYTES
+# have ten thousand.
+TLS_RECORDS_MAX = 1 << 10
+
+# What a peer may send below TLS without a byte of data: the largest record has 17 KB.
+TLS_SILENT_BYTES_MAX = 1 << 16
+
+# What a layer of TLS may hold for a peer that does not read: the records of LAYER_SEND_BYTES, and
+# as much of the protocol's own.
+TLS_UNREAD_BYTES_MAX = 1 << 17
+
 # Schemas have kilobytes; a larger body is not a schema.
 HTTP_BODY_BYTES_MAX = 16 << 20
 

@@ -8,6 +8,7 @@
 | `ssl.truststore.location`, `.password`, `.certificates` | trusted certificates; the system's without |
 | `ssl.client.auth` | none, requested, required; with SASL only as a setting of the listener |
 | `ssl.enabled.protocols` | TLSv1.2, TLSv1.3 |
+| `ssl.cipher.suites` | by Java's names; of TLS 1.3 all or none |
 | `ssl.endpoint.identification.algorithm` | of connections to other brokers: empty leaves names unchecked |
 | `ssl.principal.mapping.rules` | the broker's |
 
@@ -25,6 +26,7 @@ from engine.config.settings import BrokerSettings
 from engine.config.value import HIDDEN
 from engine.errors import ConfigError
 from engine.host.stream_layer import LayerOf, LayerTo
+from engine.host.tls_ciphers import BadCiphers, CipherChoice, chosen_ciphers
 from engine.host.tls_listener import (
     TLS_VERSIONS,
     TlsListenerSettings,
@@ -39,11 +41,11 @@ from engine.security.principals import ANONYMOUS, user_principal
 
 _STORE_KINDS: Final = ("PEM", "PKCS12", "JKS")
 _CLIENT_AUTH: Final = "ssl.client.auth"
+_CIPHERS: Final = "ssl.cipher.suites"
 _RULES: Final = "ssl.principal.mapping.rules"
 #: Settings that would change which clients are accepted, or how, and that are not supported.
 _UNSERVED: Final = (
     ("ssl.engine.factory.class", "classes of Java cannot be run here"),
-    ("ssl.cipher.suites", "the ciphers are those of OpenSSL, leave it out"),
     ("ssl.provider", "TLS is that of OpenSSL, leave it out"),
 )
 
@@ -118,6 +120,7 @@ def _tls_settings(of_listener: ListenerSettings, listener: ListenerAddress) -> T
     if wrong or not versions:
         rule = f"must be of {', '.join(TLS_VERSIONS)}"
         raise ConfigError("ssl.enabled.protocols", ",".join(versions), rule)
+    ciphers = _ciphers(of_listener, versions)
     identification = of_listener.text("ssl.endpoint.identification.algorithm")
     return TlsListenerSettings(
         key_location=of_listener.text("ssl.keystore.location"),
@@ -129,9 +132,19 @@ def _tls_settings(of_listener: ListenerSettings, listener: ListenerAddress) -> T
         trust_password=of_listener.text("ssl.truststore.password"),
         trusted_pem=of_listener.text("ssl.truststore.certificates"),
         client_auth=_client_auth(of_listener, listener),
-        versions=versions,
+        versions=ciphers.versions,
+        ciphers=ciphers.of_1_2,
         verifies_host=identification is None or identification.strip().lower() == "https",
     )
+
+
+def _ciphers(of_listener: ListenerSettings, versions: tuple[str, ...]) -> CipherChoice:
+    names = of_listener.value(_CIPHERS) or ()
+    assert isinstance(names, tuple)
+    try:
+        return chosen_ciphers(names, versions)
+    except BadCiphers as error:
+        raise ConfigError(_CIPHERS, ",".join(names), str(error)) from error
 
 
 def _client_auth(of_listener: ListenerSettings, listener: ListenerAddress) -> str:

@@ -6,7 +6,7 @@ should keep. All others are either served or change nothing here.
 | setting | served |
 |---|---|
 | mechanisms of SASL | `listener_sasl.py` |
-| ciphers and classes of TLS | `listener_tls.py` |
+| classes of TLS | `listener_tls.py` |
 | `principal.builder.class` | Kafka's |
 | `authorizer.class.name` | Kafka's AclAuthorizer, without a separate metadata store |
 | policies of topics and configs | classes of Python (`engine/admin/policies.py`) |

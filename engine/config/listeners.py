@@ -112,7 +112,9 @@ def advertised_listeners(
                 f"requirement failed: {key} cannot use the nonroutable meta-address "
                 f"{_ALL_ADDRESSES}. Use a routable IP address."
             )
-            rule = f"{_ALL_ADDRESSES} is an address nobody can connect to"
+            if text is None:
+                key, text = "listeners", ",".join(map(str, bound))
+            rule = f"clients cannot connect to {_ALL_ADDRESSES}; set advertised.listeners"
             raise ConfigError(key, text, rule, kafka_message=message)
     ports = {listener.port for listener in bound if listener.port}
     if len(ports) < sum(1 for listener in bound if listener.port) and not _on_own_hosts(bound):

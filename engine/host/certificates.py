@@ -96,10 +96,24 @@ def new_authority(name: str, validity: Validity) -> IssuedCertificate:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _common_name(name)
     usage = _key_usage(signs_certificates=True)
-    builder = _builder(subject, subject, key, validity)
+    builder = _builder(subject, subject, key, validity.begin, validity.end)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     builder = builder.add_extension(usage, critical=True)
-    return _signed(builder, key, key, validity)
+    return _signed(builder, key, key, validity.end)
+
+
+def read_authority(
+    key_pem: bytes, certificate_pem: bytes, now_ms: int
+) -> tuple[str, IssuedCertificate]:
+    """Return the subject of an existing authority, and the authority.
+
+    Errors: NoCertificates; BadAuthority, also for one that has expired.
+    """
+    _packages()
+    authority = IssuedCertificate(key_pem, certificate_pem, 0)
+    certificate, _ = _loaded(authority, now_ms)
+    expires_ms = _ms(certificate.not_valid_after_utc)
+    return certificate.subject.rfc4514_string(), authority._replace(expires_ms=expires_ms)
 
 
 def issue_certificate(
@@ -112,17 +126,19 @@ def issue_certificate(
 ) -> IssuedCertificate:
     """Return a certificate of an authority for a broker at some hosts, or for a client.
 
+    It ends with the authority at the latest.
     Errors: NoCertificates, BadAuthority, BadCertificateName.
     """
     x509, ec = _packages()
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
-    issuer, issuer_key = _loaded(authority)
+    issuer, issuer_key = _loaded(authority, validity.now_ms)
+    end = min(validity.end, issuer.not_valid_after_utc)
     key = ec.generate_private_key(ec.SECP256R1())
     purposes = [ExtendedKeyUsageOID.CLIENT_AUTH]
     if is_broker:
         purposes.append(ExtendedKeyUsageOID.SERVER_AUTH)
-    builder = _builder(_common_name(name), issuer.subject, key, validity)
+    builder = _builder(_common_name(name), issuer.subject, key, validity.begin, end)
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
     builder = builder.add_extension(_key_usage(signs_certificates=False), critical=True)
     builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
@@ -131,7 +147,7 @@ def issue_certificate(
     if hosts:
         names = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
         builder = builder.add_extension(names, critical=False)
-    return _signed(builder, key, issuer_key, validity)
+    return _signed(builder, key, issuer_key, end)
 
 
 def _packages() -> tuple[Any, Any]:
@@ -144,7 +160,7 @@ def _packages() -> tuple[Any, Any]:
 
 
 def _loaded(
-    authority: IssuedCertificate,
+    authority: IssuedCertificate, now_ms: int
 ) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:
     """Return certificate and key of an authority; raises BadAuthority."""
     from cryptography import x509
@@ -153,17 +169,28 @@ def _loaded(
 
     try:
         key = load_pem_private_key(authority.key_pem, None)
-        certificate = x509.load_pem_x509_certificate(authority.certificate_pem)
     except (ValueError, TypeError) as error:
-        raise BadAuthority(str(error)) from error
+        raise BadAuthority("its key cannot be read") from error
+    try:
+        certificate = x509.load_pem_x509_certificate(authority.certificate_pem)
+    except ValueError as error:
+        raise BadAuthority("its certificate cannot be read") from error
     if not isinstance(key, EllipticCurvePrivateKey):
         raise BadAuthority("its key is not of an elliptic curve")
     if certificate.public_key() != key.public_key():
         raise BadAuthority("its key and its certificate do not belong together")
+    if _ms(certificate.not_valid_after_utc) < now_ms:
+        raise BadAuthority(f"it has expired on {certificate.not_valid_after_utc:%Y-%m-%d}")
     return certificate, key
 
 
-def _builder(subject: Any, issuer: Any, key: EllipticCurvePrivateKey, validity: Validity) -> Any:
+def _ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
+
+
+def _builder(
+    subject: Any, issuer: Any, key: EllipticCurvePrivateKey, begin: datetime, end: datetime
+) -> Any:
     """Return a certificate's builder with names, key, serial number and validity."""
     from cryptography import x509
 
@@ -173,8 +200,8 @@ def _builder(subject: Any, issuer: Any, key: EllipticCurvePrivateKey, validity: 
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(validity.begin)
-        .not_valid_after(validity.end)
+        .not_valid_before(begin)
+        .not_valid_after(end)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 
@@ -183,7 +210,7 @@ def _signed(
     builder: Any,
     key: EllipticCurvePrivateKey,
     issuer_key: EllipticCurvePrivateKey,
-    validity: Validity,
+    end: datetime,
 ) -> IssuedCertificate:
     """Sign a certificate, and return it in PEM with its own private key."""
     from cryptography.hazmat.primitives import hashes
@@ -193,7 +220,7 @@ def _signed(
     return IssuedCertificate(
         key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
         certificate.public_bytes(Encoding.PEM),
-        round(validity.end.timestamp() * 1000),
+        _ms(end),
     )
 
 

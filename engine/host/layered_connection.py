@@ -59,17 +59,22 @@ class LayeredBytes(RealConnection):
 
     def start(self) -> None:
         """Begin the handshake."""
-        self._network.loop.watch_readable(self._descriptor, self._shake)
-        self._shake()
+        self._network.handshakes.later(self._shake)
+
+    def _shake_soon(self) -> None:
+        """Continue the handshake in its turn; nothing is watched for until then."""
+        self._network.loop.unwatch_readable(self._descriptor)
+        self._network.handshakes.later(self._shake)
 
     def _shake(self) -> None:
         """Continue the handshake; once it is over, resume reading and send what is queued."""
+        if self.is_closed or not self._pauses & PauseReason.TLS:
+            return
         try:
             self._bytes.handshake()
         except BlockingIOError as want:
-            if isinstance(want, WantsWrite) and not self._waits_to_write:
-                self._waits_to_write = True
-                self._network.loop.watch_writable(self._descriptor, self._shake)
+            self._network.loop.watch_readable(self._descriptor, self._shake_soon)
+            self._shake_when_writable(is_wanted=isinstance(want, WantsWrite))
             return
         except OSError as error:
             reason = f"handshake failed: {error}"
@@ -78,13 +83,21 @@ class LayeredBytes(RealConnection):
             return
         loop = self._network.loop
         loop.unwatch_readable(self._descriptor)
-        if self._waits_to_write:
-            self._waits_to_write = False
-            loop.unwatch_writable(self._descriptor)
+        self._shake_when_writable(is_wanted=False)
         self.last_active_ms = self._network.clock.monotonic_ms()
+        # Reads what came behind the handshake, unless something else has paused the connection.
         self.resume(PauseReason.TLS)
-        self._read_on_soon()
         self.flush()
+
+    def _shake_when_writable(self, *, is_wanted: bool) -> None:
+        """Watch for a writable socket while the handshake waits for one, and no longer."""
+        if is_wanted is self._waits_to_write:
+            return
+        self._waits_to_write = is_wanted
+        if is_wanted:
+            self._network.loop.watch_writable(self._descriptor, self._shake)
+        else:
+            self._network.loop.unwatch_writable(self._descriptor)
 
     def _readable(self) -> None:
         super()._readable()

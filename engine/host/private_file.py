@@ -1,11 +1,13 @@
-"""Files that hold secrets: readable by their owner alone from the first moment, and never replaced.
+"""Files that hold secrets: for their owner alone, and never replaced.
 
-A file is created with its mode, so there is no time at which others can open it.
+A file is created with its mode, so there is no time at which others can open it. One that another
+library writes, such as SQLite, is created empty before, or gets its mode if it is there.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 from typing import Final
 
@@ -13,6 +15,7 @@ from engine.host.os_errors import storage_error
 
 _PRIVATE_MODE: Final = 0o600
 _PUBLIC_MODE: Final = 0o644
+_OF_OTHERS: Final = 0o077
 
 
 def create_file(path: str, content: bytes, *, is_private: bool = True) -> None:
@@ -32,3 +35,17 @@ def create_file(path: str, content: bytes, *, is_private: bool = True) -> None:
         with suppress(OSError):
             os.unlink(path)
         raise storage_error(error.errno or 0, path, "write") from error
+
+
+def make_private(path: str) -> None:
+    """Create a file, empty, or take the rights of others to one that exists.
+
+    Without the right to do so nothing happens: whoever opens the file meets the reason.
+    """
+    with suppress(OSError):
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE_MODE))
+        except FileExistsError:
+            mode = stat.S_IMODE(os.stat(path).st_mode)
+            if mode & _OF_OTHERS:
+                os.chmod(path, mode & ~_OF_OTHERS)

@@ -35,6 +35,7 @@ from itertools import count, islice
 from typing import Protocol
 
 from engine.host.event_loop import EventLoop
+from engine.host.handshake_turns import HandshakeTurns
 from engine.host.ports import (
     Clock,
     ConnectionLimits,
@@ -84,6 +85,7 @@ class SharedConnectionState(Protocol):
 
     loop: EventLoop
     clock: Clock
+    handshakes: HandshakeTurns
 
     def flush_later(self, connection: RealConnection) -> None:
         """Flush a connection at the end of the loop's turn."""

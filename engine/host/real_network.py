@@ -13,6 +13,7 @@ from collections.abc import Callable
 from engine.errors import StorageError
 from engine.host.descriptors import connections_below, descriptor_limit
 from engine.host.event_loop import EventLoop
+from engine.host.handshake_turns import HandshakeTurns
 from engine.host.name_lookup import (
     HostAddress,
     LookupFailed,
@@ -72,6 +73,7 @@ class RealNetwork:
         self.loop = loop
         self.clock = clock
         self.limits = limits
+        self.handshakes = HandshakeTurns(loop, clock)
         self._descriptors_max = descriptors_max or descriptor_limit()
         self.connections_below = connections_below(self._descriptors_max)
         #: The buffers for unfinished frames of listeners without buffers of their own.

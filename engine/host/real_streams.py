@@ -242,12 +242,13 @@ class RealStream:
                 raise
             import ssl
 
-            if isinstance(error, ssl.SSLWantReadError):
-                self._watch(_READ)
-            elif isinstance(error, ssl.SSLWantWriteError):
-                self._watch(_READ | _WRITE)
-            else:
+            if not isinstance(error, ssl.SSLWantReadError | ssl.SSLWantWriteError):
                 raise
+            # A read that waits leaves the wait of unsent bytes as it is; a handshake sends none.
+            waits_to_write = isinstance(error, ssl.SSLWantWriteError) or (
+                self._unsent and self._phase == "open"
+            )
+            self._watch(_READ | _WRITE if waits_to_write else _READ)
             return None
         return True if done is None else done
 

@@ -18,6 +18,7 @@ from engine.host.streams import TlsSettings
 from engine.host.tls_stores import (
     BadTlsFile,
     PrivateKey,
+    ascii_pem,
     is_java_store,
     load_key,
     read_store_file,
@@ -65,10 +66,11 @@ def tls_context(tls: TlsSettings) -> ssl.SSLContext:
     import ssl
 
     trusted = None if tls.ca_path is None else _trusted(tls.ca_path, tls.ca_password)
+    given = None if tls.ca_pem is None else ascii_pem(tls.ca_pem)
     try:
-        context = ssl.create_default_context(cadata=tls.ca_pem if trusted is None else trusted)
-        if trusted is not None and tls.ca_pem is not None:
-            context.load_verify_locations(cadata=tls.ca_pem)
+        context = ssl.create_default_context(cadata=given if trusted is None else trusted)
+        if trusted is not None and given is not None:
+            context.load_verify_locations(cadata=given)
     except (ssl.SSLError, ValueError) as error:
         where = tls.ca_path or "ssl.truststore.certificates"
         raise BadTlsFile(where, "holds no certificate that can be read") from error
@@ -87,7 +89,7 @@ def _trusted(path: str, password: str | None) -> str | bytes:
     if is_java_store(content):
         return stored_certificates(path, content, password)
     _check_pem(path, content)
-    return content.decode("utf-8", "replace")
+    return ascii_pem(content)
 
 
 def _check_pem(path: str, content: bytes) -> None:
@@ -122,8 +124,9 @@ def _load_pem_files(context: ssl.SSLContext, tls: TlsSettings, certificate: byte
     try:
         # Without a password OpenSSL would ask for it on the terminal.
         context.load_cert_chain(tls.certificate_path, tls.key_path, tls.key_password or "")
-    except ssl.SSLError as error:
-        if error.reason == "KEY_VALUES_MISMATCH":
+    except (ssl.SSLError, ValueError) as error:
+        # A ValueError is OpenSSL's bound on a password.
+        if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
             reason = f"is not the key of the certificate in {tls.certificate_path}"
             raise BadTlsFile(key_path, reason) from error
         raise BadTlsFile(key_path, _wrong_with_key(key_path, tls.key_password)) from error

@@ -5,6 +5,10 @@ most, as everything before it has left by then.
 
 OpenSSL's buffers keep the size of the largest read: until the handshake is over, and while it is
 requested, reads are small. Later ones grow for a peer that sends as much as is read.
+
+A peer may change its keys at any time, and ask for ours: that costs time and an answer, and is no
+data. One call reads the socket once, and what comes without data has a bound, as have answers that
+the peer does not read.
 """
 
 from __future__ import annotations
@@ -14,7 +18,14 @@ import ssl
 from contextlib import suppress
 
 from engine.host.stream_layer import WantsRead, WantsWrite
-from engine.limits import TLS_BULK_READ_BYTES, TLS_READ_BYTES, TLS_SMALL_READ_BYTES
+from engine.limits import (
+    TLS_BULK_READ_BYTES,
+    TLS_READ_BYTES,
+    TLS_RECORDS_MAX,
+    TLS_SILENT_BYTES_MAX,
+    TLS_SMALL_READ_BYTES,
+    TLS_UNREAD_BYTES_MAX,
+)
 
 #: OpenSSL's words for bytes that are no TLS at all; it sends nothing then.
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST")
@@ -44,6 +55,8 @@ class TlsLayer:
         self._unsent = b""
         self._is_open = self._reads_little = False
         self._read_bytes = TLS_READ_BYTES
+        #: What the socket has given since the last byte of data.
+        self._silent_bytes = 0
         #: What ended the peer's bytes behind those that were returned: OpenSSL reports it once.
         self._end: ssl.SSLError | None = None
 
@@ -70,10 +83,11 @@ class TlsLayer:
     def recv_into(self, buffer: memoryview) -> int:
         """Read into a buffer; returns the number of bytes, 0 after the peer's last.
 
-        OpenSSL gives one record of TLS at a time, 16 KB at most: all that has come whole is read.
+        OpenSSL gives one record of TLS at a time, 16 KB at most: all that has come whole is read,
+        up to a share of a turn.
         """
-        read_bytes = self._read(buffer)
-        while 0 < read_bytes < len(buffer) and self._incoming.pending:
+        read_bytes, records = self._read(buffer), 1
+        while 0 < read_bytes < len(buffer) and self._incoming.pending and records < TLS_RECORDS_MAX:
             try:
                 more_bytes = int(self._tls.read(len(buffer) - read_bytes, buffer[read_bytes:]))
             except ssl.SSLWantReadError:
@@ -86,23 +100,39 @@ class TlsLayer:
                 self._end = ssl.SSLZeroReturnError()
                 break
             read_bytes += more_bytes
+            records += 1
         return read_bytes
 
     def _read(self, buffer: memoryview) -> int:
         """Read one record of TLS, or a part of it, into a buffer."""
+        has_filled = False
         while True:
             try:
                 if self._end is not None:
                     raise self._end
                 # With a buffer it is a number.
-                return self._tls.read(len(buffer), buffer)  # type: ignore[return-value]
+                size = int(self._tls.read(len(buffer), buffer))
             except ssl.SSLWantReadError:
-                # What the protocol itself has to say, such as a new key.
-                with suppress(WantsWrite):
-                    self.flush()
+                self._answer()
+                if has_filled:
+                    raise WantsRead from None
                 self._fill()
+                has_filled = True
             except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
                 return 0
+            else:
+                self._silent_bytes = 0
+                return size
+
+    def _answer(self) -> None:
+        """Send what the protocol itself has to say, such as a new key; raises SSLError."""
+        with suppress(WantsWrite):
+            self.flush()
+        unread_bytes = self._outgoing.pending + len(self._unsent)
+        if unread_bytes > TLS_UNREAD_BYTES_MAX:
+            raise ssl.SSLError(f"{unread_bytes} bytes of TLS that the peer does not read")
+        if self._silent_bytes > TLS_SILENT_BYTES_MAX:
+            raise ssl.SSLError(f"{self._silent_bytes} bytes of TLS without data")
 
     def send(self, data: bytes | memoryview) -> int:
         """Take the first bytes of `data`; returns how many."""
@@ -152,6 +182,8 @@ class TlsLayer:
             raise WantsRead from None
         if len(data) == self._read_bytes:
             self._read_bytes = TLS_BULK_READ_BYTES
+        if self._is_open:
+            self._silent_bytes += len(data)
         if data:
             self._incoming.write(data)
         else:

@@ -20,6 +20,7 @@ from engine.host.stream_layer import LayerOf, LayerTo
 from engine.host.tls_stores import (
     BadTlsFile,
     PrivateKey,
+    ascii_pem,
     is_java_store,
     load_key,
     read_store_file,
@@ -56,6 +57,8 @@ class TlsListenerSettings(NamedTuple):
     client_auth: str = "none"
     versions: tuple[str, ...] = TLS_VERSIONS
     verifies_host: bool = True
+    #: Those of TLS 1.2, as OpenSSL lists them; None for its own.
+    ciphers: str | None = None
 
     def __repr__(self) -> str:
         return f"TlsListenerSettings({self.key_location}, {self.trust_location})"
@@ -115,11 +118,13 @@ def _prepare(context: ssl.SSLContext, settings: TlsListenerSettings) -> None:
 
     versions = [ssl.TLSVersion[version.replace(".", "_")] for version in settings.versions]
     context.minimum_version, context.maximum_version = min(versions), max(versions)
+    if settings.ciphers is not None:
+        context.set_ciphers(settings.ciphers)
     context.options |= ssl.OP_NO_RENEGOTIATION
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     name = settings.trust_location or "ssl.truststore.certificates"
     if settings.trusted_pem is not None:
-        trusted: str | bytes = settings.trusted_pem
+        trusted: str | bytes = ascii_pem(settings.trusted_pem)
     elif settings.trust_location is None:
         context.load_default_certs()
         return
@@ -128,7 +133,7 @@ def _prepare(context: ssl.SSLContext, settings: TlsListenerSettings) -> None:
         if is_java_store(content):
             trusted = stored_certificates(name, content, settings.trust_password)
         else:
-            trusted = content.decode("utf-8", "replace")
+            trusted = ascii_pem(content)
     try:
         context.load_verify_locations(cadata=trusted)
     except (ssl.SSLError, ValueError) as error:

@@ -70,6 +70,12 @@ def read_store_file(path: str) -> bytes:
         raise BadTlsFile(path, f"cannot be read: {error.strerror}") from error
 
 
+def ascii_pem(content: bytes | str) -> str:
+    """Return PEM as `ssl` takes it: other characters, as in the names of authorities, are `?`."""
+    text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
+    return text.encode("ascii", "replace").decode("ascii")
+
+
 def is_java_store(content: bytes) -> bool:
     """Return whether bytes are a store of Java's, and no PEM."""
     return _PEM_MARK not in content and content.startswith((_JKS_MAGIC, _DER_SEQUENCE))
@@ -102,13 +108,14 @@ def load_key(context: ssl.SSLContext, key: PrivateKey) -> None:
         raise BadTlsFile(key.name, "has no private key")
     try:
         _load_chain(context, key)
-    except ssl.SSLError as error:
+    except (ssl.SSLError, ValueError) as error:
+        # A ValueError is OpenSSL's bound on a password.
         raise BadTlsFile(key.name, _wrong_with(key, error)) from error
 
 
-def _wrong_with(key: PrivateKey, error: ssl.SSLError) -> str:
+def _wrong_with(key: PrivateKey, error: Exception) -> str:
     """Return the message for a key that OpenSSL refused."""
-    if error.reason == "KEY_VALUES_MISMATCH":
+    if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
         return "its key is not that of its first certificate"
     if b"ENCRYPTED" in key.pem:
         return "ssl.key.password does not open it" if key.password else "needs ssl.key.password"

@@ -21,8 +21,9 @@ from engine.security.oauth_tokens import AccessToken, TokenRefused
 from engine.security.sasl import CredentialsWrong, SaslFailed, TokenBroken
 
 _SEPARATOR: Final = "\x01"
-_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
-_PAIRS: Final = r"(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*"
+#: Possessive, as in `sasl.py`.
+_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)++"
+_PAIRS: Final = r"(?:[A-Za-z]++=[\x21-\x7e \t\r\n]++\x01)*+"
 _FIRST: Final = re.compile(rf"n,(?:a=(?P<authorization_id>{_NAME}))?,\x01(?P<pairs>{_PAIRS})\x01")
 _AUTH: Final = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)", re.A)
 _WRONG_FIRST: Final = "Invalid OAUTHBEARER client first message"

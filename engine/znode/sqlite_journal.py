@@ -10,7 +10,8 @@ acls       path, czxid, version, acl: of nodes that have one of their own, as JS
 
 A commit returns when the write-ahead log is synced (synchronous=FULL); a crash at any point
 leaves a prefix of the transactions (Z4). The file is locked while it is open, so that no second
-store writes to it.
+store writes to it. It is for its owner alone, as it has credentials of users; SQLite gives the
+files that it makes itself the same mode.
 
 After a failure nothing more is accepted: the state after a failed sync is unknown (L9, D20).
 """
@@ -22,6 +23,7 @@ import posixpath
 import sqlite3
 from collections.abc import Mapping
 
+from engine.host.private_file import make_private
 from engine.znode.errors import ZnodeStoreDamaged, ZnodeStoreFailed
 from engine.znode.journal import Stored
 from engine.znode.model import OPEN_ACL, NodeAclEntry
@@ -85,6 +87,7 @@ class SqliteJournal:
         self._path = path
         #: The nodes that have a row among ACLs.
         self._with_acl: set[str] = set()
+        make_private(path)
         try:
             self._database = sqlite3.connect(path, timeout=0, isolation_level=None)
         except sqlite3.Error as error:

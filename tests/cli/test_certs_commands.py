@@ -27,8 +27,12 @@ def test_keys_are_for_their_owner_alone_and_nothing_is_overwritten(tmp_path: Pat
     refused = shell.run(*new, "--broker", "d", "--client", "c")
     assert 2 == refused.returncode
     assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
-    more = check("certs new", shell.ok(*new, "--client", "e", "-o", "json"))
+    words = ("--client", "e", "--days", "3650", "-o", "json")
+    more = check("certs new", shell.ok(*new, *words))
     assert ["kept", "created"] == [row["result"] for row in more]
+    assert rows[0]["subject"] == more[0]["subject"]
+    # It ends with its authority.
+    assert [rows[0]["expires_ms"]] * 2 == [row["expires_ms"] for row in more]
     (folder / "ca.key").unlink()
     assert 2 == shell.run(*new, "--client", "f").returncode
     for name in ("../x", "ca", ""):

@@ -167,3 +167,30 @@ def test_the_administrator_is_created_beside_the_cluster(tmp_path: Path) -> None
     done = Shell(tmp_path).run("cluster", "start", "--secure", "--foreground")
     assert 2 == done.returncode
     assert "--foreground" in done.stderr
+
+
+def test_the_demos_run_with_the_rules_of_their_jobs_alone(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    try:
+        shell.ok("cluster", "start", "--secure", "--port", "0")
+        password, admin = tmp_path / "demo.password", tmp_path / "data" / "kctl" / "cluster"
+        shell.ok("users", "create", "demo", "--generate", "--out", str(password))
+        text = (admin / "security" / "admin.properties").read_text().replace('"admin"', '"demo"')
+        properties = tmp_path / "demo.properties"
+        properties.write_text(
+            re.sub('password="[^"]*"', f'password="{password.read_text().strip()}"', text)
+        )
+        demo = ("demo", "produce-consume", "sync", "--records", "3", "--topic", "jobs")
+        demo += ("-b", shell.status()["bootstrap_servers"], "--command-config", str(properties))
+        refused = shell.run(*demo)
+        assert 1 == refused.returncode
+        assert "jobs" in refused.stderr
+        assert "TOPIC_AUTHORIZATION_FAILED" in refused.stderr
+        shell.ok("topics", "create", "jobs")
+        allow = ("acls", "create", "--allow", "demo")
+        shell.ok(*allow, "--for", "producer", "--topic", "jobs")
+        shell.ok(*allow, "--operation", "read", "--topic", "jobs")
+        shell.ok(*allow, "--operation", "read", "--group", "jobs-", "--pattern", "prefixed")
+        assert "3 records produced and 3 consumed" in shell.run(*demo).stderr
+    finally:
+        shell.ok("cluster", "destroy", "-y")

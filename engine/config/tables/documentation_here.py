@@ -40,7 +40,9 @@ The broker of kctl has no transactions yet: there the value is kept and shown, a
     transaction.abort.* transaction.max.* transaction.partition.* transaction.remove.*
     transaction.state.log.load.buffer.size transactional.id.expiration.ms
 The broker of kctl does not start with it where a listener has TLS.
-    ssl.cipher.suites ssl.engine.factory.class ssl.provider
+    ssl.engine.factory.class ssl.provider
+The broker of kctl has OpenSSL's: those of TLS 1.3 all or none, and others by the names of Java.
+    ssl.cipher.suites
 The broker of kctl has OpenSSL in place of Java's TLS: there the value changes nothing.
     ssl.protocol ssl.keymanager.algorithm ssl.trustmanager.algorithm
     ssl.secure.random.implementation

@@ -24,6 +24,7 @@ from engine.host.certificates import (
     check_common_name,
     issue_certificate,
     new_authority,
+    read_authority,
 )
 from engine.host.ports import Files
 from engine.host.private_file import create_file
@@ -120,15 +121,20 @@ def write_certificates(
 def _authority(
     folder: str, files: Files, validity: Validity
 ) -> tuple[IssuedCertificate, list[OutputRow]]:
-    """Return the authority of a folder, created if it does not exist; raises FilesExist."""
+    """Return the authority of a folder, created if it does not exist.
+
+    Errors: FilesExist; those of `read_authority`.
+    """
     key_path, path = f"{folder}/{AUTHORITY_KEY}", f"{folder}/{AUTHORITY}"
     present = [one for one in (key_path, path) if files.exists(one)]
     if len(present) == 1:
         raise FilesExist(present, f"{AUTHORITY_KEY} and {AUTHORITY} belong together")
     if present:
-        kept = IssuedCertificate(files.read_bytes(key_path), files.read_bytes(path), 0)
-        row = _row(path, "authority", _AUTHORITY_NAME, [], None)
-        return kept, [{**row, "result": "kept"}]
+        subject, kept = read_authority(
+            files.read_bytes(key_path), files.read_bytes(path), validity.now_ms
+        )
+        row = _row(path, "authority", _AUTHORITY_NAME, [], kept.expires_ms)
+        return kept, [{**row, "subject": subject, "result": "kept"}]
     made = new_authority(_AUTHORITY_NAME, validity)
     create_file(key_path, made.key_pem)
     create_file(path, made.certificate_pem, is_private=False)
@@ -160,9 +166,7 @@ def _check_host(host: str) -> None:
             raise UnreadableArgument("a host", host, expected) from None
 
 
-def _row(
-    path: str, kind: str, name: str, hosts: Sequence[str], expires_ms: int | None
-) -> OutputRow:
+def _row(path: str, kind: str, name: str, hosts: Sequence[str], expires_ms: int) -> OutputRow:
     return {
         "file": path,
         "kind": kind,

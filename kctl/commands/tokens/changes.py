@@ -18,6 +18,8 @@ from engine.client.token_admin import (
 )
 from engine.errors import EngineError
 from engine.host.private_file import create_file
+from engine.host.streams import TlsSettings
+from engine.host.tls_stores import BadTlsFile, is_java_store, read_store_file
 from engine.security.principals import USER_TYPE, principal_parts, principal_text
 from kctl.arguments import UnreadableArgument, is_utf8
 from kctl.command_results import end_with
@@ -205,14 +207,35 @@ def client_properties(token: IssuedToken, settings: ClientSettings) -> str:
         f'sasl.jaas.config={_SCRAM_MODULE} required username="{token.token_id}" '
         f'password="{_hmac_text(token)}" tokenauth="true";',
     ]
-    tls = settings.tls
-    if tls is not None and tls.ca_path is not None:
-        lines.append(f"ssl.truststore.location={tls.ca_path}")
-    if tls is not None and tls.ca_password is not None:
-        lines.append(f"ssl.truststore.password={tls.ca_password}")
-    if tls is not None and not tls.verifies_host:
-        lines.append("ssl.endpoint.identification.algorithm=")
+    if settings.tls is not None:
+        lines += _trust_lines(settings.tls)
     return "".join(f"{line}\n" for line in lines)
+
+
+def _trust_lines(tls: TlsSettings) -> list[str]:
+    """Return the properties by which a client trusts the same brokers."""
+    lines = []
+    if tls.ca_path is not None:
+        if tls.ca_password is None and _is_pem(tls.ca_path):
+            lines.append("ssl.truststore.type=PEM")
+        lines.append(f"ssl.truststore.location={tls.ca_path}")
+    elif tls.ca_pem is not None:
+        # A line break of a property's text.
+        text = tls.ca_pem.replace("\n", "\\n")
+        lines += ["ssl.truststore.type=PEM", f"ssl.truststore.certificates={text}"]
+    if tls.ca_password is not None:
+        lines.append(f"ssl.truststore.password={tls.ca_password}")
+    if not tls.verifies_host:
+        lines.append("ssl.endpoint.identification.algorithm=")
+    return lines
+
+
+def _is_pem(path: str) -> bool:
+    """Return whether a trust store is PEM, which clients of Java must be told."""
+    try:
+        return not is_java_store(read_store_file(path))
+    except BadTlsFile:
+        return False
 
 
 def _principal(text: str) -> Principal:

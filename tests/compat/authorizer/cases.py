@@ -57,7 +57,12 @@ _SUPER_USERS = (
     "User:", "User:CN=ann,O=é",
 )  # fmt: skip
 _ALLOWS = ("", "", "false", "true", "TRUE", "True")
-_OPERATIONS = tuple(operation for operation in AclOperation if operation > AclOperation.ANY)
+#: TWO_PHASE_COMMIT came with Kafka 4.
+_OPERATIONS = tuple(
+    operation
+    for operation in AclOperation
+    if AclOperation.ANY < operation < AclOperation.TWO_PHASE_COMMIT
+)
 
 
 def case_of(seed: int, *, requests: int = 40) -> Case:

@@ -41,6 +41,14 @@ def test_a_seed_gives_the_same_requests_again() -> None:
     assert case_of(7) == case_of(7) != case_of(8)
 
 
+def test_no_request_is_of_an_operation_that_the_class_does_not_have() -> None:
+    drawn = [case_of(seed) for seed in range(20)]
+    operations = {request[3] for case in drawn for request in case["requests"]}
+    operations |= {rule[5] for case in drawn for rule in case["rules"]}
+    assert "CREATE_TOKENS" in operations
+    assert AclOperation.TWO_PHASE_COMMIT.name not in operations
+
+
 def test_rules_that_are_lost_are_noticed() -> None:
     lost = [
         case

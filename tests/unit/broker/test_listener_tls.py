@@ -55,7 +55,8 @@ def _broker(settings: dict[str, str]) -> MemoryBroker:
             "trust store password cannot be specified",
         ),
         ({**_PEM, "ssl.enabled.protocols": "TLSv1.1,TLSv1.2"}, "must be of TLSv1.2, TLSv1.3"),
-        ({**_PEM, "ssl.cipher.suites": "TLS_AES_256_GCM_SHA384"}, "those of OpenSSL"),
+        ({**_PEM, "ssl.cipher.suites": "TLS_AES_256_GCM_SHA384"}, "all of TLS 1.3 or none"),
+        ({**_PEM, "ssl.cipher.suites": "TLS_NONE"}, "OpenSSL has no TLS_NONE"),
         ({**_PEM, "ssl.engine.factory.class": "my.Factory"}, "classes of Java"),
         ({**_PEM, "ssl.principal.mapping.rules": "RULE:x"}, "Invalid rule: RULE:x"),
         ({**_PEM, "ssl.client.auth": "maybe"}, "must be of"),
@@ -113,7 +114,7 @@ def test_who_no_rule_is_about_is_not_served(rules: str) -> None:
     [
         ("listener.name.ssl.ssl.keystore.location", "/no/such", INVALID_REQUEST),
         ("listener.name.ssl.ssl.truststore.location", "/no/such", INVALID_REQUEST),
-        ("listener.name.ssl.ssl.cipher.suites", "TLS_AES_256_GCM_SHA384", INVALID_REQUEST),
+        ("listener.name.ssl.ssl.cipher.suites", "TLS_NONE", INVALID_REQUEST),
         ("listener.name.ssl.ssl.keystore.location", _KEY_STORE, NONE),
         ("listener.name.ssl.max.connections", "9", NONE),
         ("listener.name.ssl.ssl.client.auth", "required", INVALID_REQUEST),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import sys
 import time
 from pathlib import Path
 
@@ -12,9 +13,11 @@ from engine.host.certificates import (
     BadAuthority,
     BadCertificateName,
     IssuedCertificate,
+    NoCertificates,
     Validity,
     issue_certificate,
     new_authority,
+    read_authority,
 )
 
 pytest.importorskip("cryptography")
@@ -76,6 +79,39 @@ def test_a_key_of_another_authority_issues_nothing(authority: IssuedCertificate)
             issue_certificate(one, "broker", [], NOW, is_broker=True)
 
 
+def test_what_of_an_authority_cannot_be_read_is_named(authority: IssuedCertificate) -> None:
+    for one, what in (
+        (authority._replace(key_pem=b"junk"), "no authority to issue certificates: its key cannot"),
+        (authority._replace(certificate_pem=b"junk"), "its certificate cannot be read"),
+    ):
+        with pytest.raises(BadAuthority, match=what):
+            read_authority(one.key_pem, one.certificate_pem, NOW.now_ms)
+
+
+def test_a_certificate_ends_with_its_authority_at_the_latest(
+    authority: IssuedCertificate,
+) -> None:
+    longer = NOW._replace(days=NOW.days + 1)
+    issued = issue_certificate(authority, "late", [], longer, is_broker=False)
+    assert authority.expires_ms == issued.expires_ms
+    shorter = NOW._replace(days=NOW.days - 1)
+    issued = issue_certificate(authority, "early", [], shorter, is_broker=False)
+    assert issued.expires_ms < authority.expires_ms
+
+
+def test_an_authority_that_has_expired_issues_nothing(authority: IssuedCertificate) -> None:
+    after = Validity(authority.expires_ms + 1000, 1)
+    with pytest.raises(BadAuthority, match="it has expired"):
+        read_authority(authority.key_pem, authority.certificate_pem, after.now_ms)
+    with pytest.raises(BadAuthority, match="it has expired"):
+        issue_certificate(authority, "late", [], after, is_broker=False)
+
+
+def test_an_authority_is_read_with_its_name_and_its_end(authority: IssuedCertificate) -> None:
+    subject, read = read_authority(authority.key_pem, authority.certificate_pem, NOW.now_ms)
+    assert ("CN=an authority", authority) == (subject, read)
+
+
 def test_a_name_has_1_to_64_characters(authority: IssuedCertificate) -> None:
     for name in ("", "x" * 65):
         with pytest.raises(BadCertificateName):
@@ -84,3 +120,16 @@ def test_a_name_has_1_to_64_characters(authority: IssuedCertificate) -> None:
 
 def test_keys_show_in_no_repr(authority: IssuedCertificate) -> None:
     assert "PRIVATE" not in repr(authority)
+
+
+def test_without_the_package_nothing_is_made_or_read(
+    authority: IssuedCertificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    for make in (
+        lambda: new_authority("an authority", NOW),
+        lambda: issue_certificate(authority, "broker", [], NOW, is_broker=True),
+        lambda: read_authority(authority.key_pem, authority.certificate_pem, NOW.now_ms),
+    ):
+        with pytest.raises(NoCertificates, match="needs the package cryptography"):
+            make()

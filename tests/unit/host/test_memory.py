@@ -252,3 +252,9 @@ def test_flipped_bits_outlive_a_power_cut_and_are_not_seen_by_who_inspects() -> 
         assert b"abc" == after.read_bytes("/f")
     after.flip_back()
     assert (b"abc", b"acc") == (after.read_bytes("/f"), files.read_bytes("/f"))
+
+
+def test_the_first_byte_can_be_overwritten() -> None:
+    file = disk_with("f", b"abc").open("f", write=True)
+    file.write_at(0, b"X")
+    assert b"Xbc" == file.read_at(0, 3)

@@ -105,3 +105,14 @@ def test_a_module_runs_beside_until_it_has_ended() -> None:
     pid = start_in_session("this")
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     assert not is_running(pid)
+
+
+def test_a_process_that_was_ready_keeps_nothing_open_for_that() -> None:
+    code = (
+        "import os; from engine.host import processes;"
+        "ends = os.pipe(); os.dup2(ends[0], 10); os.dup2(ends[1], processes._READY_DESCRIPTOR);"
+        "os.environ[processes._READY_VARIABLE] = '1'; processes.report_ready('ready');"
+        "os.fstat(processes._READY_DESCRIPTOR)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert "Bad file descriptor" in done.stderr

@@ -262,6 +262,22 @@ def test_room_is_taken_without_changing_the_files_size(tmp_path: Path) -> None:
     assert taken < 1 << 20 or given_back < 1 << 20
 
 
+def test_room_that_a_full_disk_gave_in_part_is_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(descriptor: int, _size_bytes: int) -> int:
+        os.ftruncate(descriptor, 1000)
+        return errno.ENOSPC
+
+    monkeypatch.setattr(real, "reserve_blocks", fill)
+    file = RealFiles().open(str(tmp_path / "log"), write=True, create=True)
+    file.append([b"records"])
+    with pytest.raises(StorageError, match="reserve room"):
+        file.reserve(1 << 20)
+    file.close()
+    assert 7 == (tmp_path / "log").stat().st_size
+
+
 def test_room_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
     file = RealFiles().open(str(tmp_path / "log"), write=True, create=True)
     file.append([b"records"])
@@ -269,3 +285,9 @@ def test_room_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
         file.reserve(1 << 62)
     assert file.size_bytes() == 7
     file.close()
+
+
+def test_a_link_to_nothing_is_a_missing_file(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "none")
+    with pytest.raises(FileMissing):
+        RealFiles().open(str(tmp_path / "link"))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine.host.real_streams import RealStreams
-from engine.host.streams import StreamEvent
+from engine.host.streams import StreamEvent, TlsSettings
 
 WAIT_MS = 10_000
+_HERE = str(Path(__file__).parent / "tls" / "here.pem")
 
 
 @pytest.fixture
@@ -84,6 +87,38 @@ def test_more_than_a_socket_takes_at_once_is_sent_in_pieces(
     stream = streams.connect("127.0.0.1", serve(count))
     stream.send([bytes(size)])
     assert b"all" == b"".join(event.data for event in until(streams, "closed"))
+
+
+def test_small_requests_do_not_wait_for_others(
+    streams: RealStreams, serve: Callable[..., int]
+) -> None:
+    stream = streams.connect("127.0.0.1", serve(lambda connection: connection.recv(1)))
+    until(streams, "opened")
+    # Nagle's algorithm would hold them back.
+    assert stream._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)  # type: ignore[attr-defined]
+    stream.close()
+
+
+def test_more_than_a_socket_takes_at_once_is_sent_over_tls(
+    streams: RealStreams, serve: Callable[..., int]
+) -> None:
+    content = bytes(16_000_000)
+
+    def take(connection: socket.socket) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(_HERE)
+        with context.wrap_socket(connection, server_side=True) as secured:
+            received = 0
+            while received < len(content):
+                received += len(secured.recv(1 << 16))
+            secured.sendall(b"all")
+            secured.recv(1)
+
+    port = serve(take)
+    stream = streams.connect("127.0.0.1", port, TlsSettings(ca_path=_HERE))
+    stream.send([content])
+    assert b"all" == until(streams, "received")[-1].data
+    stream.close()
 
 
 def test_a_large_answer_arrives_whole(streams: RealStreams, serve: Callable[..., int]) -> None:

@@ -18,17 +18,20 @@ from engine.api.admission import allow_all
 from engine.api.api_versions import ApiVersions
 from engine.api.dispatch import DispatchTable, Rule
 from engine.host.event_loop import EventLoop
-from engine.host.ports import Connection, ConnectionLimits, FileRegion, PauseReason
+from engine.host.memory import ManualClock
+from engine.host.ports import Connection, ConnectionLimits, FileRegion, FrameBound, PauseReason
 from engine.host.real import RealClock
 from engine.host.real_network import RealNetwork
-from engine.host.stream_layer import WantsRead
+from engine.host.stream_layer import WantsRead, WantsWrite
 from engine.host.tls_layer import TlsLayer
 from engine.host.turns import no_time
 from engine.limits import (
     HALF_FRAME_DEADLINE_MS,
     TLS_BULK_READ_BYTES,
     TLS_READ_BYTES,
+    TLS_RECORDS_MAX,
     TLS_SMALL_READ_BYTES,
+    TURN_MS_MAX,
 )
 from engine.server import RequestServer, ServerEvents
 from engine.wire.codec import message_codec
@@ -233,6 +236,28 @@ def test_frames_that_the_layer_holds_are_taken_after_a_pause() -> None:
     assert frames == taken
 
 
+def test_frames_are_bounded_over_tls_too() -> None:
+    larger: list[int] = []
+    with _served() as served:
+
+        def accept(connection: Connection) -> None:
+            def on_larger(size: int) -> None:
+                larger.append(size)
+                connection.close("too large")
+
+            connection.bound_frames(FrameBound(10, on_larger))
+            connection.on_frame = lambda frame: connection.send([bytes(frame)])
+
+        port = served.network.listen("127.0.0.1", 0, accept, served.options).port
+        served.start()
+        with _connected(port) as sock:
+            sock.sendall(_frame(b"x" * 10))
+            assert b"x" * 10 == _read_frame(sock)
+            sock.sendall(_frame(b"x" * 11))
+            assert b"" == sock.recv(1)
+    assert [11] == larger
+
+
 def test_what_is_sent_before_the_handshake_leaves_behind_it() -> None:
     with _served() as served:
 
@@ -280,6 +305,93 @@ def test_a_handshake_that_does_not_end_is_overdue() -> None:
             served.call(look)
             silent.close()
     assert {None, "its handshake does not end"} == set(reasons)
+
+
+class _CostlyLayer(TlsLayer):
+    """A handshake that takes a turn's share, and goes on with each byte of its peer."""
+
+    def __init__(self, sock: socket.socket, clock: ManualClock, calls: list[object]) -> None:
+        super().__init__(_server_context(), sock)
+        self._clock, self._calls = clock, calls
+
+    def handshake(self) -> None:
+        """Take the time."""
+        self._calls.append(self)
+        self._clock.advance(TURN_MS_MAX)
+        with suppress(BlockingIOError):
+            self._sock.recv(1)
+        raise WantsRead
+
+
+def test_one_turn_of_the_loop_has_a_share_of_handshakes() -> None:
+    loop, clock, told = EventLoop(), ManualClock(), Told()
+    network = RealNetwork(loop, clock)
+    calls: list[object] = []
+    options = told.options(layer=lambda sock: _CostlyLayer(sock, clock, calls))
+    port = network.listen("127.0.0.1", 0, lambda _connection: None, options).port
+    clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(10)]
+
+    def turns_until(count: int) -> int:
+        turns = 0
+
+        def turn() -> None:
+            nonlocal turns
+            turns += 1
+            if len(calls) >= count:
+                loop.stop()
+            else:
+                loop.call_soon(turn)
+
+        loop.call_soon(turn)
+        loop.run()
+        return turns
+
+    assert turns_until(len(clients)) >= len(clients)
+    for client in clients:
+        client.send(b"x")
+    assert turns_until(2 * len(clients)) >= len(clients)
+    # Each had its turn before one had another, and none has one more until its peer goes on.
+    assert set(calls[: len(clients)]) == set(calls[len(clients) :])
+    for _ in clients:
+        turns_until(0)
+    assert 2 * len(clients) == len(calls)
+    for client in clients:
+        client.close()
+    network.close()
+    loop.close()
+
+
+class _SlowLayer(TlsLayer):
+    """A handshake that waits for a writable socket once, and then for the peer."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        super().__init__(_server_context(), sock)
+        self.calls = 0
+
+    def handshake(self) -> None:
+        """Count the call."""
+        self.calls += 1
+        raise WantsWrite if self.calls == 1 else WantsRead
+
+
+def test_a_handshake_that_waits_for_the_peer_costs_nothing_meanwhile() -> None:
+    layers: list[_SlowLayer] = []
+    with _served() as served:
+
+        def layer_of(sock: socket.socket) -> _SlowLayer:
+            layers.append(_SlowLayer(sock))
+            return layers[-1]
+
+        served.options = served.options._replace(layer=layer_of)
+        port = served.echo()
+        served.start()
+        with socket.create_connection(("127.0.0.1", port)):
+            turns = 0
+            while turns < 20:
+                served.call(lambda: None)
+                # The turns count from the handshake's wait for the peer.
+                turns += bool(layers and layers[0].calls >= 2)
+            assert 2 == layers[0].calls
 
 
 def test_a_peer_that_leaves_during_the_handshake_leaves_nothing() -> None:
@@ -345,6 +457,18 @@ def test_no_more_is_read_than_the_buffer_takes() -> None:
     buffer = bytearray(15_000)
     assert [15_000, 15_000] == [server.recv_into(memoryview(buffer)) for _ in range(2)]
     assert bytes([1]) * 5_000 + bytes([2]) * 10_000 == bytes(buffer)
+    client.close()
+    server.close()
+
+
+def test_small_records_have_a_share_of_a_turn() -> None:
+    server, client = _layers()
+    for _ in range(TLS_RECORDS_MAX + 5):
+        client._tls.write(b"x")
+    client.flush()
+    buffer = memoryview(bytearray(1 << 16))
+    assert (TLS_RECORDS_MAX, True) == (server.recv_into(buffer), server.has_more())
+    assert (5, False) == (server.recv_into(buffer), server.has_more())
     client.close()
     server.close()
 

@@ -48,6 +48,10 @@ HERE = _path("here.pem")
             "here-encrypted.key: ssl.key.password does not open it",
         ),
         (
+            TlsSettings(None, None, HERE, _path("here-encrypted.key"), "long" * 500),
+            "here-encrypted.key: ssl.key.password does not open it",
+        ),
+        (
             TlsSettings(certificate_path=HERE, key_path=_path("elsewhere.pem")),
             "elsewhere.pem: is not the key of the certificate in",
         ),
@@ -77,6 +81,14 @@ def test_a_certificate_without_its_key_says_where_keys_are_named(tmp_path: Path)
     alone.write_text(Path(HERE).read_text().partition("-----BEGIN PRIVATE KEY")[0])
     with pytest.raises(BadTlsFile, match=r"no private key; ssl\.key\.location names its file"):
         tls_context(TlsSettings(certificate_path=str(alone)))
+
+
+def test_names_that_are_not_ascii_may_stand_beside_certificates(tmp_path: Path) -> None:
+    pem = "# Főtanúsítvány\n" + Path(HERE).read_text()
+    bundle = tmp_path / "bundle.pem"
+    bundle.write_text(pem)
+    for settings in (TlsSettings(ca_path=str(bundle)), TlsSettings(ca_pem=pem)):
+        assert 1 == tls_context(settings).cert_store_stats()["x509"]
 
 
 def test_what_is_right_is_taken() -> None:

@@ -134,6 +134,21 @@ def test_key_and_trust_come_from_every_kind_of_store(stage: Stage, kind: str) ->
     assert "CN=broker,O=Kafka,C=DE" == subject_of(certificate)
 
 
+def test_names_that_are_not_ascii_may_stand_beside_certificates(
+    stage: Stage, tmp_path: Path
+) -> None:
+    pem = "# Főtanúsítvány\n" + _text("ca.pem")
+    bundle = tmp_path / "bundle.pem"
+    bundle.write_text(pem)
+    for settings in (
+        PEM._replace(trust_location=str(bundle)),
+        PEM._replace(trust_location=None, trusted_pem=pem),
+    ):
+        stage.ask(stage.listen(settings._replace(client_auth="required")), _CLIENT)
+    assert [] == stage.ended
+    assert 2 == len(stage.responses)
+
+
 @pytest.mark.parametrize(
     ("auth", "client", "is_served"),
     [
@@ -169,6 +184,21 @@ def test_a_version_that_one_side_does_not_have_is_refused(stage: Stage) -> None:
     assert [] == stage.responses
 
 
+def test_ciphers_that_are_not_chosen_are_refused(stage: Stage) -> None:
+    chosen = PEM._replace(
+        versions=("TLSv1.2",), ciphers="ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES128-SHA256"
+    )
+    port = stage.listen(chosen)
+    others = {"TLSv1.2": "ECDHE-ECDSA-CHACHA20-POLY1305", "TLSv1.3": None}
+    for version, ciphers in others.items():
+        stage.ask(port, _CLIENT._replace(versions=(version,), ciphers=ciphers))
+    assert ["handshake failed", "handshake failed"] == [text[:16] for text in stage.ended]
+    stage.ended.clear()
+    stage.ask(port, _CLIENT)
+    stage.ask(port, _CLIENT._replace(versions=("TLSv1.2",), ciphers=chosen.ciphers))
+    assert [] == stage.ended
+
+
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
@@ -180,6 +210,7 @@ def test_a_version_that_one_side_does_not_have_is_refused(stage: Stage) -> None:
         (PEM._replace(trust_location=_store("trust.p12"), trust_password="x"), "password is wrong"),
         (_FROM_STORES["encrypted"]._replace(key_password=None), "needs ssl.key.password"),
         (_FROM_STORES["encrypted"]._replace(key_password="x"), "does not open it"),
+        (_FROM_STORES["encrypted"]._replace(key_password="long" * 500), "does not open it"),
         (_STRANGER._replace(key_pem=_KEY), "is not that of its first certificate"),
     ],
 )

@@ -108,6 +108,16 @@ def test_a_denial_of_some_names_of_a_prefix_denies_the_prefix() -> None:
     assert denying == decide(rules, BOB, READ, topic("pay-", PREFIXED), CLOSED).rule
 
 
+def test_a_name_is_no_prefix_of_longer_names() -> None:
+    rules = [
+        rule(topic("orders"), READ, AclPermission.DENY),
+        rule(topic("orders"), READ, host="9.9.9.9"),
+        rule(topic("order"), READ),
+    ]
+    assert AclResult.ALLOWED is decide(rules, BOB, READ, topic("order"), CLOSED).result
+    assert [] == hosts_named(rules, ["User:bob"], topic("order"))
+
+
 def test_every_name_is_the_prefix_of_nothing() -> None:
     every = topic("", PREFIXED)
     assert decide([rule(topic("*"), READ)], BOB, READ, every, CLOSED).is_allowed

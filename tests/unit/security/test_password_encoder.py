@@ -64,6 +64,13 @@ def test_what_is_written_has_kafkas_fields() -> None:
         assert name not in plain or of_kafka == value
 
 
+def test_one_iteration_is_the_least() -> None:
+    once = encoder(iterations=1).encode("other")
+    assert "other" == encoder().decode(once)
+    with pytest.raises(PasswordUnreadable, match="or is damaged"):
+        encoder().decode(once.replace("iterations:1", "iterations:0"))
+
+
 @given(password=st.text(max_size=40))
 def test_what_is_encrypted_comes_back(password: str) -> None:
     assert password == encoder().decode(encoder(key_bits=256).encode(password))

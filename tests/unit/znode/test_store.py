@@ -392,3 +392,16 @@ def test_acls_survive_a_restart_and_not_their_nodes(tmp_path: Path) -> None:
     store = ZnodeStore(SqliteJournal(path), clock)
     assert store.acl(session_id, "/b")[0] == OPEN_ACL
     store.close()
+
+
+def test_what_a_store_keeps_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """It has credentials of users, and the secret of the passwords of sessions."""
+    path = tmp_path / "znodes.db"
+    for _ in range(2):
+        store = ZnodeStore(SqliteJournal(str(path)), ManualClock())
+        store.open_session(TIMEOUT_MS)
+        modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+        assert {"znodes.db": 0o600, "znodes.db-wal": 0o600} == modes
+        store.close()
+        # As earlier releases left it.
+        path.chmod(0o644)

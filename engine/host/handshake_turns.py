@@ -1,0 +1,48 @@
+"""Handshakes in shares of the loop's turns.
+
+A handshake signs: half a millisecond or more. After a restart thousands of clients begin theirs at
+the same moment; whoever is connected already has a turn after every TURN_MS_MAX of them.
+
+Differs: Kafka's network threads do as many as have bytes to be read; whoever is served by the same
+thread waits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from engine.host.ports import Clock, Timers
+from engine.limits import TURN_MS_MAX
+
+
+class HandshakeTurns:
+    """Continues handshakes in order of arrival."""
+
+    def __init__(self, timers: Timers, clock: Clock) -> None:
+        self._timers = timers
+        self._clock = clock
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._is_due = False
+
+    def later(self, shake: Callable[[], None]) -> None:
+        """Call `shake` on one of the next turns, after those that wait already."""
+        self._waiting.append(shake)
+        self._come_soon()
+
+    def _come_soon(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            self._timers.call_soon(self._run)
+
+    def _run(self) -> None:
+        self._is_due = False
+        over_ms = self._clock.monotonic_ms() + TURN_MS_MAX
+        while self._waiting:
+            shake = self._waiting.popleft()
+            if self._waiting:
+                # Scheduled before the work, which may raise.
+                self._come_soon()
+            shake()
+            if self._clock.monotonic_ms() >= over_ms:
+                return
