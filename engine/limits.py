@@ -190,6 +190,9 @@ UNIFORM_RUN_MIN = 12
 # it compiles again.
 KEPT_CODE_UNUSED_MS = 30 * 86_400_000
 
+# A JVM writes an archive of its classes in seconds; one that is not kept by then never is.
+CLASS_ARCHIVE_MADE_MS = 3_600_000
+
 # That kept code is used is noted no more often: each time is a write.
 KEPT_CODE_NOTED_MS = 86_400_000
 

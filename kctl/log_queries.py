@@ -88,7 +88,7 @@ def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQ
     from engine.analysis.isolation import Committed, committed_on_spark
     from engine.analysis.shipping import SCHEMA_PACKAGES, ship
     from engine.analysis.spark_query import run_query
-    from engine.analysis.spark_session import require_spark, start_session
+    from engine.analysis.spark_session import require_spark, start_session, stop_session
     from engine.analysis.spark_target import SparkTarget
 
     require_spark()
@@ -107,7 +107,7 @@ def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQ
         return run_query(session, query, splits, control=wanted.control, max_rows=max_rows, **how)
 
     yield _decoding(wanted, execute, [*wanted.plan.problems, *read.problems], show_step)
-    session.stop()
+    stop_session(session, show_step)
 
 
 def _decoding(

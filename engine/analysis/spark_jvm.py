@@ -12,7 +12,9 @@ import struct
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 
+from engine.analysis.class_archive import ClassArchive, class_archive
 from engine.analysis.java import find_java, java_version
 from engine.errors import EngineError
 from engine.host.real import RealFiles
@@ -27,6 +29,8 @@ _OPENED = (
 )  # fmt: skip
 _START_TIMEOUT_S = 120
 _END_TIMEOUT_S = 20
+# The classes take 3 s of a processor that has nothing else to do.
+_ARCHIVE_TIMEOUT_S = 120
 _PORT = struct.Struct(">i")
 # Where PySpark looks for a JVM that runs already.
 PORT_VARIABLE, SECRET_VARIABLE = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
@@ -46,13 +50,15 @@ def start_jvm(settings: dict[str, str]) -> None:
     """Start the driver's JVM and leave its address where PySpark looks for it.
 
     1. SparkSubmit writes port and secret to a file that the environment names.
-    2. It ends when its standard input does, so it never outlives this process.
+    2. It ends when its standard input does, so it never outlives this process by more than that.
     """
-    java = find_java()
+    java, archive = find_java(), None
+    if "spark.driver.extraClassPath" not in settings:
+        archive = class_archive(java, _spark_home())
     with tempfile.TemporaryDirectory(prefix="kctl-spark-") as folder:
         address = f"{folder}/address"
         process = subprocess.Popen(
-            _command(java, settings),
+            _command(java, settings, archive.options() if archive else ()),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=None if os.environ.get("KCTL_DEBUG") else subprocess.DEVNULL,
@@ -63,7 +69,7 @@ def start_jvm(settings: dict[str, str]) -> None:
             },
             start_new_session=True,
         )
-        _jvms.append(process)
+        _jvms.append((process, archive))
         try:
             port, secret = _await_address(process, address)
         except BaseException:
@@ -75,7 +81,12 @@ def start_jvm(settings: dict[str, str]) -> None:
 
 
 # The pipe to a JVM's standard input stays open as long as this list has it.
-_jvms: list[subprocess.Popen[bytes]] = []
+_jvms: list[tuple[subprocess.Popen[bytes], ClassArchive | None]] = []
+
+
+def keeps_classes() -> bool:
+    """Return whether a JVM of this process makes an archive of its classes as it ends."""
+    return any(archive is not None and archive.is_made for _, archive in _jvms)
 
 
 def end_jvms() -> None:
@@ -84,20 +95,31 @@ def end_jvms() -> None:
     A process that ends needs no such call: its end closes the pipes.
     """
     while _jvms:
-        process = _jvms.pop()
+        process, archive = _jvms.pop()
         assert process.stdin is not None
         process.stdin.close()
+        makes_archive = archive is not None and archive.is_made
+        code: int | None = None
         try:
-            process.wait(timeout=_END_TIMEOUT_S)
+            code = process.wait(timeout=_ARCHIVE_TIMEOUT_S if makes_archive else _END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            pass
+        finally:
+            if code is None:
+                process.kill()
+                process.wait()
+            if archive is not None and makes_archive:
+                archive.keep(code)
 
 
-def _command(java: str, settings: dict[str, str]) -> list[str]:
-    """Return the command line that starts Spark's driver JVM."""
+def _spark_home() -> str:
     from pyspark.find_spark_home import _find_spark_home
 
+    return str(_find_spark_home())
+
+
+def _command(java: str, settings: dict[str, str], options: Sequence[str] = ()) -> list[str]:
+    """Return the command line that starts Spark's driver JVM; `options` are the archive's."""
     opened = [f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED]
     newer = ["--sun-misc-unsafe-memory-access=allow", "--enable-native-access=ALL-UNNAMED"]
     conf = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
@@ -105,12 +127,13 @@ def _command(java: str, settings: dict[str, str]) -> list[str]:
     return [
         java,
         "-cp",
-        f"{_find_spark_home()}/jars/*" + (f":{more}" if more else ""),
+        f"{_spark_home()}/jars/*" + (f":{more}" if more else ""),
         f"-Xmx{settings.get('spark.driver.memory', _DRIVER_MEMORY)}",
         "-XX:+IgnoreUnrecognizedVMOptions",
         # Most of the work is done in Python: the quick compiler starts sooner.
         "-XX:TieredStopAtLevel=1",
         "-Xshare:auto",
+        *options,
         *opened,
         *(newer if (java_version(java) or 0) >= 24 else []),
         "-Djdk.reflect.useDirectMethodHandle=false",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from engine.analysis.spark_jvm import (
     SECRET_VARIABLE,
     SparkFailed,
     end_jvms,
+    keeps_classes,
     start_jvm,
 )
 from engine.analysis.spark_target import SparkTarget
@@ -29,7 +31,14 @@ from engine.errors import EngineError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SparkFailed", "SparkMissing", "end_jvms", "require_spark", "start_session"]
+__all__ = [
+    "SparkFailed",
+    "SparkMissing",
+    "end_jvms",
+    "require_spark",
+    "start_session",
+    "stop_session",
+]
 
 _CONNECT_TIMEOUT_S = 10
 
@@ -65,6 +74,17 @@ def start_session(target: SparkTarget, *, parallelism: int | None = None) -> Spa
     if not target.is_local:
         ship(session, TASK_PACKAGES)
     return session
+
+
+def stop_session(session: SparkSession, show_step: Callable[[str], None]) -> None:
+    """Stop a session whose work is done; `show_step` gets what takes a while.
+
+    The first one of a machine keeps its classes for the next: see `class_archive.py`.
+    """
+    session.stop()
+    if keeps_classes():
+        show_step("keeping Spark's classes for the next start, once")
+        end_jvms()
 
 
 def _own_session(master: str, settings: dict[str, str]) -> SparkSession:

@@ -110,7 +110,7 @@ def export_logs(
     from engine.analysis.row_condition import splits_to_read
     from engine.analysis.shipping import ship
     from engine.analysis.spark_query import run_query
-    from engine.analysis.spark_session import start_session
+    from engine.analysis.spark_session import start_session, stop_session
     from engine.analysis.spark_target import SparkTarget
     from engine.analysis.table_export import export_into_table, table_plan
     from engine.analysis.table_format import TABLE_FORMATS
@@ -159,5 +159,5 @@ def export_logs(
     else:
         plan = plan_to_append(files, plan) if options.append else plan
         summary = export(session, files, plan, job_id, bar.update)
-    session.stop()
+    stop_session(session, bar.show)
     return summary

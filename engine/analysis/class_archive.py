@@ -1,0 +1,107 @@
+"""Spark's Java classes, kept as a JVM had loaded them: the next one starts with half the work.
+
+```
+$XDG_CACHE_HOME/kctl/spark/<key>.jsa          the archive, some 160 MB
+                          <key>.<pid>.new     what the JVM of a process writes as it ends
+                          <key>.none          this Java makes no archive
+```
+
+1. The first JVM of a key writes the classes that it has loaded when it ends (-XX:ArchiveClassesAtExit).
+2. Its process waits for that, and renames the file: what is there by its own name is whole.
+3. Later ones read it (-XX:SharedArchiveFile). A JVM compares the archive with its own version and
+   with the jars, and starts as without one if it is of others.
+
+The key covers the program of Java and where Spark is. An archive that nobody has used for long goes
+when another is kept.
+"""  # noqa: E501 - prose
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from engine.errors import StorageError
+from engine.host.real import RealClock, RealFiles
+from engine.limits import CLASS_ARCHIVE_MADE_MS, KEPT_CODE_UNUSED_MS
+from engine.native.code_cache import key_of
+
+_NEW = ".new"
+_SUFFIXES = (".jsa", ".none", _NEW)
+
+
+class ClassArchive:
+    """The archive of one Java and one Spark."""
+
+    def __init__(self, folder: str, key: str) -> None:
+        self._files = RealFiles()
+        self._folder = folder
+        self._path = f"{folder}/{key}.jsa"
+        self._none = f"{folder}/{key}.none"
+        self._new = f"{folder}/{key}.{os.getpid()}.new"
+        #: Whether the JVM that was started with `options` makes the archive (step 1).
+        self.is_made = False
+
+    def options(self) -> list[str]:
+        """Return the JVM's options; it makes an archive if there is none and one can be kept."""
+        if self._is_ours(self._path):
+            with suppress(OSError):
+                os.utime(self._path)
+            return [f"-XX:SharedArchiveFile={self._path}"]
+        if self._files.exists(self._none) or not self._make_folder():
+            return []
+        self._remove_unused()
+        self.is_made = True
+        return [f"-XX:ArchiveClassesAtExit={self._new}"]
+
+    def keep(self, exit_code: int | None) -> None:
+        """Keep what a JVM has written that is gone (step 2); None of one that was killed."""
+        self.is_made = False
+        with suppress(StorageError, OSError):
+            if not self._files.exists(self._new):
+                if exit_code is not None:
+                    self._files.replace_file(self._none, b"")
+            elif exit_code == 0:
+                os.replace(self._new, self._path)
+            else:
+                self._files.remove(self._new)
+            self._remove_unused()
+
+    def _is_ours(self, path: str) -> bool:
+        """Return whether a file is there that nobody else could have written."""
+        try:
+            status = os.stat(path)
+        except OSError:
+            return False
+        return status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+    def _make_folder(self) -> bool:
+        try:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        except OSError:
+            # A home that cannot be written costs each run its time, no more.
+            return False
+        return True
+
+    def _remove_unused(self) -> None:
+        """Remove archives that nobody has used for long, and what killed processes have left."""
+        now_ms = RealClock().wall_ms()
+        with suppress(StorageError):
+            for name in self._files.list_dir(self._folder):
+                unused_ms = CLASS_ARCHIVE_MADE_MS if name.endswith(_NEW) else KEPT_CODE_UNUSED_MS
+                path = f"{self._folder}/{name}"
+                is_old = now_ms - self._files.modified_ms(path) > unused_ms
+                if is_old and name.endswith(_SUFFIXES) and path != self._path:
+                    self._files.remove(path)
+
+
+def class_archive(java: str, spark_home: str) -> ClassArchive:
+    """Return the archive of a program of Java and of Spark's folder."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    program = os.path.realpath(java)
+    try:
+        status = os.stat(program)
+        stamp = f"{status.st_size} {status.st_mtime_ns}"
+    except OSError:
+        stamp = ""
+    key = key_of(f"{program}\0{stamp}\0{os.path.realpath(spark_home)}".encode())
+    return ClassArchive(f"{base}/kctl/spark", key)
