@@ -107,3 +107,14 @@ def test_a_sample_of_a_broker_that_runs_for_years_takes_values() -> None:
     for second in range(0, 100_000, 10_000):
         sample.offer_all([second] * 2_000, second)
     assert {90_000} == set(sample.values)
+
+
+@pytest.mark.parametrize("idle_s", [49_000, 60_000, 10_000_000])
+def test_a_full_sample_takes_values_after_any_time_without_them(idle_s: int) -> None:
+    """A broker's quiet night: the weights of the values before it are 0 then."""
+    sample: DecayingSample[int] = DecayingSample(0)
+    sample.offer_all([1] * SAMPLE_SIZE, 0)
+    sample.offer_all([2] * 28, idle_s)
+    assert (28, SAMPLE_SIZE) == (sample.values.count(2), len(sample.values))
+    sample.offer_all([3] * 2_000, idle_s + 10_000)
+    assert {3} == set(sample.values)
