@@ -309,7 +309,7 @@ class ClientConnection:
         if isinstance(response, Promise):
             self._await_fast(key, response, request)
         else:
-            self._fill_fast(key, self._reserve(None, request), response)
+            self._fill_fast(self._reserve(None, request), request, response)
         return True
 
     def _reserve(
@@ -331,17 +331,15 @@ class ClientConnection:
             if promise.error is not None:
                 self._fault_of(key, promise.error)
             else:
-                self._fill_fast(key, slot, promise.result())
+                self._fill_fast(slot, request, promise.result())
 
         promise.watch(kept)
 
-    def _fill_fast(self, key: int, slot: _Slot, response: FastResponse) -> None:
+    def _fill_fast(self, slot: _Slot, request: OpenRequest, response: FastResponse) -> None:
         if isinstance(response, bytes):
             self._leave(slot, (response,), None)
             return
-        parts, on_sent, errors = response
-        if errors is not None:
-            self._metrics.report(key, errors)
+        parts, on_sent, request.errors = response
         self._leave(slot, parts, on_sent)
 
     def _fault_of(self, key: int, error: Exception) -> None:
@@ -396,8 +394,9 @@ class ClientConnection:
             else:
                 handled, throttle_ms = serve(row, request, exchange)
         except Exception as error:
-            self._metrics.end(OpenRequest(number, size_bytes, began_ns), self._now_ns())
-            self._metrics.report(row.key, getattr(error, "errors", _NO_ERRORS))
+            failed = OpenRequest(number, size_bytes, began_ns)
+            failed.errors = getattr(error, "errors", _NO_ERRORS)
+            self._metrics.end(failed, self._now_ns())
             if isinstance(error, WireError | CloseConnection):
                 raise
             self._fault(row, error)
@@ -482,29 +481,17 @@ class ClientConnection:
             handled = _result_of(handled)
         if isinstance(handled, Promise):
             slot = self._reserve(handled, request)
-            handled.watch(lambda: self._kept(slot, row, exchange, handled))
+            handled.watch(lambda: self._kept(slot, request, row, exchange, handled))
             if handled.turns is not None:
                 self._hold(handled.turns)
         elif self._slots:
-            self._fill(self._reserve(None, request), row, exchange, handled)
+            self._fill(self._reserve(None, request), request, row, exchange, handled)
         else:
-            self._report(row, handled)
+            request.errors = _errors_of(row, handled)
             if handled is not None:
                 parts, on_sent = _parts_of(row, exchange, handled)
                 self._connection.send(parts, on_sent)
             self._end_request(request)
-
-    def _report(self, row: ApiRow, response: Response) -> None:
-        """Count the error codes of a response, but of the most frequent one of its API."""
-        errors: ErrorCounts | None
-        if isinstance(response, bytes):
-            return
-        if isinstance(response, EncodedResponse | EncodedRows):
-            errors = response.errors
-        else:
-            errors = _NO_ERRORS if response is None else error_counts(row.name, response)
-        if errors is not None:
-            self._metrics.report(row.key, errors)
 
     def _end_request(self, request: OpenRequest) -> None:
         """Count and measure a request whose response has been handed to the connection."""
@@ -514,6 +501,7 @@ class ClientConnection:
     def _kept(
         self,
         slot: _Slot,
+        request: OpenRequest,
         row: ApiRow,
         exchange: Exchange,
         promise: Promise[Response | CloseConnection],
@@ -526,16 +514,23 @@ class ClientConnection:
         response = promise.result()
         if isinstance(response, CloseConnection):
             slot.close_reason = response.reason
-            self._metrics.report(row.key, response.errors)
-            response = None
+            request.errors = response.errors
             if not self._is_closed:
                 self._connection.pause(PauseReason.CLOSING)
-        self._fill(slot, row, exchange, response)
+            self._leave(slot, None, None)
+        else:
+            self._fill(slot, request, row, exchange, response)
 
-    def _fill(self, slot: _Slot, row: ApiRow, exchange: Exchange, response: Response) -> None:
+    def _fill(
+        self,
+        slot: _Slot,
+        request: OpenRequest,
+        row: ApiRow,
+        exchange: Exchange,
+        response: Response,
+    ) -> None:
         """Set the response of a slot and send the slots that are ready (step 6)."""
-        if slot.close_reason is None:
-            self._report(row, response)
+        request.errors = _errors_of(row, response)
         if response is None:
             self._leave(slot, None, None)
         else:
@@ -604,6 +599,17 @@ def _result_of(kept: Promise[Response | CloseConnection]) -> Handled:
     if kept.error is not None or isinstance(response, CloseConnection):
         return kept
     return response
+
+
+def _errors_of(row: ApiRow, response: Response) -> ErrorCounts | None:
+    """Return the error codes of a response, None for the most frequent one of its API."""
+    if response is None:
+        return _NO_ERRORS
+    if isinstance(response, bytes):
+        return None
+    if isinstance(response, EncodedResponse | EncodedRows):
+        return response.errors
+    return error_counts(row.name, response)
 
 
 def _parts_of(

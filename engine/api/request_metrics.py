@@ -143,7 +143,15 @@ class RequestFigure(NamedTuple):
 class OpenRequest:
     """A request that has no response yet, or one that waits for earlier ones."""
 
-    __slots__ = ("began_ns", "filled_ns", "handled_ns", "number", "size_bytes", "throttle_ms")
+    __slots__ = (
+        "began_ns",
+        "errors",
+        "filled_ns",
+        "handled_ns",
+        "number",
+        "size_bytes",
+        "throttle_ms",
+    )
 
     def __init__(
         self, number: int, size_bytes: int, began_ns: int, handled_ns: int | None = None
@@ -156,6 +164,8 @@ class OpenRequest:
         #: When its response was there, None if that is sent at once.
         self.filled_ns: int | None = None
         self.throttle_ms = 0
+        #: The codes of its response, None for the most frequent one of its API.
+        self.errors: ErrorCounts | None = None
 
     def times(self, now_ns: int) -> RequestTimes | None:
         """Return what it took if it ends now; None if all of that counts as 0."""
@@ -262,11 +272,13 @@ class RequestMetrics:
         self.general.setdefault(number, []).append(request.size_bytes)
         if times is not None:
             self.noted.append((number, times))
+        if request.errors is not None:
+            self.report(number >> VERSION_BITS & _KEY_MASK, request.errors)
 
     def end_unanswered(self, request: OpenRequest, now_ns: int) -> None:
         """Count a request whose connection has ended before its response left."""
+        request.errors = {}
         self.end(request, now_ns)
-        self.report(request.number >> VERSION_BITS & _KEY_MASK, {})
 
     def end_timed(self, number: int, size_bytes: int, took_ns: int) -> None:
         """Count a request whose handler has made the response, which has left."""
@@ -337,8 +349,7 @@ class RequestMetrics:
         for key, count in self._reported.items():
             found[key, NONE] = found.get((key, NONE), 0) - count * _codes_of_success(key)
         for (key, code), count in sorted(found.items()):
-            # A response may be reported before its request counts.
-            if count > 0:
+            if count:
                 yield ErrorCount(api(key).name, kafka_error(code).name, count)
 
     def _totals(self) -> dict[int, int]:
