@@ -48,7 +48,6 @@ from engine.api.exchange import (
     Response,
 )
 from engine.api.request_metrics import (
-    DEPRECATED,
     NOTED_NS,
     OF_OTHERS,
     VERSION_BITS,
@@ -201,6 +200,7 @@ class ClientConnection:
         self._fast = server.table.serve_fast
         self._metrics = server.table.request_metrics
         self._fast_sizes = self._metrics.fast
+        self._note_size = self._metrics.note_size
         self._now_ns = server.work_ns
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
@@ -387,37 +387,37 @@ class ClientConnection:
         else:
             # Bytes after the message are passed over, as Kafka does: librdkafka sends some.
             request, _ = message_codec(f"{row.name}Request", version).decode_at(body, 0)
-        number, size_bytes = self._number_of(row, version, request), len(body)
+        number, is_of_others = row.key << VERSION_BITS | version, row.is_of_others
+        if is_of_others is not None and is_of_others(request, version):
+            number |= OF_OTHERS
+        try:
+            note_size = self._note_size[number]
+        except KeyError:
+            note_size = self._begin_size(number)
         try:
             if may_take_fast_path:
                 handled, throttle_ms = row.handler(request, exchange), 0
             else:
                 handled, throttle_ms = serve(row, request, exchange)
         except Exception as error:
-            failed = OpenRequest(number, size_bytes, began_ns)
-            failed.errors = getattr(error, "errors", _NO_ERRORS)
-            self._metrics.end(failed, self._now_ns())
-            if isinstance(error, WireError | CloseConnection):
-                raise
-            self._fault(row, error)
+            self._fail(row, OpenRequest(number, len(body), began_ns), error)
             return
-        if not (throttle_ms or self._slots or self._throttled_ms):
-            parts: Sequence[SendPart] | None = None
-            on_sent: Callable[[], None] | None = None
+        if (type(handled) is bytes or type(handled) is EncodedResponse) and not (
+            throttle_ms or self._slots or self._throttled_ms
+        ):
+            head = response_header_bytes(row.key, version, exchange.correlation_id)
             if type(handled) is bytes:
-                head = response_header_bytes(row.key, version, exchange.correlation_id)
-                parts = (head + handled,)
+                self._connection.send((head + handled,), None)
             elif type(handled) is EncodedResponse:
-                head = response_header_bytes(row.key, version, exchange.correlation_id)
-                more, on_sent, errors = handled
-                parts = _with_header(head, more)
+                parts, on_sent, errors = handled
+                self._connection.send(_with_header(head, parts), on_sent)
                 if errors is not None:
                     self._metrics.report(row.key, errors)
-            if parts is not None:
-                self._connection.send(parts, on_sent)
-                self._metrics.end_timed(number, size_bytes, self._now_ns() - began_ns)
-                return
-        opened = OpenRequest(number, size_bytes, began_ns, self._now_ns())
+            note_size(len(body))
+            if (now_ns := self._now_ns()) - began_ns >= NOTED_NS:
+                self._metrics.note_time(number, now_ns - began_ns)
+            return
+        opened = OpenRequest(number, len(body), began_ns, self._now_ns())
         if throttle_ms:
             self._throttled_ms = max(self._throttled_ms, throttle_ms)
             self._answer(row, exchange._replace(throttle_ms=throttle_ms), handled, opened)
@@ -425,17 +425,19 @@ class ClientConnection:
         else:
             self._answer(row, exchange, handled, opened)
 
-    def _number_of(self, row: ApiRow, version: int, request: object) -> int:
-        """Return the number that a request is measured under; count it if it is deprecated."""
-        number = row.key << VERSION_BITS | version
-        is_deprecated = number in DEPRECATED
-        if row.is_of_others is not None and row.is_of_others(request, version):
-            number |= OF_OTHERS
-        if is_deprecated:
-            session = self._session
-            names = session.client_software_name, session.client_software_version
-            self._metrics.note_deprecated(number, *names)
-        return number
+    def _fail(self, row: ApiRow, request: OpenRequest, error: Exception) -> None:
+        """Count a request without a response; raise what ends its connection, report a fault."""
+        request.errors = getattr(error, "errors", _NO_ERRORS)
+        self._metrics.end(request, self._now_ns())
+        if isinstance(error, WireError | CloseConnection):
+            raise error
+        self._fault(row, error)
+
+    def _begin_size(self, number: int) -> Callable[[int], None]:
+        """Return what notes the size of a request; count that if it is deprecated."""
+        session = self._session
+        names = session.client_software_name, session.client_software_version
+        return self._metrics.begin_size(number, *names)
 
     def _hold(self, turns: Promise[None]) -> None:
         """Read no more requests until one has had its turns."""

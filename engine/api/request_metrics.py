@@ -25,7 +25,7 @@ the system takes to send is not seen, so neither is measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 from engine.api.response_errors import ErrorCounts
@@ -236,6 +236,9 @@ class RequestMetrics:
         #: of the fast paths, that of Fetch serving followers alone, and of all others.
         self.fast: dict[int, list[int]] = {}
         self.general: dict[int, list[int]] = {}
+        #: Adds a size to those of `general`, by number; deprecated versions are not there, so that
+        #: each request of them is seen.
+        self.note_size: dict[int, Callable[[int], None]] = {}
         #: The times of those among them that took long.
         self.noted: list[tuple[int, RequestTimes]] = []
         self._counts: dict[int, int] = {}
@@ -280,21 +283,23 @@ class RequestMetrics:
         request.errors = {}
         self.end(request, now_ns)
 
-    def end_timed(self, number: int, size_bytes: int, took_ns: int) -> None:
-        """Count a request whose handler has made the response, which has left."""
-        # Written out: a call would cost as much as all of it.
-        try:
-            self.general[number].append(size_bytes)
-        except KeyError:
-            self.general[number] = [size_bytes]
-        if took_ns >= NOTED_NS:
-            self._note(number, took_ns)
+    def begin_size(
+        self, number: int, software_name: str, software_version: str
+    ) -> Callable[[int], None]:
+        """Return what notes the size of a request as it ends; count it if it is deprecated."""
+        note_size = self.general.setdefault(number, []).append
+        if number & ~OF_OTHERS in DEPRECATED:
+            self.note_deprecated(number, software_name, software_version)
+        else:
+            self.note_size[number] = note_size
+        return note_size
 
     def note_frame(self, api_and_version: int, took_ns: int) -> None:
         """Note the time of a request that a fast path has served and counted."""
-        self._note(number_of_frame(api_and_version), took_ns)
+        self.note_time(number_of_frame(api_and_version), took_ns)
 
-    def _note(self, number: int, took_ns: int) -> None:
+    def note_time(self, number: int, took_ns: int) -> None:
+        """Note the time of a request whose handler has made the response, which has left."""
         took_ms = _rounded_ms(took_ns)
         self.noted.append((number, RequestTimes(took_ms, took_ms, 0, 0, 0)))
 

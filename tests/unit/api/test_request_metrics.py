@@ -22,7 +22,9 @@ _MS = 1_000_000
 
 def ended(metrics: RequestMetrics, number: int, count: int = 1, took_ms: int = 0) -> None:
     for _ in range(count):
-        metrics.end_timed(number, 100, took_ms * _MS)
+        metrics.begin_size(number, "client", "1.0")(100)
+        if took_ms:
+            metrics.note_time(number, took_ms * _MS)
 
 
 def figures(metrics: RequestMetrics) -> dict[tuple[str, str], HistogramReading]:
@@ -63,7 +65,8 @@ def test_verifications_have_a_name_of_their_own() -> None:
 @pytest.mark.parametrize(("micros", "expected"), [(499, 0), (500, 1), (1_499, 1), (1_500, 2)])
 def test_times_are_rounded_to_milliseconds(micros: int, expected: int) -> None:
     metrics = RequestMetrics()
-    metrics.end_timed(_METADATA_9, 100, micros * 1000 + 999)
+    ended(metrics, _METADATA_9)
+    metrics.note_time(_METADATA_9, micros * 1000 + 999)
     assert expected == figures(metrics)["TotalTimeMs", "Metadata"].highest
 
 
