@@ -134,6 +134,15 @@ def test_lag_in_seconds_is_counted_from_the_scrape_that_saw_the_record(stage: St
     assert 60 <= stage.values(exporter)[name] < 63
 
 
+@pytest.mark.parametrize("jump_ms", [-3_600_000, 3_600_000])
+def test_lag_in_seconds_does_not_follow_a_clock_that_is_set(stage: Stage, jump_ms: int) -> None:
+    exporter = stage.exporter()
+    name = "kctl_kafka_consumer_group_topic_partition_lag_seconds g t 0"
+    before = stage.values(exporter)[name]
+    stage.cluster.clock.jump_wall(jump_ms)
+    assert before <= stage.values(exporter)[name] < before + 3
+
+
 def test_a_scrape_within_the_interval_asks_nothing(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

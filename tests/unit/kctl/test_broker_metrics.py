@@ -41,7 +41,7 @@ def test_a_pattern_is_of_objects_or_of_their_attributes(
 def test_histograms_and_timers_have_the_attributes_of_java() -> None:
     spread = ["Count", "Min", "Max", "Mean", "StdDev"]
     spread += [f"{share}thPercentile" for share in (50, 75, 95, 98, 99, 999)]
-    histogram = HistogramReading(4, 0.0, 9.0, 1.5, 3.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+    histogram = HistogramReading(4, 0.0, 9.0, 1.5, 3.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 6.0)
     timer = TimerReading(MeterReading(4, 0.5, 0.4, 0.3, 0.2), histogram)
     for value, expected in ((histogram, spread), (timer, [*_RATES, *spread[1:]])):
         found = list(matching_attributes({"a": value}, None))

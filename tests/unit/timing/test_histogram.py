@@ -37,7 +37,9 @@ def test_figures_are_yammers(values: list[int], expected: tuple[float, ...]) -> 
     histogram = Histogram(0)
     for value in values:
         histogram.note(value, 0)
-    assert pytest.approx(expected, rel=1e-12) == histogram.reading()
+    reading = histogram.reading()
+    assert pytest.approx(expected, rel=1e-12) == reading[:-1]
+    assert sum(values) == reading.total
 
 
 def test_a_timer_counts_in_a_smaller_unit_than_it_shows() -> None:
@@ -47,10 +49,11 @@ def test_a_timer_counts_in_a_smaller_unit_than_it_shows() -> None:
     reading = histogram.reading(1000)
     assert (2, 1.5, 2.5, 2.0, 2.0) == (*reading[:4], reading.median)
     assert pytest.approx(0.5**0.5) == reading.deviation
+    assert 4.0 == reading.total
 
 
 def test_nothing_noted_is_all_zeros() -> None:
-    assert HistogramReading(0, *(0.0,) * 10) == Moments().reading([])
+    assert HistogramReading(0, *(0.0,) * 11) == Moments().reading([])
 
 
 def test_zeros_are_counted_without_being_listed() -> None:
