@@ -134,8 +134,12 @@ class Histogram:
 
     def note(self, value: int, now_s: int) -> None:
         """Note one value."""
-        self.moments.add_all((value,))
-        self._sample.offer_all((value,), now_s)
+        self.note_all((value,), now_s)
+
+    def note_all(self, values: Sequence[int], now_s: int) -> None:
+        """Note values of one second."""
+        self.moments.add_all(values)
+        self._sample.offer_all(values, now_s)
 
     def reading(self, unit: int = 1) -> HistogramReading:
         """Return the figures of now."""

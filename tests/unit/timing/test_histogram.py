@@ -42,6 +42,15 @@ def test_figures_are_yammers(values: list[int], expected: tuple[float, ...]) -> 
     assert sum(values) == reading.total
 
 
+def test_values_that_are_noted_together_are_those_that_are_noted_one_by_one() -> None:
+    one_by_one, together = Histogram(0), Histogram(0)
+    for value in _MANY:
+        one_by_one.note(value, 7)
+    together.note_all([], 7)
+    together.note_all(_MANY, 7)
+    assert one_by_one.reading() == together.reading()
+
+
 def test_a_timer_counts_in_a_smaller_unit_than_it_shows() -> None:
     histogram = Histogram(0)
     for value in (1500, 2500):
