@@ -132,7 +132,9 @@ def test_lag_in_seconds_is_counted_from_the_scrape_that_saw_the_record(stage: St
     stage.produce(5)
     stage.values(exporter)
     stage.cluster.pass_time(60_000)
-    assert 60 <= stage.values(exporter)[name] < 63
+    values = stage.values(exporter)
+    assert 60 <= values[name] < 63
+    assert 0 <= values["kctl_exporter_scrape_seconds"] < 3
 
 
 @pytest.mark.parametrize("jump_ms", [-3_600_000, 3_600_000])
