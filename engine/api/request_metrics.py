@@ -309,18 +309,15 @@ class RequestMetrics:
         for number, times in self.noted:
             noted.setdefault(number, []).append(times)
         self.noted.clear()
-        found = []
-        for number, sizes in self.fast.items():
+        # Of both paths together: their times are noted together, too.
+        found: dict[int, list[int]] = {}
+        for number, sizes in self._pending():
             if sizes:
-                found.append((number_of_frame(number), sizes[:]))
+                found.setdefault(number, []).extend(sizes)
                 sizes.clear()
-        for number, sizes in self.general.items():
-            if sizes:
-                found.append((number, sizes[:]))
-                sizes.clear()
-        for number, sizes in found:
+        for number, sizes in found.items():
             self._counts[number] = self._counts.get(number, 0) + len(sizes)
-        for number, sizes in found:
+        for number, sizes in found.items():
             times_of = noted.pop(number, [])
             for start in range(0, len(sizes), _PIECE):
                 some, times_of = times_of[:_PIECE], times_of[_PIECE:]
@@ -360,10 +357,15 @@ class RequestMetrics:
     def _totals(self) -> dict[int, int]:
         """Return how many requests came by their numbers."""
         totals = dict(self._counts)
-        pending = [(number_of_frame(number), sizes) for number, sizes in self.fast.items()]
-        for number, sizes in (*pending, *self.general.items()):
+        for number, sizes in self._pending():
             totals[number] = totals.get(number, 0) + len(sizes)
         return totals
+
+    def _pending(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield the sizes since the last fold by number, which may be on both paths."""
+        for number, sizes in self.fast.items():
+            yield number_of_frame(number), sizes
+        yield from self.general.items()
 
     def figures(self) -> Iterator[RequestFigure]:
         """Yield the histograms of the requests up to the last fold."""

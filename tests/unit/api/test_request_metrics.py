@@ -15,6 +15,7 @@ from engine.api.request_metrics import (
 from engine.timing.histogram import HistogramReading
 
 _FETCH_17 = 1 << VERSION_BITS | 17
+_PRODUCE_9 = 9
 _METADATA_9 = 3 << VERSION_BITS | 9
 _ADD_PARTITIONS_5 = 24 << VERSION_BITS | 5
 _MS = 1_000_000
@@ -112,6 +113,18 @@ def test_a_short_request_has_no_times_but_of_a_throttle() -> None:
     assert request.times(499_999) is None
     request.throttle_ms = 5
     assert RequestTimes(0, 0, 0, 0, 5) == request.times(499_999)
+
+
+@pytest.mark.parametrize(("quick", "slow"), [(1, 30), (30, 1), (5_000, 15_000)])
+def test_times_of_both_paths_are_of_one_sample(quick: int, slow: int) -> None:
+    """Produces that wait for followers beside those that a fast path answers at once."""
+    metrics = RequestMetrics()
+    metrics.fast[_PRODUCE_9] = [80] * quick
+    ended(metrics, _PRODUCE_9, slow, took_ms=20)
+    reading = figures(metrics)["TotalTimeMs", "Produce"]
+    assert (quick + slow, 0, 20) == reading[:3]
+    assert 20 * slow == reading.total
+    assert (20 if slow > quick else 0) == reading.median
 
 
 def test_many_requests_are_folded_in_several_steps() -> None:
