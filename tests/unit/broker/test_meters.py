@@ -132,6 +132,20 @@ def test_counts_of_a_leader_go_on_while_another_partition_is_led_here() -> None:
     assert (0, 7) == (counts.of("t").bytes_in, counts.total("bytes_in"))
 
 
+def test_nothing_is_kept_of_topics_that_came_and_went() -> None:
+    counts = BrokerTopicCounts()
+    meters = BrokerMeters(counts, set, dict, ManualClock())
+    for number in range(3):
+        key = TopicPartition(f"t{number}", 0)
+        meters.note_role(key, is_leader=True)
+        counts.of(key.topic).bytes_in += 7
+        list(meters.tick())
+        list(meters.metrics())
+        meters.note_stopped(key)
+    assert ({}, {}, {}) == (counts.by_topic, meters._topics, meters._replicas)
+    assert 21 == counts.total("bytes_in")
+
+
 def test_counts_of_a_deleted_topic_are_gone_and_those_of_all_topics_stay(
     stage: MemoryBroker,
 ) -> None:
