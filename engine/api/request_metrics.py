@@ -236,11 +236,11 @@ class RequestMetrics:
         #: of the fast paths, that of Fetch serving followers alone, and of all others.
         self.fast: dict[int, list[int]] = {}
         self.general: dict[int, list[int]] = {}
+        #: The times of those among them that took long.
+        self.noted: list[tuple[int, RequestTimes]] = []
         #: Adds a size to those of `general`, by number; deprecated versions are not there, so that
         #: each request of them is seen.
         self.note_size: dict[int, Callable[[int], None]] = {}
-        #: The times of those among them that took long.
-        self.noted: list[tuple[int, RequestTimes]] = []
         self._counts: dict[int, int] = {}
         #: By number, and the name and version of the client's software.
         self._deprecated: dict[tuple[int, str, str], int] = {}
