@@ -48,7 +48,6 @@ from engine.api.exchange import (
     Response,
 )
 from engine.api.request_metrics import (
-    DEPRECATED,
     NOTED_NS,
     OF_OTHERS,
     VERSION_BITS,
@@ -201,6 +200,7 @@ class ClientConnection:
         self._fast = server.table.serve_fast
         self._metrics = server.table.request_metrics
         self._fast_sizes = self._metrics.fast
+        self._note_size = self._metrics.note_size
         self._now_ns = server.work_ns
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
@@ -309,7 +309,7 @@ class ClientConnection:
         if isinstance(response, Promise):
             self._await_fast(key, response, request)
         else:
-            self._fill_fast(key, self._reserve(None, request), response)
+            self._fill_fast(self._reserve(None, request), request, response)
         return True
 
     def _reserve(
@@ -331,17 +331,15 @@ class ClientConnection:
             if promise.error is not None:
                 self._fault_of(key, promise.error)
             else:
-                self._fill_fast(key, slot, promise.result())
+                self._fill_fast(slot, request, promise.result())
 
         promise.watch(kept)
 
-    def _fill_fast(self, key: int, slot: _Slot, response: FastResponse) -> None:
+    def _fill_fast(self, slot: _Slot, request: OpenRequest, response: FastResponse) -> None:
         if isinstance(response, bytes):
             self._leave(slot, (response,), None)
             return
-        parts, on_sent, errors = response
-        if errors is not None:
-            self._metrics.report(key, errors)
+        parts, on_sent, request.errors = response
         self._leave(slot, parts, on_sent)
 
     def _fault_of(self, key: int, error: Exception) -> None:
@@ -389,36 +387,37 @@ class ClientConnection:
         else:
             # Bytes after the message are passed over, as Kafka does: librdkafka sends some.
             request, _ = message_codec(f"{row.name}Request", version).decode_at(body, 0)
-        number, size_bytes = self._number_of(row, version, request), len(body)
+        number, is_of_others = row.key << VERSION_BITS | version, row.is_of_others
+        if is_of_others is not None and is_of_others(request, version):
+            number |= OF_OTHERS
+        try:
+            note_size = self._note_size[number]
+        except KeyError:
+            note_size = self._begin_size(number)
         try:
             if may_take_fast_path:
                 handled, throttle_ms = row.handler(request, exchange), 0
             else:
                 handled, throttle_ms = serve(row, request, exchange)
         except Exception as error:
-            self._metrics.end(OpenRequest(number, size_bytes, began_ns), self._now_ns())
-            self._metrics.report(row.key, getattr(error, "errors", _NO_ERRORS))
-            if isinstance(error, WireError | CloseConnection):
-                raise
-            self._fault(row, error)
+            self._fail(row, OpenRequest(number, len(body), began_ns), error)
             return
-        if not (throttle_ms or self._slots or self._throttled_ms):
-            parts: Sequence[SendPart] | None = None
-            on_sent: Callable[[], None] | None = None
+        if (type(handled) is bytes or type(handled) is EncodedResponse) and not (
+            throttle_ms or self._slots or self._throttled_ms
+        ):
+            head = response_header_bytes(row.key, version, exchange.correlation_id)
             if type(handled) is bytes:
-                head = response_header_bytes(row.key, version, exchange.correlation_id)
-                parts = (head + handled,)
+                self._connection.send((head + handled,), None)
             elif type(handled) is EncodedResponse:
-                head = response_header_bytes(row.key, version, exchange.correlation_id)
-                more, on_sent, errors = handled
-                parts = _with_header(head, more)
+                parts, on_sent, errors = handled
+                self._connection.send(_with_header(head, parts), on_sent)
                 if errors is not None:
                     self._metrics.report(row.key, errors)
-            if parts is not None:
-                self._connection.send(parts, on_sent)
-                self._metrics.end_timed(number, size_bytes, self._now_ns() - began_ns)
-                return
-        opened = OpenRequest(number, size_bytes, began_ns, self._now_ns())
+            note_size(len(body))
+            if (now_ns := self._now_ns()) - began_ns >= NOTED_NS:
+                self._metrics.note_time(number, now_ns - began_ns)
+            return
+        opened = OpenRequest(number, len(body), began_ns, self._now_ns())
         if throttle_ms:
             self._throttled_ms = max(self._throttled_ms, throttle_ms)
             self._answer(row, exchange._replace(throttle_ms=throttle_ms), handled, opened)
@@ -426,17 +425,19 @@ class ClientConnection:
         else:
             self._answer(row, exchange, handled, opened)
 
-    def _number_of(self, row: ApiRow, version: int, request: object) -> int:
-        """Return the number that a request is measured under; count it if it is deprecated."""
-        number = row.key << VERSION_BITS | version
-        is_deprecated = number in DEPRECATED
-        if row.is_of_others is not None and row.is_of_others(request, version):
-            number |= OF_OTHERS
-        if is_deprecated:
-            session = self._session
-            names = session.client_software_name, session.client_software_version
-            self._metrics.note_deprecated(number, *names)
-        return number
+    def _fail(self, row: ApiRow, request: OpenRequest, error: Exception) -> None:
+        """Count a request without a response; raise what ends its connection, report a fault."""
+        request.errors = getattr(error, "errors", _NO_ERRORS)
+        self._metrics.end(request, self._now_ns())
+        if isinstance(error, WireError | CloseConnection):
+            raise error
+        self._fault(row, error)
+
+    def _begin_size(self, number: int) -> Callable[[int], None]:
+        """Return what notes the size of a request; count that if it is deprecated."""
+        session = self._session
+        names = session.client_software_name, session.client_software_version
+        return self._metrics.begin_size(number, *names)
 
     def _hold(self, turns: Promise[None]) -> None:
         """Read no more requests until one has had its turns."""
@@ -482,29 +483,17 @@ class ClientConnection:
             handled = _result_of(handled)
         if isinstance(handled, Promise):
             slot = self._reserve(handled, request)
-            handled.watch(lambda: self._kept(slot, row, exchange, handled))
+            handled.watch(lambda: self._kept(slot, request, row, exchange, handled))
             if handled.turns is not None:
                 self._hold(handled.turns)
         elif self._slots:
-            self._fill(self._reserve(None, request), row, exchange, handled)
+            self._fill(self._reserve(None, request), request, row, exchange, handled)
         else:
-            self._report(row, handled)
+            request.errors = _errors_of(row, handled)
             if handled is not None:
                 parts, on_sent = _parts_of(row, exchange, handled)
                 self._connection.send(parts, on_sent)
             self._end_request(request)
-
-    def _report(self, row: ApiRow, response: Response) -> None:
-        """Count the error codes of a response, but of the most frequent one of its API."""
-        errors: ErrorCounts | None
-        if isinstance(response, bytes):
-            return
-        if isinstance(response, EncodedResponse | EncodedRows):
-            errors = response.errors
-        else:
-            errors = _NO_ERRORS if response is None else error_counts(row.name, response)
-        if errors is not None:
-            self._metrics.report(row.key, errors)
 
     def _end_request(self, request: OpenRequest) -> None:
         """Count and measure a request whose response has been handed to the connection."""
@@ -514,6 +503,7 @@ class ClientConnection:
     def _kept(
         self,
         slot: _Slot,
+        request: OpenRequest,
         row: ApiRow,
         exchange: Exchange,
         promise: Promise[Response | CloseConnection],
@@ -526,16 +516,23 @@ class ClientConnection:
         response = promise.result()
         if isinstance(response, CloseConnection):
             slot.close_reason = response.reason
-            self._metrics.report(row.key, response.errors)
-            response = None
+            request.errors = response.errors
             if not self._is_closed:
                 self._connection.pause(PauseReason.CLOSING)
-        self._fill(slot, row, exchange, response)
+            self._leave(slot, None, None)
+        else:
+            self._fill(slot, request, row, exchange, response)
 
-    def _fill(self, slot: _Slot, row: ApiRow, exchange: Exchange, response: Response) -> None:
+    def _fill(
+        self,
+        slot: _Slot,
+        request: OpenRequest,
+        row: ApiRow,
+        exchange: Exchange,
+        response: Response,
+    ) -> None:
         """Set the response of a slot and send the slots that are ready (step 6)."""
-        if slot.close_reason is None:
-            self._report(row, response)
+        request.errors = _errors_of(row, response)
         if response is None:
             self._leave(slot, None, None)
         else:
@@ -604,6 +601,17 @@ def _result_of(kept: Promise[Response | CloseConnection]) -> Handled:
     if kept.error is not None or isinstance(response, CloseConnection):
         return kept
     return response
+
+
+def _errors_of(row: ApiRow, response: Response) -> ErrorCounts | None:
+    """Return the error codes of a response, None for the most frequent one of its API."""
+    if response is None:
+        return _NO_ERRORS
+    if isinstance(response, bytes):
+        return None
+    if isinstance(response, EncodedResponse | EncodedRows):
+        return response.errors
+    return error_counts(row.name, response)
 
 
 def _parts_of(

@@ -25,7 +25,7 @@ the system takes to send is not seen, so neither is measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 from engine.api.response_errors import ErrorCounts
@@ -143,7 +143,15 @@ class RequestFigure(NamedTuple):
 class OpenRequest:
     """A request that has no response yet, or one that waits for earlier ones."""
 
-    __slots__ = ("began_ns", "filled_ns", "handled_ns", "number", "size_bytes", "throttle_ms")
+    __slots__ = (
+        "began_ns",
+        "errors",
+        "filled_ns",
+        "handled_ns",
+        "number",
+        "size_bytes",
+        "throttle_ms",
+    )
 
     def __init__(
         self, number: int, size_bytes: int, began_ns: int, handled_ns: int | None = None
@@ -156,6 +164,8 @@ class OpenRequest:
         #: When its response was there, None if that is sent at once.
         self.filled_ns: int | None = None
         self.throttle_ms = 0
+        #: The codes of its response, None for the most frequent one of its API.
+        self.errors: ErrorCounts | None = None
 
     def times(self, now_ns: int) -> RequestTimes | None:
         """Return what it took if it ends now; None if all of that counts as 0."""
@@ -228,6 +238,9 @@ class RequestMetrics:
         self.general: dict[int, list[int]] = {}
         #: The times of those among them that took long.
         self.noted: list[tuple[int, RequestTimes]] = []
+        #: Adds a size to those of `general`, by number; deprecated versions are not there, so that
+        #: each request of them is seen.
+        self.note_size: dict[int, Callable[[int], None]] = {}
         self._counts: dict[int, int] = {}
         #: By number, and the name and version of the client's software.
         self._deprecated: dict[tuple[int, str, str], int] = {}
@@ -262,27 +275,31 @@ class RequestMetrics:
         self.general.setdefault(number, []).append(request.size_bytes)
         if times is not None:
             self.noted.append((number, times))
+        if request.errors is not None:
+            self.report(number >> VERSION_BITS & _KEY_MASK, request.errors)
 
     def end_unanswered(self, request: OpenRequest, now_ns: int) -> None:
         """Count a request whose connection has ended before its response left."""
+        request.errors = {}
         self.end(request, now_ns)
-        self.report(request.number >> VERSION_BITS & _KEY_MASK, {})
 
-    def end_timed(self, number: int, size_bytes: int, took_ns: int) -> None:
-        """Count a request whose handler has made the response, which has left."""
-        # Written out: a call would cost as much as all of it.
-        try:
-            self.general[number].append(size_bytes)
-        except KeyError:
-            self.general[number] = [size_bytes]
-        if took_ns >= NOTED_NS:
-            self._note(number, took_ns)
+    def begin_size(
+        self, number: int, software_name: str, software_version: str
+    ) -> Callable[[int], None]:
+        """Return what notes the size of a request as it ends; count it if it is deprecated."""
+        note_size = self.general.setdefault(number, []).append
+        if number & ~OF_OTHERS in DEPRECATED:
+            self.note_deprecated(number, software_name, software_version)
+        else:
+            self.note_size[number] = note_size
+        return note_size
 
     def note_frame(self, api_and_version: int, took_ns: int) -> None:
         """Note the time of a request that a fast path has served and counted."""
-        self._note(number_of_frame(api_and_version), took_ns)
+        self.note_time(number_of_frame(api_and_version), took_ns)
 
-    def _note(self, number: int, took_ns: int) -> None:
+    def note_time(self, number: int, took_ns: int) -> None:
+        """Note the time of a request whose handler has made the response, which has left."""
         took_ms = _rounded_ms(took_ns)
         self.noted.append((number, RequestTimes(took_ms, took_ms, 0, 0, 0)))
 
@@ -292,18 +309,15 @@ class RequestMetrics:
         for number, times in self.noted:
             noted.setdefault(number, []).append(times)
         self.noted.clear()
-        found = []
-        for number, sizes in self.fast.items():
+        # Of both paths together: their times are noted together, too.
+        found: dict[int, list[int]] = {}
+        for number, sizes in self._pending():
             if sizes:
-                found.append((number_of_frame(number), sizes[:]))
+                found.setdefault(number, []).extend(sizes)
                 sizes.clear()
-        for number, sizes in self.general.items():
-            if sizes:
-                found.append((number, sizes[:]))
-                sizes.clear()
-        for number, sizes in found:
+        for number, sizes in found.items():
             self._counts[number] = self._counts.get(number, 0) + len(sizes)
-        for number, sizes in found:
+        for number, sizes in found.items():
             times_of = noted.pop(number, [])
             for start in range(0, len(sizes), _PIECE):
                 some, times_of = times_of[:_PIECE], times_of[_PIECE:]
@@ -337,17 +351,21 @@ class RequestMetrics:
         for key, count in self._reported.items():
             found[key, NONE] = found.get((key, NONE), 0) - count * _codes_of_success(key)
         for (key, code), count in sorted(found.items()):
-            # A response may be reported before its request counts.
-            if count > 0:
+            if count:
                 yield ErrorCount(api(key).name, kafka_error(code).name, count)
 
     def _totals(self) -> dict[int, int]:
         """Return how many requests came by their numbers."""
         totals = dict(self._counts)
-        pending = [(number_of_frame(number), sizes) for number, sizes in self.fast.items()]
-        for number, sizes in (*pending, *self.general.items()):
+        for number, sizes in self._pending():
             totals[number] = totals.get(number, 0) + len(sizes)
         return totals
+
+    def _pending(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield the sizes since the last fold by number, which may be on both paths."""
+        for number, sizes in self.fast.items():
+            yield number_of_frame(number), sizes
+        yield from self.general.items()
 
     def figures(self) -> Iterator[RequestFigure]:
         """Yield the histograms of the requests up to the last fold."""

@@ -152,4 +152,4 @@ def _quantiles(
 
 
 def _total(labels: tuple[str, ...], reading: HistogramReading) -> SummaryTotal:
-    return SummaryTotal(labels, reading.event_count, reading.mean * reading.event_count)
+    return SummaryTotal(labels, reading.event_count, reading.total)

@@ -49,8 +49,12 @@ def _of_brokers(sample: ClusterSample) -> Iterator[MetricFamily]:
         for id_ in sorted(view.brokers)
     ]
     yield MetricFamily("kminion_kafka_broker_info", "A broker; always 1.", labels, rows)
-    up = [((str(id_),), float(id_ not in sample.silent)) for id_ in sorted(view.brokers)]
-    text = "Whether a registered broker answers: 1 or 0."
+    with_replicas = {id_ for _, row in _partitions(sample) for id_ in row.replicas}
+    up = [
+        ((str(id_),), float(id_ in view.brokers and id_ not in sample.silent))
+        for id_ in sorted(with_replicas.union(view.brokers))
+    ]
+    text = "Whether a broker answers that is registered or has replicas: 1 or 0."
     yield MetricFamily("kctl_kafka_broker_up", text, ("broker_id",), up)
     text = "The controller's broker id, -1 without one, and with KRaft, which does not say it."
     yield MetricFamily("kctl_kafka_controller_id", text, (), only(controller_id))

@@ -104,7 +104,7 @@ class Exporter:
         self._note_sample(sample)
         yield from cluster_metrics(sample, self._policies)
         if self._options.has_groups:
-            yield from group_metrics(sample, self._history, self._client.clock.wall_ms())
+            yield from group_metrics(sample, self._history, self._client.clock.monotonic_ms())
         yield from self._of_certificates(sample, began_ms)
         failures = sample.failures
         try:
@@ -129,7 +129,7 @@ class Exporter:
             for row in topic.partitions
         }
         ends = dict(sample.high_watermarks)
-        self._history.see(ends, self._client.clock.wall_ms(), known)
+        self._history.see(ends, self._client.clock.monotonic_ms(), known)
 
     def _of_exporter(
         self, failures: tuple[RequestFailure, ...], began_ms: int

@@ -30,6 +30,8 @@ class FlushTimes:
 
     def read(self, now_s: int) -> Histogram:
         """Return all times until now, in microseconds."""
-        while self._noted_us:
-            self._times.note(self._noted_us.pop(0), now_s)
+        noted_us = self._noted_us[:]
+        # A thread may have appended more meanwhile.
+        del self._noted_us[: len(noted_us)]
+        self._times.note_all(noted_us, now_s)
         return self._times

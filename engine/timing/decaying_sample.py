@@ -64,9 +64,9 @@ class DecayingSample(Generic[T]):
             index += 1
         while index < event_count:
             lowest = self._priorities[0]
-            chance = weight / lowest
-            if chance < 1:
-                index += int(math.log(self._uniform()) / math.log1p(-chance))
+            # After many hours without an event the priorities of the former ones are 0.
+            if weight < lowest:
+                index += int(math.log(self._uniform()) / math.log1p(-weight / lowest))
                 if index >= event_count:
                     return
                 priority = lowest / self._uniform()

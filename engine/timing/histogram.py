@@ -36,6 +36,8 @@ class HistogramReading(NamedTuple):
     percentile_98: float
     percentile_99: float
     percentile_999: float
+    #: Of all values: the mean times the count may go back as more come.
+    total: float
 
     @property
     def quantiles(self) -> tuple[float, ...]:
@@ -90,19 +92,20 @@ class Moments:
     def reading(self, sample: Iterable[int], unit: int = 1) -> HistogramReading:
         """Return the figures, with the quantiles of a sample; `unit` is what counts as 1."""
         if not self.count:
-            return HistogramReading(0, *(0.0,) * 10)
+            return HistogramReading(0, *(0.0,) * 11)
         deviation = 0.0
         if self.count > 1:
             spread = self.count * self.squares - self.total**2
             deviation = math.sqrt(spread / (self.count * (self.count - 1)))
         ordered = sorted(sample)
+        quantiles = [quantile(ordered, share) for share in QUANTILES]
         return HistogramReading(
             self.count,
             self.lowest / unit,
             self.highest / unit,
             self.total / self.count / unit,
             deviation / unit,
-            *(quantile(ordered, share) / unit for share in QUANTILES),
+            *(value / unit for value in (*quantiles, self.total)),
         )
 
 
@@ -131,8 +134,12 @@ class Histogram:
 
     def note(self, value: int, now_s: int) -> None:
         """Note one value."""
-        self.moments.add_all((value,))
-        self._sample.offer_all((value,), now_s)
+        self.note_all((value,), now_s)
+
+    def note_all(self, values: Sequence[int], now_s: int) -> None:
+        """Note values of one second."""
+        self.moments.add_all(values)
+        self._sample.offer_all(values, now_s)
 
     def reading(self, unit: int = 1) -> HistogramReading:
         """Return the figures of now."""

@@ -25,6 +25,11 @@ from kctl.guard_errors import GUARD_ERRORS
 
 ADMIN_COMMAND_FAILED = "org.apache.kafka.server.common.AdminCommandFailedException"
 ADMIN_OPERATION = "org.apache.kafka.server.common.AdminOperationException"
+#: Those that 4.3.0 has in the package of its tools.
+_MOVED_IN_FOUR = {
+    name: f"org.apache.kafka.tools.{name.rpartition('.')[2]}"
+    for name in (ADMIN_COMMAND_FAILED, ADMIN_OPERATION)
+}
 _ERRORS = "org.apache.kafka.common.errors"
 #: A code, its class and its message in each line; of Errors in 3.9.1, and codes of 4.3.0 besides.
 _ERRORS_TABLE = os.path.join(os.path.dirname(__file__), "java_errors.tsv")
@@ -58,7 +63,8 @@ class ToolFailure(EngineError):
 
     def __init__(self, java_class: str, message: str, *causes: str) -> None:
         super().__init__(message)
-        self.java_class = java_class
+        moved = _MOVED_IN_FOUR.get(java_class) if _release.get().is_four else None
+        self.java_class = moved or java_class
         self.causes = causes
 
     def trace(self) -> str:

@@ -25,7 +25,7 @@ _METER_ATTRIBUTES = (
     "FiveMinuteRate",
     "FifteenMinuteRate",
 )
-#: Those of a histogram, in the order of a HistogramReading.
+#: Those of a histogram, in the order of a HistogramReading, whose sum they do not have.
 _HISTOGRAM_ATTRIBUTES = (
     "Count",
     "Min",
@@ -124,7 +124,7 @@ def _attributes(value: MetricValue) -> Iterable[tuple[str, float]]:
     if isinstance(value, MeterReading):
         return zip(_METER_ATTRIBUTES, value, strict=True)
     if isinstance(value, HistogramReading):
-        return zip(_HISTOGRAM_ATTRIBUTES, value, strict=True)
+        return zip(_HISTOGRAM_ATTRIBUTES, value[:-1], strict=True)
     if isinstance(value, TimerReading):
         # Both have the count.
         return chain(_attributes(value.meter), list(_attributes(value.times))[1:])

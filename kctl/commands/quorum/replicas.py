@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.errors import NoCommonVersion
+from engine.client.errors import NoCommonVersion, TimedOut
 from engine.client.findings import NOTICE, HealthFinding
 from engine.client.quorum_admin import QuorumView, describe_quorum
 from engine.client.quorum_health import (
@@ -74,6 +74,16 @@ class NoQuorum(EngineError):
         self.controller = controller
 
 
+class NoQuorumLeader(TimedOut):
+    """A broker took the request, and the leader of the controllers did not answer it in time."""
+
+    hint = (
+        "brokers hand this to the leader of the controllers: if `kctl brokers list` answers, there "
+        "is none; start the controllers that are down. Without a majority of voters no leader or "
+        "ISR changes, and the metadata that brokers show may be old"
+    )
+
+
 class QuorumRequest(NamedTuple):
     """The options of `kctl quorum`."""
 
@@ -127,7 +137,7 @@ def list_voters(options: ClusterOptions, request: QuorumRequest, *, observers: b
 
 
 def _describe(options: ClusterOptions, request: QuorumRequest) -> _QuorumState:
-    """Request the quorum and judge its health; raises NoQuorum for a cluster without KRaft."""
+    """Request the quorum and judge its health; errors: NoQuorum, NoQuorumLeader."""
     check_format(request.output)
     behind_for_ms = duration_ms(request.behind, "--behind")
     with connect(options) as client:
@@ -135,6 +145,8 @@ def _describe(options: ClusterOptions, request: QuorumRequest) -> _QuorumState:
             quorum = describe_quorum(client)
         except NoCommonVersion as error:
             raise NoQuorum(_controller_text(client)) from error
+        except TimedOut as error:
+            raise NoQuorumLeader(error.what, error.timeout_ms) from error
         cluster_id = client.brokers_view().cluster_id
         health = quorum_health(quorum, client.clock.wall_ms(), behind_for_ms)
     return _QuorumState(cluster_id, quorum, health, quorum_findings(quorum, health))

@@ -15,6 +15,7 @@ from engine.api.request_metrics import (
 from engine.timing.histogram import HistogramReading
 
 _FETCH_17 = 1 << VERSION_BITS | 17
+_PRODUCE_9 = 9
 _METADATA_9 = 3 << VERSION_BITS | 9
 _ADD_PARTITIONS_5 = 24 << VERSION_BITS | 5
 _MS = 1_000_000
@@ -22,7 +23,9 @@ _MS = 1_000_000
 
 def ended(metrics: RequestMetrics, number: int, count: int = 1, took_ms: int = 0) -> None:
     for _ in range(count):
-        metrics.end_timed(number, 100, took_ms * _MS)
+        metrics.begin_size(number, "client", "1.0")(100)
+        if took_ms:
+            metrics.note_time(number, took_ms * _MS)
 
 
 def figures(metrics: RequestMetrics) -> dict[tuple[str, str], HistogramReading]:
@@ -63,7 +66,8 @@ def test_verifications_have_a_name_of_their_own() -> None:
 @pytest.mark.parametrize(("micros", "expected"), [(499, 0), (500, 1), (1_499, 1), (1_500, 2)])
 def test_times_are_rounded_to_milliseconds(micros: int, expected: int) -> None:
     metrics = RequestMetrics()
-    metrics.end_timed(_METADATA_9, 100, micros * 1000 + 999)
+    ended(metrics, _METADATA_9)
+    metrics.note_time(_METADATA_9, micros * 1000 + 999)
     assert expected == figures(metrics)["TotalTimeMs", "Metadata"].highest
 
 
@@ -109,6 +113,18 @@ def test_a_short_request_has_no_times_but_of_a_throttle() -> None:
     assert request.times(499_999) is None
     request.throttle_ms = 5
     assert RequestTimes(0, 0, 0, 0, 5) == request.times(499_999)
+
+
+@pytest.mark.parametrize(("quick", "slow"), [(1, 30), (30, 1), (5_000, 15_000)])
+def test_times_of_both_paths_are_of_one_sample(quick: int, slow: int) -> None:
+    """Produces that wait for followers beside those that a fast path answers at once."""
+    metrics = RequestMetrics()
+    metrics.fast[_PRODUCE_9] = [80] * quick
+    ended(metrics, _PRODUCE_9, slow, took_ms=20)
+    reading = figures(metrics)["TotalTimeMs", "Produce"]
+    assert (quick + slow, 0, 20) == reading[:3]
+    assert 20 * slow == reading.total
+    assert (20 if slow > quick else 0) == reading.median
 
 
 def test_many_requests_are_folded_in_several_steps() -> None:

@@ -87,6 +87,10 @@ class Stage:
         self.client.send([heartbeat_frame(number, version)])
         self.timers.run_until_idle()
 
+    def errors(self) -> dict[str, int]:
+        rows = self.server.table.request_metrics.errors()
+        return {row.error: row.error_count for row in rows}
+
     def numbers(self) -> list[int]:
         return [struct.unpack_from(">i", reply)[0] for reply in self.replies]
 
@@ -375,6 +379,31 @@ def test_a_promise_is_abandoned_when_its_connection_closes() -> None:
     stage.timers.run_until_idle()
     # The second has its response, which nobody takes.
     assert [True, False, True] == [stage.answers[number].is_abandoned for number in (1, 2, 3)]
+
+
+def test_errors_count_once_their_response_leaves() -> None:
+    """Counts never go back: a scrape in between would take that for a restart of the broker."""
+    stage = Stage()
+    late = stage.answers[1] = Promise()
+    stage.beat(0)
+    stage.beat(1)
+    stage.beat(27)
+    assert {"NONE": 1} == stage.errors()
+    late.keep(heartbeat_reply(25))
+    assert {"NONE": 1, "UNKNOWN_MEMBER_ID": 1, "REBALANCE_IN_PROGRESS": 1} == stage.errors()
+
+
+def test_a_response_that_comes_after_the_end_counts_for_nothing() -> None:
+    stage = Stage()
+    late = stage.answers[1] = Promise()
+    stage.beat(0)
+    stage.beat(1)
+    stage.beat(27)
+    stage.client.close("gone")
+    stage.timers.run_until_idle()
+    assert {"NONE": 1, "REBALANCE_IN_PROGRESS": 1} == stage.errors()
+    late.keep(heartbeat_reply(25))
+    assert {"NONE": 1, "REBALANCE_IN_PROGRESS": 1} == stage.errors()
 
 
 def test_what_is_parked_between_two_requests_ends_with_the_connection() -> None:

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from engine.broker.meters import BrokerMeters
 from engine.host.coroutine import drive
+from engine.host.memory import ManualClock
 from engine.model import TopicPartition
 from engine.replication.partition_types import PartitionState
 from engine.replication.replica_manager import IsrCounts
+from engine.replication.topic_counts import BrokerTopicCounts
 from engine.timing.histogram import HistogramReading
 from engine.timing.meter import TICK_MS, MeterReading
 from engine.wire.codec import message_codec
@@ -114,6 +117,33 @@ def test_a_topic_that_is_led_elsewhere_has_no_counts_of_a_leader(stage: MemoryBr
     assert {f"{_TOPICS}{name}PerSec,topic=old" for name in of_leader} == gone
     # Those of all topics go on.
     assert {} == raised({name: before[name] for name in after if name in before}, after)
+
+
+def test_counts_of_a_leader_go_on_while_another_partition_is_led_here() -> None:
+    clock, counts = ManualClock(), BrokerTopicCounts()
+    meters = BrokerMeters(counts, set, dict, clock)
+    first, second = TopicPartition("t", 0), TopicPartition("t", 1)
+    for key in (first, second):
+        meters.note_role(key, is_leader=True)
+    counts.of("t").bytes_in += 7
+    meters.note_role(first, is_leader=False)
+    assert 7 == counts.of("t").bytes_in
+    meters.note_role(second, is_leader=False)
+    assert (0, 7) == (counts.of("t").bytes_in, counts.total("bytes_in"))
+
+
+def test_nothing_is_kept_of_topics_that_came_and_went() -> None:
+    counts = BrokerTopicCounts()
+    meters = BrokerMeters(counts, set, dict, ManualClock())
+    for number in range(3):
+        key = TopicPartition(f"t{number}", 0)
+        meters.note_role(key, is_leader=True)
+        counts.of(key.topic).bytes_in += 7
+        list(meters.tick())
+        list(meters.metrics())
+        meters.note_stopped(key)
+    assert ({}, {}, {}) == (counts.by_topic, meters._topics, meters._replicas)
+    assert 21 == counts.total("bytes_in")
 
 
 def test_counts_of_a_deleted_topic_are_gone_and_those_of_all_topics_stay(

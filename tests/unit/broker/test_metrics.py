@@ -31,7 +31,7 @@ from tests.unit.broker.test_groups import SETTINGS, commit, coordinated
 
 ROOT = Path(__file__).parents[3]
 _METER = MeterReading(3, 0.1, 1 / 3, 1e-9, 0.0)
-_HISTOGRAM = HistogramReading(4, 0.0, 9.0, 1.5, 1e-9, 1.0, 2.5, 9.0, 9.0, 9.0, 9.0)
+_HISTOGRAM = HistogramReading(4, 0.0, 9.0, 1.5, 1e-9, 1.0, 2.5, 9.0, 9.0, 9.0, 9.0, 6.0)
 #: Meters of topics that have counted nothing here.
 _WITH_TRAFFIC = (
     "BytesOutPerSec",

@@ -115,3 +115,20 @@ def test_a_queue_is_closed_when_what_runs_has_ended() -> None:
     assert [] == bench.take()
     promise.keep(None)
     assert ["a ends", "idle"] == bench.take()
+
+
+def test_waits_and_times_of_events_are_noted() -> None:
+    bench = Bench()
+    bench.clock.advance(1_000)
+    first: Promise[None] = Promise()
+    bench.queue.put(bench.event("TopicChange", first))
+    bench.queue.put(bench.event("BrokerChange(1)"))
+    bench.take()
+    bench.clock.advance(30)
+    first.keep(None)
+    bench.take()
+    # In milliseconds, and in microseconds.
+    assert (2, 0, 30) == bench.times.waits.reading()[:3]
+    timers = bench.times.timers
+    assert (1, 30_000, 30_000) == timers["TopicChangeRateAndTimeMs"].reading()[:3]
+    assert (1, 0, 0) == timers["LeaderElectionRateAndTimeMs"].reading()[:3]

@@ -6,7 +6,7 @@ import pytest
 
 from engine.exporter.broker_metrics import metric_families, named_metric
 from engine.exporter.metric_family import COUNTER, SUMMARY
-from engine.timing.histogram import HistogramReading, MetricValue, TimerReading
+from engine.timing.histogram import HistogramReading, MetricValue, Moments, TimerReading
 from engine.timing.meter import MeterReading
 
 
@@ -49,7 +49,7 @@ def test_brokers_share_a_family() -> None:
 
 
 def test_histograms_and_timers_become_summaries() -> None:
-    reading = HistogramReading(4, 0.0, 9.0, 1.5, 3.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+    reading = HistogramReading(4, 0.0, 9.0, 1.5, 3.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 6.0)
     name = "kafka.network:type=RequestMetrics,name=TotalTimeMs,request=Fetch"
     for value in (reading, TimerReading(MeterReading(4, 0.5, 0.4, 0.3, 0.2), reading)):
         (family,) = metric_families({1: {name: value}})
@@ -59,6 +59,18 @@ def test_histograms_and_timers_become_summaries() -> None:
         expected = [(("1", "Fetch", text), at) for at, text in enumerate(quantiles, 1)]
         assert expected == list(family.rows)
         assert [(("1", "Fetch"), 4, 6.0)] == list(family.totals)
+
+
+def test_the_sum_of_a_summary_stays_as_values_of_0_come() -> None:
+    """A sum that goes back by a rounding is a restart to Prometheus, which adds all of it again."""
+    moments = Moments()
+    moments.add_all([1])
+    sums = set()
+    for _ in range(200):
+        moments.add_zeros(1)
+        (family,) = metric_families({1: {"a:type=b,name=c": moments.reading([], 1)}})
+        sums.add(family.totals[0].value_sum)
+    assert {1.0} == sums
 
 
 def test_the_count_of_a_meter_becomes_a_counter() -> None:

@@ -13,6 +13,7 @@ from engine.client.metadata import ClusterView
 from engine.client.producing import OutgoingRecord, Producer
 from engine.client.settings import Address
 from engine.errors import EngineError
+from engine.exporter.cluster_metrics import cluster_metrics
 from engine.exporter.exporter import ExpiryOf, Exporter, ExporterOptions
 from engine.exporter.gathering import group_calls
 from engine.exporter.group_metrics import group_metrics
@@ -23,7 +24,7 @@ from engine.host.certificate_expiry import NoCertificate
 from engine.model import TopicPartition
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.reassign.memory_streams import client_of
-from tests.unit.watching.samples import group, sample
+from tests.unit.watching.samples import group, row, sample, view
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -131,7 +132,18 @@ def test_lag_in_seconds_is_counted_from_the_scrape_that_saw_the_record(stage: St
     stage.produce(5)
     stage.values(exporter)
     stage.cluster.pass_time(60_000)
-    assert 60 <= stage.values(exporter)[name] < 63
+    values = stage.values(exporter)
+    assert 60 <= values[name] < 63
+    assert 0 <= values["kctl_exporter_scrape_seconds"] < 3
+
+
+@pytest.mark.parametrize("jump_ms", [-3_600_000, 3_600_000])
+def test_lag_in_seconds_does_not_follow_a_clock_that_is_set(stage: Stage, jump_ms: int) -> None:
+    exporter = stage.exporter()
+    name = "kctl_kafka_consumer_group_topic_partition_lag_seconds g t 0"
+    before = stage.values(exporter)[name]
+    stage.cluster.clock.jump_wall(jump_ms)
+    assert before <= stage.values(exporter)[name] < before + 3
 
 
 def test_a_scrape_within_the_interval_asks_nothing(
@@ -195,6 +207,17 @@ def test_a_broker_that_is_silent_is_down_and_all_others_count(
     assert "kminion_kafka_topic_partition_high_water_mark t 0" in values
     assert "kminion_kafka_topic_partition_high_water_mark t 1" not in values
     assert 2 == values["kctl_exporter_failed_requests 2 ListOffsets ConnectionLost"]
+
+
+def test_a_broker_that_is_registered_no_more_is_down_while_it_has_replicas() -> None:
+    """An alert for a minute of 0 would see a lost broker for the length of its session alone."""
+    rows = (row(0, (1, 2), isr=(1,)), row(1, (3, 1), isr=(1,), leader=1))
+    lost = sample(cluster=view(*rows, racks={1: None, 3: None}), silent=frozenset([3])).sample
+    values = values_of(list(cluster_metrics(lost, {})))
+    up = {name: value for name, value in values.items() if "broker_up" in name}
+    name = "kctl_kafka_broker_up"
+    assert {f"{name} 1": 1, f"{name} 2": 0, f"{name} 3": 0} == up
+    assert "1" == next(key for key in values if "cluster_info" in key).split()[-1]
 
 
 def test_a_cluster_that_cannot_be_reached_is_a_metric(

@@ -41,8 +41,30 @@ def test_a_head_has_no_body(server: PageServer) -> None:
     assert received.endswith(b"\r\n\r\n")
 
 
+@pytest.mark.parametrize(("fault", "is_reported"), [(ValueError, True), (ConnectionError, False)])
+def test_a_page_that_fails_is_reported_and_a_reader_who_went_away_is_not(
+    capsys: pytest.CaptureFixture[str], fault: type[Exception], *, is_reported: bool
+) -> None:
+    def page(_accept: str) -> ServedPage:
+        raise fault("of the page")
+
+    server = PageServer("127.0.0.1", 0, {"/": page})
+    thread = threading.Thread(target=server.serve)
+    thread.start()
+    try:
+        with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
+            connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            assert b"" == connection.recv(4096)
+    finally:
+        server.stop()
+        thread.join()
+        server.close()
+    assert is_reported == ("of the page" in capsys.readouterr().err)
+
+
 def test_a_port_that_is_in_use_is_an_error(server: PageServer) -> None:
-    with pytest.raises(AddressNotServed, match="in use"):
+    place = f"cannot listen on 127.0.0.1:{server.port}: .*in use"
+    with pytest.raises(AddressNotServed, match=place):
         PageServer("127.0.0.1", server.port, {})
 
 

@@ -276,6 +276,22 @@ def test_an_api_that_a_broker_does_not_have_is_an_unsupported_version() -> None:
     assert f"{unsupported}: The node does not support SHARE_GROUP_DESCRIBE" == java_text(absent)
 
 
+@pytest.mark.parametrize(
+    ("release", "package"),
+    [(Release.V3_9, "org.apache.kafka.server.common"), (Release.V4_3, "org.apache.kafka.tools")],
+)
+def test_the_class_of_a_refusal_is_in_the_package_of_its_release(
+    release: Release, package: str
+) -> None:
+    speak_as(release)
+    try:
+        for name in ("AdminCommandFailedException", "AdminOperationException"):
+            failure = ToolFailure(f"org.apache.kafka.server.common.{name}", "no")
+            assert f"{package}.{name}: no\n" == failure.trace()
+    finally:
+        speak_as(Release.V3_9)
+
+
 def test_the_message_of_an_error_is_that_of_the_tools_release() -> None:
     refused, regular = api_error(INVALID_GROUP_ID), api_error(GROUP_ID_NOT_FOUND)
     for release, message in (

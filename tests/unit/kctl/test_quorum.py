@@ -14,6 +14,7 @@ from kctl import exits
 from kctl.commands.quorum import replicas
 from kctl.commands.quorum.replicas import (
     NoQuorum,
+    NoQuorumLeader,
     QuorumRequest,
     describe_cluster_quorum,
     list_voters,
@@ -116,3 +117,16 @@ def test_a_cluster_with_zookeeper_has_none_and_its_controller_is_named(
     assert "in ZooKeeper" in str(caught.value)
     assert "its controller is broker 1 at 127.0.0.1:9001" in str(caught.value)
     assert "kctl brokers list" in str(caught.value.hint)
+
+
+def test_controllers_without_a_leader_are_the_hint_of_a_request_without_an_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As of 4.3.0 with two of three controllers killed."""
+    cluster = Quorum()
+    cluster.handlers["DescribeQuorum"] = lambda *_: None
+    use(monkeypatch, cluster)
+    with pytest.raises(NoQuorumLeader, match=r"DescribeQuorum .* no answer within") as caught:
+        describe_cluster_quorum(ClusterOptions(), request())
+    assert exits.UNREACHABLE == caught.value.exit_code
+    assert "majority of voters" in str(caught.value.hint)

@@ -37,7 +37,18 @@ def test_figures_are_yammers(values: list[int], expected: tuple[float, ...]) -> 
     histogram = Histogram(0)
     for value in values:
         histogram.note(value, 0)
-    assert pytest.approx(expected, rel=1e-12) == histogram.reading()
+    reading = histogram.reading()
+    assert pytest.approx(expected, rel=1e-12) == reading[:-1]
+    assert sum(values) == reading.total
+
+
+def test_values_that_are_noted_together_are_those_that_are_noted_one_by_one() -> None:
+    one_by_one, together = Histogram(0), Histogram(0)
+    for value in _MANY:
+        one_by_one.note(value, 7)
+    together.note_all([], 7)
+    together.note_all(_MANY, 7)
+    assert one_by_one.reading() == together.reading()
 
 
 def test_a_timer_counts_in_a_smaller_unit_than_it_shows() -> None:
@@ -47,10 +58,11 @@ def test_a_timer_counts_in_a_smaller_unit_than_it_shows() -> None:
     reading = histogram.reading(1000)
     assert (2, 1.5, 2.5, 2.0, 2.0) == (*reading[:4], reading.median)
     assert pytest.approx(0.5**0.5) == reading.deviation
+    assert 4.0 == reading.total
 
 
 def test_nothing_noted_is_all_zeros() -> None:
-    assert HistogramReading(0, *(0.0,) * 10) == Moments().reading([])
+    assert HistogramReading(0, *(0.0,) * 11) == Moments().reading([])
 
 
 def test_zeros_are_counted_without_being_listed() -> None:
@@ -107,3 +119,14 @@ def test_a_sample_of_a_broker_that_runs_for_years_takes_values() -> None:
     for second in range(0, 100_000, 10_000):
         sample.offer_all([second] * 2_000, second)
     assert {90_000} == set(sample.values)
+
+
+@pytest.mark.parametrize("idle_s", [49_000, 60_000, 10_000_000])
+def test_a_full_sample_takes_values_after_any_time_without_them(idle_s: int) -> None:
+    """A broker's quiet night: the weights of the values before it are 0 then."""
+    sample: DecayingSample[int] = DecayingSample(0)
+    sample.offer_all([1] * SAMPLE_SIZE, 0)
+    sample.offer_all([2] * 28, idle_s)
+    assert (28, SAMPLE_SIZE) == (sample.values.count(2), len(sample.values))
+    sample.offer_all([3] * 2_000, idle_s + 10_000)
+    assert {3} == set(sample.values)

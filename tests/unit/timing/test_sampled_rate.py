@@ -38,6 +38,19 @@ def test_what_is_older_than_all_windows_does_not_count(quiet_ms: int, delay_ms: 
     assert delay_ms == _delays([0] * 40 + [quiet_ms], 2)[-1]
 
 
+def test_the_window_before_the_last_ones_counts_by_its_later_events() -> None:
+    rate = SampledRate(2, 1000)
+    for now_ms, count in ((0, 1), (1_000, 2), (1_500, 4), (2_000, 8), (3_000, 16)):
+        rate.record(now_ms, count)
+    assert 15.0 == rate.rate_per_s(3_000)
+
+
+def test_a_window_that_has_just_begun_is_of_one_millisecond() -> None:
+    rate = SampledRate(1, 1000)
+    rate.record(0, 5)
+    assert 5_000.0 == rate.rate_per_s(0)
+
+
 def test_steady_events_below_the_bound_are_never_throttled() -> None:
     # At its edges a span of ten windows has one event more than its share.
     assert [0] * 600 == _delays(list(range(0, 60_000, 100)), 11)

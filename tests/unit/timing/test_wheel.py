@@ -37,6 +37,12 @@ def test_what_is_beyond_the_span_goes_to_the_wheel_above() -> None:
     assert [(2, 17), (3, 1), (3, 1), (3, 1), (3, 1)] == [wheel.bucket_of(t) for t in timers]
 
 
+def test_the_clock_itself_is_on_no_level_and_the_end_of_one_on_the_next() -> None:
+    wheel, timers = wheel_with(0, 1, 19, 20, 399, 400)
+    buckets = [wheel.bucket_of(timer) for timer in timers]
+    assert [None, (1, 1), (1, 19), (2, 1), (2, 19), (3, 1)] == buckets
+
+
 def test_a_due_bucket_gives_its_timers_to_lower_wheels() -> None:
     """TW-6."""
     wheel, [timer] = wheel_with(450)

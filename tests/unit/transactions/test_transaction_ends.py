@@ -103,11 +103,12 @@ def test_only_the_current_producer_may_end() -> None:
     assert "Ongoing" == stage.state
 
 
-def test_a_decision_that_is_not_written_is_none() -> None:
+def test_a_decision_that_is_not_written_is_none(caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage().begun()
     stage.log.error_code = 19
     assert 15 == stage.end().result()
     assert ("Ongoing", []) == (stage.state, stage.channels.written)
+    assert "x was not written: error 15" == caplog.messages[-1]
     stage.log.error_code = 0
     assert 0 == stage.end(is_commit=False).result()
     assert "CompleteAbort" == stage.state
@@ -142,6 +143,8 @@ def test_a_transaction_that_is_known_no_more_is_not_aborted() -> None:
     stage.coordinator.registry.remove(transaction)
     assert 16 == drive(stage.coordinator.ends.abort_fenced(transaction, fence)).result()
     assert written == stage.log.states()
+    prepared = TransactionState.PREPARE_EPOCH_FENCE
+    assert (0, prepared) == (transaction.producer_epoch, transaction.pending_state)
 
 
 def test_a_transaction_of_a_coordinator_that_has_stopped_is_not_aborted() -> None:
@@ -176,6 +179,16 @@ def test_an_abort_by_time_that_is_not_written_is_tried_again() -> None:
     stage.log.error_code = 0
     stage.abort_timed_out()
     assert ("CompleteAbort", 1) == (stage.state, stage.transaction().producer_epoch)
+
+
+def test_a_fence_whose_abort_is_written_has_not_failed() -> None:
+    stage = Stage().begun()
+    transaction = stage.transaction()
+    fence = transaction.fence()
+    assert 0 == drive(stage.coordinator.ends.abort_fenced(transaction, fence)).result()
+    # The markers, and with them the end, come in the next turn.
+    assert ("PrepareAbort", 1) == (stage.state, transaction.producer_epoch)
+    assert not transaction.has_failed_epoch_fence
 
 
 @pytest.mark.parametrize("epoch", [32_766, 32_767])
