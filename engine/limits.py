@@ -190,9 +190,6 @@ UNIFORM_RUN_MIN = 12
 # it compiles again.
 KEPT_CODE_UNUSED_MS = 30 * 86_400_000
 
-# A JVM writes an archive of its classes in seconds; one that is not kept by then never is.
-CLASS_ARCHIVE_MADE_MS = 3_600_000
-
 # That kept code is used is noted no more often: each time is a write.
 KEPT_CODE_NOTED_MS = 86_400_000
 
@@ -514,6 +511,9 @@ SHAPE_FIELDS_MAX = 10_000
 JSON_DEPTH_MAX = 200
 
 # -- analysis ----------------------------------------------------------------------------------
+
+# A JVM writes an archive of its classes in seconds; one that is not kept by then never is.
+CLASS_ARCHIVE_MADE_MS = 3_600_000
 
 # Spark's own size for file splits; the decode buffers of one task stay far below a worker's
 # memory, and a task of this size takes a second or more, against 0.1 s that any task costs.

@@ -61,7 +61,7 @@ class ClassArchive:
                 if exit_code is not None:
                     self._files.replace_file(self._none, b"")
             elif exit_code == 0:
-                os.replace(self._new, self._path)
+                self._files.rename(self._new, self._path)
             else:
                 self._files.remove(self._new)
             self._remove_unused()
