@@ -72,13 +72,11 @@ from engine.records.batch_header import (
     CODEC_BITS,
     CONTROL_FLAG,
     HEADER_BYTES,
-    LEADER_EPOCH_AT,
     LENGTH_OVERHEAD_BYTES,
     MAGIC,
     TRANSACTIONAL_FLAG,
     read_header,
-    set_base_offset,
-    set_leader_epoch,
+    set_place,
 )
 from engine.records.codec import Codec
 from engine.records.control import read_marker
@@ -285,8 +283,7 @@ class LocalLog:
             )
             if repeated is not None:
                 return self._duplicate(repeated, leader_epoch)
-        set_base_offset(batches, 0, first)
-        set_leader_epoch(batches, LEADER_EPOCH_AT, leader_epoch)
+        set_place(batches, 0, first, length, leader_epoch)
         if leader_epoch != self.epochs.latest_epoch:
             self.epochs.assign(leader_epoch, first)
         last = first + delta
@@ -347,8 +344,7 @@ class LocalLog:
             return CheckedBatch(batches, computed_crc)
         self.producers.check_marker(producer_id, producer_epoch, marker.coordinator_epoch)
         offset = self.log_end_offset
-        set_base_offset(batches, 0, offset)
-        set_leader_epoch(batches, LEADER_EPOCH_AT, leader_epoch)
+        set_place(batches, 0, offset, length, leader_epoch)
         if leader_epoch != self.epochs.latest_epoch:
             self.epochs.assign(leader_epoch, offset)
         self._write(batches, offset, offset, (max_ms, offset), now_ms)

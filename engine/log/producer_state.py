@@ -391,7 +391,7 @@ class ProducerState:
             for first, last in list(self._completed.items()):
                 if last < high_watermark:
                     del self._completed[first]
-        undecided = next(iter(self._ongoing), None)
+        undecided = next(iter(self._ongoing)) if self._ongoing else None
         if not self._completed:
             return undecided
         unreplicated = min(self._completed)

@@ -72,6 +72,9 @@ set_base_offset: Final = _pack_int64
 #: Sets the leader's epoch: `set_leader_epoch(buffer, position + LEADER_EPOCH_AT, epoch)`. This and
 #: the one above are done for every batch that is produced, and are not worth a call of their own.
 set_leader_epoch: Final = _INT32.pack_into
+#: Sets base offset, length and leader's epoch at once, for one whose length is known:
+#: `set_place(buffer, position, base_offset, length, leader_epoch)`.
+set_place: Final = struct.Struct(">qii").pack_into
 
 
 def read_length(buffer: _Read, position: int) -> int:

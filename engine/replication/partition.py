@@ -456,7 +456,7 @@ class Partition:
         offset, partition_max_bytes, leader_epoch, fetched_epoch, _ = spec
         if fetched_epoch is not None or not self.serves(leader_epoch):
             return None
-        max_bytes = min(max_bytes, partition_max_bytes)
+        max_bytes = max_bytes if max_bytes <= partition_max_bytes else partition_max_bytes
         log = self.log
         watermark = self.high_watermark
         stable = log.last_stable_offset(watermark)
