@@ -300,15 +300,19 @@ def _most_memory(command: list[str]) -> tuple[float, float]:
     return time.monotonic() - began_s, most_kb / 1000
 
 
-def _pss_kb(session_id: int) -> int:
-    """Return the proportional memory of all processes of a session."""
-    total = 0
+def _pss_kb(process_id: int) -> int:
+    """Return the proportional memory of a process and of all below it, Spark's JVM among them."""
+    children: dict[int, list[int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError):
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[3]) != session_id:
-                continue
-            for line in (folder / "smaps_rollup").read_text().splitlines():
+            children.setdefault(int(fields[1]), []).append(int(folder.name))
+    total, left = 0, [process_id]
+    while left:
+        counted = left.pop()
+        left += children.get(counted, ())
+        with suppress(OSError):
+            for line in Path(f"/proc/{counted}/smaps_rollup").read_text().splitlines():
                 if line.startswith("Pss:"):
                     total += int(line.split()[1])
     return total
