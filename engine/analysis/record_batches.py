@@ -16,6 +16,7 @@ from engine.analysis.narrowing import Narrowing, can_have
 from engine.analysis.problem import Problem
 from engine.analysis.pruning import ALL_RECORDS, RecordRange
 from engine.analysis.record_columns import RecordColumns
+from engine.analysis.row_memory import RowMemory
 from engine.analysis.side_rows import CheckpointFiles, epoch_rows, index_rows, producer_rows
 from engine.analysis.splits import Split
 from engine.analysis.table_columns import batch_rows, replica_rows, segment_row
@@ -25,14 +26,16 @@ from engine.analysis.view_column import ViewColumn
 from engine.errors import CorruptRecord
 from engine.host.ports import Files
 from engine.limits import ARROW_BATCH_RECORDS_MAX
+from engine.native.batch_runs import BatchRun, RunFinder, RunTier
 from engine.native.bulk_reading import BulkReading
+from engine.native.compiled_runs import take_up_runs
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 #: What this process has read: compiled code is taken up once that is much.
-_READING = BulkReading()
+_READING = BulkReading(take_up_runs)
 
 
 class SplitRecords:
@@ -55,6 +58,8 @@ class SplitRecords:
         self._columns = columns if self._decoder is None else self._decoder.read
         self._schema = arrow_schema(self._columns)
         self._include_control = include_control
+        self._memory = RowMemory({column.name for column in self._columns})
+        self._run_finder: RunFinder | None = None
         self.problems: list[Problem] = []
         self.spans: list[OffsetSpan] = []
         self.bad_batch_count = 0
@@ -72,8 +77,14 @@ class SplitRecords:
         with closing(self._files.open(split.path)) as file:
             reader = SplitReader(file, split)
             hidden = HiddenRecords(split)
-            columns = RecordColumns(self._columns, self._schema, split, self._wanted)
-            for position, batch, _ in reader.batches():
+            columns = RecordColumns(self._columns, self._schema, split, self._wanted, self._memory)
+            for piece in reader.runs(self._finder):
+                if isinstance(piece, BatchRun):
+                    _READING.count(piece.record_count)
+                    hidden.pass_over(piece)
+                    yield from columns.add_run(piece, reader.note)
+                    continue
+                position, batch, _ = piece
                 if batch.last_offset < split.log_start_offset:
                     continue
                 if batch.is_control and not self._include_control:
@@ -94,6 +105,12 @@ class SplitRecords:
         self.problems += reader.problems
         self.spans.append(reader.span)
         self.bad_batch_count += sum(p.code in BAD_BATCH_CODES for p in reader.problems)
+
+    def _finder(self) -> RunFinder | None:
+        """Return what finds runs of batches, None without compiled code."""
+        if self._run_finder is None and RunTier.code is not None:
+            self._run_finder = RunFinder(RunTier.code, passes_control=not self._include_control)
+        return self._run_finder
 
 
 class ViewReader:

@@ -37,8 +37,8 @@ from engine.analysis.record_batches import ViewReader
 from engine.analysis.splits import Selection, Split, plan_splits
 from engine.host.real import RealFiles
 from engine.host.source_files import SourceFiles
-from engine.native.compiled_fields import take_up_fields
-from engine.native.record_fields import FieldTier
+from engine.native.batch_runs import RunTier
+from engine.native.compiled_runs import take_up_runs
 from engine.records.codec import Codec
 from tests.perf.log_directories import Topic, write_partition
 from tests.perf.ratios import Cost, machine_line, run_once
@@ -124,13 +124,13 @@ class Bench:
     def _decode_rates(self, root: Path) -> tuple[float, float, float]:
         """Return MB for each CPU second of compiled code, plain Python and aiokafka."""
         splits = plan_splits(RealFiles(), [str(root)], Selection())
-        take_up_fields()
-        compiled = FieldTier.read
+        take_up_runs()
+        compiled = RunTier.code
         fast_s = self._least_cpu_s(lambda: _decode(splits))
         aiokafka_s = self._least_cpu_s(lambda: _aiokafka(splits[0].path))
-        FieldTier.read = None
+        RunTier.code = None
         plain_s = self._least_cpu_s(lambda: _decode(splits))
-        FieldTier.read = compiled
+        RunTier.code = compiled
         mb = _DECODE_BYTES / 1e6
         return mb / fast_s, mb / plain_s, mb / aiokafka_s
 
