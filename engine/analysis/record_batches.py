@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -64,8 +65,12 @@ class SplitRecords:
         self.spans: list[OffsetSpan] = []
         self.bad_batch_count = 0
 
+    def forget_problems(self) -> None:
+        """Forget what was found so far, where nobody asks for it."""
+        self.problems, self.spans, self.bad_batch_count = [], [], 0
+
     def batches_of(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Yield the records of one split."""
+        """Yield the records of one split; of one split after the other."""
         for batch in self._read(split):
             yield batch if self._decoder is None else self._decoder.decoded(batch)
 
@@ -136,18 +141,23 @@ class ViewReader:
         self._control = control
         self._checkpoints = CheckpointFiles(files)
 
+    @cached_property
+    def _records(self) -> SplitRecords:
+        return SplitRecords(
+            self._files,
+            self._columns,
+            include_control=self._control,
+            decoding=self._decoding,
+            wanted=self._wanted,
+        )
+
     def batches_of(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield one split's rows as Arrow batches of the columns."""
         if self._view == "records":
-            records = SplitRecords(
-                self._files,
-                self._columns,
-                include_control=self._control,
-                decoding=self._decoding,
-                wanted=self._wanted,
-            )
             narrowed = self._narrowing.narrowed(split)
-            yield from () if narrowed is None else records.batches_of(narrowed)
+            if narrowed is not None:
+                yield from self._records.batches_of(narrowed)
+                self._records.forget_problems()
             return
         import pyarrow as pa
 

@@ -7,11 +7,13 @@
 | headers | where those of each row end |
 
 Only the columns that are wanted have memory. A column of which little is used is copied as it is
-given away, so that small results do not hold large memory.
+given away, so that small results do not hold large memory; the memory of others is used again once
+their rows are gone.
 """
 
 from __future__ import annotations
 
+import sys
 from array import array
 from typing import TYPE_CHECKING, Any
 
@@ -58,8 +60,12 @@ _COUNTS = (
     "rows", "key_bytes", "value_bytes", "headers", "name_bytes", "content_bytes", "key_nulls",
     "value_nulls", "content_nulls",
 )  # fmt: skip
-#: A column less than a quarter of which is used is copied.
-_SPARSE_FACTOR = 4
+#: A column less than a quarter of which is used is copied; of a small one, a sixteenth.
+_SPARSE_FACTOR, _SMALL_SPARSE_FACTOR, _SMALL_BYTES = 4, 16, 1 << 20
+#: An engine has one batch, and is given the next.
+_GIVEN_MAX = 2
+#: The list of what was given away, and the argument of the question.
+_OWN_REFERENCES = 2
 
 
 class RowMemory:
@@ -73,17 +79,23 @@ class RowMemory:
         self._filler: RowFiller | None = None
         self._wanted: RecordRange | None = None
         self._columns: dict[str, Column] = {}
+        #: What was given away, to be used again once nobody has it.
+        self._given: dict[str, list[Column]] = {}
         self._set_room(ARROW_BATCH_RECORDS_MAX, ARROW_BATCH_BYTES, ARROW_BATCH_HEADERS_MAX)
 
     def _set_room(self, rows: int, size_bytes: int, headers: int) -> None:
+        """Have columns of these sizes from the next call on."""
         self._rows_max, self._bytes_max, self._headers_max = rows, size_bytes, headers
+        self._columns.clear()
+        self._lacks_columns = True
         self._has_more_room = False
 
-    def want(self, wanted: RecordRange) -> None:
-        """Take these records alone from now on."""
+    def begin(self, wanted: RecordRange) -> None:
+        """Take these records alone from now on, and have no rows: a reader may have given up."""
         self._wanted = wanted
         if self._filler is not None:
             self._say_wanted(self._filler.numbers, wanted)
+            self._forget_rows(self._filler.numbers)
 
     @property
     def row_count(self) -> int:
@@ -98,14 +110,13 @@ class RowMemory:
     def fill(self, data: Buffer, frames: array[int], first: int, count: int) -> tuple[int, int]:
         """Take batches; returns why that ended, and at which of them."""
         filler = self._filler or self._made_filler()
-        if len(self._columns) < len(self._sizes()):
+        if self._lacks_columns:
             self._make_columns()
         verdict = filler.fill(data, frames, first, count)
         return verdict, filler.numbers[_SLOTS["frame"]]
 
     def make_room(self, records: int, size_bytes: int) -> None:
         """Have room for a batch with so many records and bytes; there are no rows."""
-        self._columns.clear()
         # A header has two bytes at least.
         self._set_room(
             max(ARROW_BATCH_RECORDS_MAX, records),
@@ -156,18 +167,24 @@ class RowMemory:
     def give_away(self) -> None:
         """Start again without rows; memory that arrays were made around is theirs."""
         if self._has_more_room:
-            self._columns.clear()
             self._set_room(ARROW_BATCH_RECORDS_MAX, ARROW_BATCH_BYTES, ARROW_BATCH_HEADERS_MAX)
         for name in [name for name in self._columns if not self._is_sparse(name)]:
-            del self._columns[name]
+            given = self._given.setdefault(name, [])
+            given.append(self._columns.pop(name))
+            del given[:-_GIVEN_MAX]
+        self._lacks_columns = True
         assert self._filler is not None
-        numbers = self._filler.numbers
+        self._forget_rows(self._filler.numbers)
+
+    def _forget_rows(self, numbers: array[int]) -> None:
         for name in _COUNTS:
             numbers[_SLOTS[name]] = 0
         numbers[_SLOTS["least_ms"]], numbers[_SLOTS["most_ms"]] = _INT64_MAX, _INT64_MIN
 
     def _is_sparse(self, name: str) -> bool:
-        return self._used(name) * _SPARSE_FACTOR < len(self._columns[name])
+        column = self._columns[name]
+        factor = _SPARSE_FACTOR if column.nbytes > _SMALL_BYTES else _SMALL_SPARSE_FACTOR
+        return self._used(name) * factor < len(column)
 
     def _used(self, name: str) -> int:
         used = self._count(_USED_BY.get(name, "rows"))
@@ -193,8 +210,7 @@ class RowMemory:
         assert RunTier.code is not None
         filler = RowFiller(RunTier.code)
         filler.numbers[_SLOTS["takes"]] = self._takes
-        filler.numbers[_SLOTS["least_ms"]] = _INT64_MAX
-        filler.numbers[_SLOTS["most_ms"]] = _INT64_MIN
+        self._forget_rows(filler.numbers)
         if self._wanted is not None:
             self._say_wanted(filler.numbers, self._wanted)
         self._filler = filler
@@ -206,6 +222,18 @@ class RowMemory:
         numbers[_SLOTS["first_ms"]] = wanted.first_ms
         numbers[_SLOTS["last_ms"]] = wanted.last_ms
 
+    def _free(self, name: str, size: int) -> Column | None:
+        """Return memory that was given away with rows that are gone, None if there is none.
+
+        An array refers to what it was made around, and so do all parts of it: memory that nothing
+        but this refers to is free. It is in the processor's reach, fresh memory costs page faults.
+        """
+        given = self._given.get(name, [])
+        for number in range(len(given)):
+            if len(given[number]) == size and sys.getrefcount(given[number]) == _OWN_REFERENCES:
+                return given.pop(number)
+        return None
+
     def _make_columns(self) -> None:
         """Make the columns that are not there; there are no rows."""
         import numpy as np
@@ -214,9 +242,13 @@ class RowMemory:
         numbers = self._filler.numbers
         for name, (kind, size) in self._sizes().items():
             if name not in self._columns:
-                column = self._columns[name] = np.empty(size, kind)
+                column = self._free(name, size)
+                if column is None:
+                    column = np.empty(size, kind)
                 column[:1] = 0
+                self._columns[name] = column
                 numbers[_SLOTS[name]] = column.ctypes.data
+        self._lacks_columns = False
         numbers[_SLOTS["rows_max"]] = self._rows_max
         numbers[_SLOTS["bytes_max"]] = self._bytes_max
         numbers[_SLOTS["headers_max"]] = self._headers_max

@@ -70,9 +70,10 @@ class RunRows:
         self._wanted = wanted
         self._memory = memory
         self._needs_batches = not _NEED_BATCHES.isdisjoint(schema.names)
+        self._has_times_in_ms = "timestampMs" in schema.names
         #: Of the batches that gave rows, one array for each call.
         self._frames: list[Numbers] = []
-        memory.want(wanted)
+        memory.begin(wanted)
 
     @property
     def row_count(self) -> int:
@@ -166,7 +167,8 @@ class RunRows:
             return pa.array(ids, mask=ids == NO_SCHEMA_ID).cast(field.type)
         if name == "value_hash":
             return self._hashes(field.type)
-        return pa.array(self._numbers(name)).cast(field.type)
+        numbers = pa.array(self._numbers(name))
+        return numbers if numbers.type == field.type else numbers.cast(field.type)
 
     def _numbers(self, name: str) -> Numbers:
         """Return one column of numbers or truths."""
@@ -212,7 +214,10 @@ class RunRows:
         least, most = self._memory.time_range
         if least < FIRST_SHOWN_MS or most > LAST_SHOWN_MS:
             return timestamps_of(pa.array(times), kind)
-        return pa.array(times * 1000).view(kind)
+        if self._has_times_in_ms:
+            times = times.copy()
+        times *= 1000
+        return pa.array(times).view(kind)
 
     def _hashes(self, kind: pa.DataType) -> pa.Array:
         """Return the CRC-32C of each value."""

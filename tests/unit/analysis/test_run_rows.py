@@ -264,3 +264,40 @@ def test_wrong_records_under_right_checksums_give_the_same_rows_and_problems(see
         expected = _all_of(files, splits, None, control=True)
         assert expected == _all_of(files, splits, compiled_runs_here(), control=True)
         assert {"bad_records"} <= {problem.code for problem in expected[1]}
+
+
+def test_a_split_that_was_given_up_leaves_no_rows_to_the_next() -> None:
+    files = log_of({0: b"".join(log_batch(n) for n in range(20))})
+    (split,) = plan_splits(files, ["/data"], Selection())
+    large = build_batch(
+        [Record(20 + n, 1, KIND, b"k", b"v" * (ARROW_BATCH_BYTES // 3), ()) for n in range(5)],
+        BatchSettings(base_offset=20, leader_epoch=0),
+    )
+    put(
+        files,
+        name_of(0),
+        b"".join([*(log_batch(n) for n in range(20)), bytes(large), log_batch(25)]),
+    )
+    with _tier(compiled_runs_here()):
+        records = SplitRecords(files, RECORDS, include_control=False)
+        split = split._replace(end=files.size_bytes(split.path))
+        given_up = records.batches_of(split)
+        assert list(range(20)) == next(given_up)["offset"].to_pylist()
+        given_up.close()
+        again = [n for part in records.batches_of(split) for n in part["offset"].to_pylist()]
+    assert list(range(26)) == again
+
+
+def test_memory_is_not_used_again_while_rows_are_in_it() -> None:
+    batches = [batch_of([(0, n, b"k", b"%03d" % n * 400_000, ())]) for n in range(60)]
+    columns = _CHOICES["without headers"]
+    with _tier(compiled_runs_here()):
+        collected = RecordColumns(columns, arrow_schema(columns), _split(0))
+        held = []
+        for number, one in enumerate(batches):
+            collected.add(number, one)
+            held += list(collected.take()) if collected.is_full else []
+        held += list(collected.take())
+    assert len(held) > 5
+    values = [value for part in held for value in part["value"].to_pylist()]
+    assert [b"%03d" % n * 400_000 for n in range(60)] == values
