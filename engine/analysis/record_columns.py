@@ -4,13 +4,14 @@ what follows from keys and values is computed by Arrow for all rows at once.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from engine.analysis.batch_order import Note
 from engine.analysis.pruning import ALL_RECORDS, RecordRange
 from engine.analysis.row_memory import RowMemory
-from engine.analysis.run_rows import RunRows
+from engine.analysis.run_rows import RunRows, frame_of
 from engine.analysis.splits import Split
 from engine.analysis.table_values import Row, timestamps_of
 from engine.analysis.view_column import ViewColumn
@@ -85,6 +86,7 @@ class RecordColumns:
         start = max(split.log_start_offset, wanted.first_offset)
         self._wanted = wanted._replace(first_offset=start)
         self._wants_some = wanted != ALL_RECORDS
+        self._wants_all = self._wanted == ALL_RECORDS
         self._schema = schema
         self._split = split
         self._names = {column.name for column in columns}
@@ -117,26 +119,29 @@ class RecordColumns:
         while number < run.frame_count:
             if self._list_count:
                 self._parts.append(self._batch_of_lists())
-            number, is_full = self._rows.add_run(run, number)
+            is_full = False
+            # Of a batch that is compressed and wanted there is nothing to be asked.
+            if not (self._wants_all and run.is_to_open(number)):
+                number, is_full = self._rows.add_run(run, number)
             if not is_full and number < run.frame_count:
                 position, raw = run.batch(number)
                 batch = BatchView(raw)
                 try:
-                    self.add(position, batch)
+                    self.add(position, batch, run.frame(number))
                 except CorruptRecord as error:
                     note(position, batch.size_bytes, "bad_records", str(error))
                 number += 1
             if is_full or self.is_full:
                 yield from self.take()
 
-    def add(self, position: int, batch: RecordBatch) -> None:
-        """Take the wanted records of a batch.
+    def add(self, position: int, batch: RecordBatch, frame: array[int] | None = None) -> None:
+        """Take the wanted records of a batch; of a run, with its `frame`.
 
         Raises CorruptRecord, with nothing taken, when they do not hold.
         """
         if isinstance(batch, BatchView) and batch.record_count:
             opened = batch.opened() if batch.is_compressed else batch.payload
-            if self._is_added(position, batch, opened):
+            if self._is_added(frame or frame_of(position, batch), opened):
                 return
             records = batch.records_in(bytes(opened))
         else:
@@ -169,14 +174,14 @@ class RecordColumns:
             records
         )
 
-    def _is_added(self, position: int, batch: BatchView, opened: Buffer) -> bool:
+    def _is_added(self, frame: array[int], opened: Buffer) -> bool:
         """Take a batch on the fast path of compiled code; returns whether it is."""
         if self._list_count and RunTier.code is not None:
             self._parts.append(self._batch_of_lists())
-        is_added = self._rows.add(position, batch, opened)
+        is_added = self._rows.add(frame, opened)
         if is_added is None:
             self._parts.append(self._rows.take())
-            is_added = self._rows.add(position, batch, opened)
+            is_added = self._rows.add(frame, opened)
         return is_added is True
 
     def _constant(self, name: str, position: int, batch: RecordBatch, records: list[Record]) -> Any:

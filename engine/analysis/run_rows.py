@@ -71,8 +71,9 @@ class RunRows:
         self._memory = memory
         self._needs_batches = not _NEED_BATCHES.isdisjoint(schema.names)
         self._has_times_in_ms = "timestampMs" in schema.names
-        #: Of the batches that gave rows, one array for each call.
-        self._frames: list[Numbers] = []
+        #: Of the batches that gave rows, the numbers of each call.
+        self._frames: list[bytes] = []
+        self._batches: Numbers | None = None
         memory.begin(wanted)
 
     @property
@@ -88,54 +89,51 @@ class RunRows:
         """
         return self._fill(run.buffer, run.frames, first, run.frame_count)
 
-    def add(self, position: int, batch: BatchView, opened: Buffer) -> bool | None:
+    def add(self, frame: array[int], opened: Buffer) -> bool | None:
         """Take a batch whose records are `opened`; False off the fast path, None without room.
 
-        Nothing is taken then.
+        Nothing is taken then. `frame` are its numbers (`frame_of`).
         """
-        base_offset, base_ms = batch.base_offset, batch.base_timestamp_ms
-        if RunTier.code is None or max(abs(base_offset), abs(base_ms)) >= PLAIN_BASE_MAX:
+        bases = abs(frame[_BASE_OFFSET]), abs(frame[_BASE_MS])
+        if RunTier.code is None or max(bases) >= PLAIN_BASE_MAX:
             return False
-        if not 0 < batch.record_count < len(opened):
+        if not 0 < frame[_COUNT] < len(opened):
             return False
         if isinstance(opened, memoryview) and opened.readonly:
             opened = bytes(opened)
         # The code looks for records behind a header.
-        start, size = -HEADER_BYTES, len(opened) + HEADER_BYTES
-        frame = array(
-            "q",
-            (
-                start, size, batch.crc, batch.attributes & ~_CODEC_BITS, batch.last_offset_delta,
-                base_offset, base_ms, batch.max_timestamp_ms, batch.producer_id,
-                batch.producer_epoch, batch.base_sequence, batch.record_count, position,
-                batch.leader_epoch, 0, 0,
-            ),
-        )  # fmt: skip
-        ended, is_full = self._fill(opened, frame, 0, 1, codec=batch.attributes & _CODEC_BITS)
+        frame[_START], frame[_SIZE] = -HEADER_BYTES, len(opened) + HEADER_BYTES
+        codec = frame[_ATTRIBUTES] & _CODEC_BITS
+        frame[_ATTRIBUTES] ^= codec
+        ended, is_full = self._fill(opened, frame, 0, 1, codec)
+        frame[_ATTRIBUTES] |= codec
         return None if is_full else ended == 1
 
     def _fill(
         self, data: Buffer, frames: array[int], first: int, count: int, codec: int = 0
     ) -> tuple[int, bool]:
         """Fill in batches from the `first` one on; as `add_run`."""
-        import numpy as np
-
         memory = self._memory
         verdict, ended = memory.fill(data, frames, first, count)
         if verdict == FULL and not memory.row_count:
-            largest: Numbers = np.frombuffer(frames, np.int64).reshape(-1, WIDTH)[ended]
-            memory.make_room(int(largest[_COUNT]), int(largest[_SIZE]))
+            slot = ended * WIDTH
+            memory.make_room(frames[slot + _COUNT], frames[slot + _SIZE])
             verdict, ended = memory.fill(data, frames, ended, count)
         if self._needs_batches and ended > first:
-            taken: Numbers = np.array(frames[first * WIDTH : ended * WIDTH]).reshape(-1, WIDTH)
-            taken[:, _ATTRIBUTES] |= codec
-            self._frames.append(taken)
+            taken = frames[first * WIDTH : ended * WIDTH]
+            if codec:
+                taken[_ATTRIBUTES] |= codec
+            self._frames.append(taken.tobytes())
         return ended, verdict == FULL
 
     def take(self) -> pa.RecordBatch:
         """Return the collected rows as a pyarrow record batch, and start again."""
         import pyarrow as pa
 
+        if self._needs_batches:
+            import numpy as np
+
+            self._batches = np.frombuffer(b"".join(self._frames), np.int64).reshape(-1, WIDTH)
         arrays = [self._array(field) for field in self._schema]
         self._memory.give_away()
         self._frames.clear()
@@ -194,9 +192,9 @@ class RunRows:
         """Return a number of each batch for each of its records."""
         import numpy as np
 
-        column = FRAME.index(slot)
-        numbers: Numbers = np.concatenate(
-            [np.repeat(frames[:, column], frames[:, _ROWS]) for frames in self._frames]
+        assert self._batches is not None
+        numbers: Numbers = np.repeat(
+            self._batches[:, FRAME.index(slot)], self._batches[:, FRAME.index("rows")]
         )
         return numbers
 
@@ -231,6 +229,19 @@ class RunRows:
         return pa.array(sums, kind, mask=is_null if is_null.any() else None)
 
 
-_COUNT, _SIZE, _ATTRIBUTES, _ROWS = (
-    FRAME.index(name) for name in ("count", "size", "attributes", "rows")
+_START, _SIZE, _ATTRIBUTES, _BASE_OFFSET, _BASE_MS, _COUNT = (
+    FRAME.index(name) for name in ("start", "size", "attributes", "base_offset", "base_ms", "count")
 )
+
+
+def frame_of(position: int, batch: BatchView) -> array[int]:
+    """Return the numbers of a batch, as compiled code finds them in a run."""
+    return array(
+        "q",
+        (
+            0, batch.size_bytes, batch.crc, batch.attributes, batch.last_offset_delta,
+            batch.base_offset, batch.base_timestamp_ms, batch.max_timestamp_ms, batch.producer_id,
+            batch.producer_epoch, batch.base_sequence, batch.record_count, position,
+            batch.leader_epoch, 0, 0,
+        ),
+    )  # fmt: skip

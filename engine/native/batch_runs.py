@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from struct import Struct
 from typing import NamedTuple
 
 from engine.host.ports import Buffer
@@ -29,10 +30,14 @@ _SOURCES = ("run_kernel.py", "run_layout.py", "kernel_varint.py", "raw_memory.py
 #: Batches that are found at once: as many as a chunk of small ones has.
 FRAMES_MAX = 4096
 WIDTH = len(FRAME)
-_START, _SIZE, _CRC, _POSITION, _PASSED = (
-    FRAME.index(name) for name in ("start", "size", "crc", "position", "is_passed")
+_START, _SIZE, _CRC, _POSITION, _PASSED, _ATTRIBUTES = (
+    FRAME.index(name) for name in ("start", "size", "crc", "position", "is_passed", "attributes")
 )
-_NEXT_OFFSET = FIND.index("next_offset")
+_CODEC_BITS = 7
+# What goes in, with what goes in and out as its last; what comes out, with that as its first.
+_FIND_IN = Struct(f"={FIND.index('next_offset') + 1}q")
+_FIND_OUT = Struct(f"={len(FIND) - FIND.index('next_offset')}q")
+_OUT_AT = 8 * FIND.index("next_offset")
 
 
 class RunCode(NamedTuple):
@@ -80,6 +85,17 @@ class BatchRun(NamedTuple):
         start = self.frames[slot + _START]
         return self.frames[slot + _POSITION], self.buffer[start : start + self.frames[slot + _SIZE]]
 
+    def frame(self, number: int) -> array[int]:
+        """Return the numbers of a batch, a copy."""
+        return self.frames[number * WIDTH : (number + 1) * WIDTH]
+
+    def is_to_open(self, number: int) -> bool:
+        """Return whether a batch is compressed, and not passed over."""
+        slot = number * WIDTH
+        return (
+            not self.frames[slot + _PASSED] and self.frames[slot + _ATTRIBUTES] & _CODEC_BITS != 0
+        )
+
     def field(self, name: str) -> list[int]:
         """Return one number of each batch."""
         return self.frames[FRAME.index(name) : self.frame_count * WIDTH : WIDTH].tolist()
@@ -120,12 +136,15 @@ class RunFinder:
         frames_max: int = FRAMES_MAX,
     ) -> BatchRun:
         """Return the run that starts in a writable buffer, of no batch that starts at `limit`."""
-        asked = (len(buffer), start, limit, file_position, epoch, frames_max, self._passes_control)
-        self._numbers[: len(asked) + 1] = array("q", (*asked, next_offset))
+        size, passes = len(buffer), self._passes_control
+        _FIND_IN.pack_into(
+            self._numbers, 0, size, start, limit, file_position, epoch, frames_max, passes,
+            next_offset,
+        )  # fmt: skip
         first_byte = self._by_reference(self._byte_in(buffer))
         self._call(self._verdict_at, None, first_byte, self._numbers_at, self._frames_at)
-        behind, found, end, is_compacted, record_count = self._numbers[_NEXT_OFFSET:]
-        return BatchRun(buffer, self._frames, found, end, behind, bool(is_compacted), record_count)
+        behind, found, end, is_compacted, records = _FIND_OUT.unpack_from(self._numbers, _OUT_AT)
+        return BatchRun(buffer, self._frames, found, end, behind, bool(is_compacted), records)
 
 
 class RowFiller:

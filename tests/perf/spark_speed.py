@@ -51,7 +51,7 @@ from tests.perf.spark_rates import write_segment as write_random
 
 _KCTL: Final = str(Path(sys.executable).parent / "kctl")
 _DECODED: Final = ("key", "value", "offset", "timestamp")
-_DECODE_BYTES: Final = 64 << 20
+_DECODE_BYTES: Final = 256 << 20
 _SMALL_SEGMENTS, _SMALL_BYTES = 10_000, 10_000
 _PARTITIONS: Final = 8
 _POLL_S: Final = 0.2
@@ -117,7 +117,7 @@ class Bench:
             def write(home: Path, value_bytes: int = value_bytes) -> None:
                 write_random(home, value_bytes, _DECODE_BYTES)
 
-            root = self._data(f"decode-{value_bytes}", write)
+            root = self._data(f"decode-{value_bytes}-of-{_DECODE_BYTES >> 20}", write)
             fast, plain, aiokafka, floor = self._decode_rates(root)
             label = f"values of {value_bytes} bytes"
             print(
