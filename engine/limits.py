@@ -540,7 +540,7 @@ COMPRESSED_ONE_OF = 16
 
 # Read at once where records become columns: each byte is gone over three times (read, its CRC, its
 # copy into a column), and twice of that it is in the processor's cache.
-RUN_CHUNK_BYTES = 384 << 10
+RUN_CHUNK_BYTES = 1 << 18
 
 # Arrow's binary arrays count bytes in an int32; a record batch of this size leaves that far
 # away and keeps a task's memory flat.

@@ -25,8 +25,7 @@ from engine.limits import RUN_CHUNK_BYTES, SCAN_CHUNK_BYTES, SEARCH_CHUNK_BYTES
 from engine.log.batch_scan import BatchScan, scan_batches, zero_tail_start
 from engine.log.batch_search import after_bad_crc, after_bad_length
 from engine.native.batch_runs import BatchRun, RunFinder
-from engine.records.batch import BatchView
-from engine.records.batch_header import CHECKED_FROM
+from engine.records.batch_header import CHECKED_FROM, MAGIC, MAGIC_AT
 from engine.records.control import MARKER_BATCH_BYTES
 from engine.records.crc import crc32c
 from engine.records.view import RecordBatch
@@ -89,12 +88,15 @@ class SplitReader:
             chunk = min(max(self._split.end - position, SEARCH_CHUNK_BYTES), chunk_max)
             scan = scan_batches(self._file, start=position, end=self._file_end, chunk_bytes=chunk)
             try:
-                for at, batch in scan:
+                for at, view in scan.frames():
                     if at >= self._split.end:
                         return
-                    if finder is not None and (run := self._run_at(at, batch, scan, finder)):
-                        yield run
-                        continue
+                    if finder is not None and view[MAGIC_AT] == MAGIC:
+                        run = self._run_at(at, scan, finder)
+                        if run is not None:
+                            yield run
+                            continue
+                    batch = scan.batch(at, view)
                     valid = self._has_valid_crc(batch)
                     following = scan.position if valid else self._after_bad_crc(at, batch)
                     accepted = valid and self._order.accepts(at, batch)
@@ -111,27 +113,19 @@ class SplitReader:
             position = following
 
     def _run_at(
-        self, at: int, batch: RecordBatch, scan: BatchScan, finder: Callable[[], RunFinder | None]
+        self, at: int, scan: BatchScan, finder: Callable[[], RunFinder | None]
     ) -> BatchRun | None:
-        """Return the run that begins with a batch, which the scan then goes on behind, or None."""
-        start = self._order.run_start
-        if not isinstance(batch, BatchView) or start is None:
-            return None
-        if start != (batch.base_offset, batch.leader_epoch):
-            return None
-        found = finder()
-        if found is None:
+        """Return the run that begins at a position, which the scan then goes on behind, or None."""
+        expected, found = self._order.run_start, finder()
+        if expected is None or found is None:
             return None
         window, window_start = scan.window, scan.window_start
-        place = {
-            "limit": self._split.end - window_start, "file_position": window_start,
-            "epoch": start[1], "next_offset": start[0],
-        }  # fmt: skip
-        run = found.find(window, at - window_start, **place)
+        start, limit = at - window_start, self._split.end - window_start
+        run = found.find(window, start, limit, window_start, *expected)
         right = 0
         for begin, end, crc in run.checksums():
             if crc32c(window[begin + CHECKED_FROM : end]) != crc:
-                run = found.find(window, at - window_start, **place, frames_max=right)
+                run = found.find(window, start, limit, window_start, *expected, frames_max=right)
                 break
             right += 1
         if not right:

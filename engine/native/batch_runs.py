@@ -128,14 +128,17 @@ class RunFinder:
         self,
         buffer: memoryview,
         start: int,
-        *,
         limit: int,
         file_position: int,
-        epoch: int,
         next_offset: int,
+        epoch: int,
+        *,
         frames_max: int = FRAMES_MAX,
     ) -> BatchRun:
-        """Return the run that starts in a writable buffer, of no batch that starts at `limit`."""
+        """Return the run that starts in a writable buffer, of no batch that starts at `limit`.
+
+        The buffer is at `file_position`; the first batch has the offset that comes next.
+        """
         size, passes = len(buffer), self._passes_control
         _FIND_IN.pack_into(
             self._numbers, 0, size, start, limit, file_position, epoch, frames_max, passes,

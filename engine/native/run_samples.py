@@ -77,10 +77,10 @@ def _found(code: RunCode, log: bytes, frames_max: int = FRAMES_MAX) -> BatchRun:
     return finder.find(
         memoryview(bytearray(b"??" + log)),
         2,
-        limit=2 + len(log),
-        file_position=50,
-        epoch=7,
-        next_offset=_BASE_OFFSET,
+        2 + len(log),
+        50,
+        _BASE_OFFSET,
+        7,
         frames_max=frames_max,
     )
 

@@ -43,7 +43,7 @@ def _find(log: bytes, limit: int | None = None, **more: int) -> BatchRun:
     finder = RunFinder(CODE, passes_control=True)
     asked = {"file_position": 100, "epoch": 4, "next_offset": 0} | more
     end = len(log) if limit is None else limit
-    return finder.find(guarded(log), 0, limit=end, **asked)
+    return finder.find(guarded(log), 0, end, **asked)
 
 
 class _Columns:
