@@ -552,12 +552,19 @@ COMPRESSED_SPLIT_BYTES_MAX = 16 << 20
 # Of larger splits one batch in so many: a gigabyte costs what four such splits do.
 COMPRESSED_ONE_OF = 16
 
+# Read at once where records become columns: each byte is gone over three times (read, its CRC, its
+# copy into a column), and twice of that it is in the processor's cache.
+RUN_CHUNK_BYTES = 1 << 18
+
 # Arrow's binary arrays count bytes in an int32; a record batch of this size leaves that far
 # away and keeps a task's memory flat.
 ARROW_BATCH_BYTES = 8 << 20
 
 # The most records in one Arrow batch, for logs of tiny records.
 ARROW_BATCH_RECORDS_MAX = 100_000
+
+# The most headers in one Arrow batch, unless one batch of a log can have more: ten a record.
+ARROW_BATCH_HEADERS_MAX = 1_000_000
 
 # Large enough for long runs of one column, small enough that a worker holds one beside its work.
 PARQUET_ROW_GROUP_BYTES = 64 << 20

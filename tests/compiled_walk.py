@@ -10,6 +10,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TypeVar
 
+from engine.native.batch_runs import RunCode, kept_fill_path, load_runs
 from engine.native.clean_records import CleanerCode, kept_keep_path, load_cleaner
 from engine.native.compiled_fields import kept_fields_path, load_fields
 from engine.native.compiled_walk import kept_walk_path, load_walk
@@ -31,6 +32,12 @@ def compiled_walk_here() -> RecordWalk | None:
 def compiled_fields_here() -> FieldReader | None:
     """Return the reader of fields, None where no such code can run or numba is not installed."""
     return _compiled(kept_fields_path(), load_fields)
+
+
+@cache
+def compiled_runs_here() -> RunCode | None:
+    """Return the code for runs, None where no such code can run or numba is not installed."""
+    return _compiled(kept_fill_path(), lambda _path: load_runs())
 
 
 @cache

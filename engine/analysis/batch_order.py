@@ -35,6 +35,7 @@ from engine.errors import CorruptRecord
 from engine.host.ports import File
 from engine.limits import FINDINGS_OF_A_KIND_MAX
 from engine.log.directory.leader_epoch_checkpoint import EpochStart
+from engine.native.batch_runs import BatchRun
 from engine.records.batch_header import (
     HEADER_BYTES,
     LEADER_EPOCH_AT,
@@ -146,6 +147,26 @@ class BatchOrder:
         self._check_epoch(position, batch, base_offset, following.leader_epoch)
         self._accept_batch(position, batch, base_offset)
         return True
+
+    @property
+    def run_start(self) -> tuple[int, int] | None:
+        """Return the base offset and the leader epoch by which the next batch is right as it is.
+
+        None if that one must be looked at.
+        """
+        if self._expected is None or self._epoch is None or self._is_in_conflict:
+            return None
+        return self._expected, self._epoch
+
+    def accept_run(self, run: BatchRun, last_position: int) -> None:
+        """Accept batches with the right CRCs that begin at `run_start`, the last at a position."""
+        if self._first_offset is None:
+            self._first_offset = self._expected
+            self._is_first_after_damage = self._after_damage
+        self._next_offset = self._expected = run.next_offset
+        self._last_position = last_position
+        self._after_damage = False
+        self.is_compacted = self.is_compacted or run.is_compacted
 
     def _accept_batch(self, position: int, batch: RecordBatch, base_offset: int) -> None:
         """Accept a batch: the next one is expected to begin behind it.

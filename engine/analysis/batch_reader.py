@@ -13,18 +13,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias, cast
 
 from engine.analysis.batch_order import BatchOrder, OffsetSpan
 from engine.analysis.problem import Problem
 from engine.analysis.splits import Split
 from engine.errors import CorruptRecord
 from engine.host.ports import File
-from engine.limits import SCAN_CHUNK_BYTES, SEARCH_CHUNK_BYTES
-from engine.log.batch_scan import scan_batches, zero_tail_start
+from engine.limits import RUN_CHUNK_BYTES, SCAN_CHUNK_BYTES, SEARCH_CHUNK_BYTES
+from engine.log.batch_scan import BatchScan, scan_batches, zero_tail_start
 from engine.log.batch_search import after_bad_crc, after_bad_length
+from engine.native.batch_runs import BatchRun, RunFinder
+from engine.records.batch_header import CHECKED_FROM, MAGIC, MAGIC_AT
 from engine.records.control import MARKER_BATCH_BYTES
+from engine.records.crc import crc32c
 from engine.records.view import RecordBatch
+
+#: Position, batch, and whether its CRC is right.
+Single: TypeAlias = tuple[int, RecordBatch, bool]
 
 #: Codes of batches that are passed over; the others are of places and offsets.
 BAD_BATCH_CODES = frozenset(("bad_batch", "bad_crc", "bad_offset", "bad_records"))
@@ -53,20 +60,43 @@ class SplitReader:
         """Return whether the topic is known to be compacted, or a batch so far showed it."""
         return self._order.is_compacted
 
-    def batches(self, *, keep_bad: bool = False) -> Iterator[tuple[int, RecordBatch, bool]]:
+    def batches(self, *, keep_bad: bool = False) -> Iterator[Single]:
         """Yield (position, batch, whether its CRC is right).
 
         Bad batches are yielded only if they are kept, those with a wrong base offset among them.
         """
+        return cast("Iterator[Single]", self._pieces(SCAN_CHUNK_BYTES, keep_bad=keep_bad))
+
+    def runs(self, finder: Callable[[], RunFinder | None]) -> Iterator[BatchRun | Single]:
+        """Yield the good batches, many at once where they simply follow each other.
+
+        A run is good until the next step. `finder` returns what finds them, None while there is no
+        compiled code for it.
+        """
+        return self._pieces(RUN_CHUNK_BYTES, finder)
+
+    def _pieces(
+        self,
+        chunk_max: int,
+        finder: Callable[[], RunFinder | None] | None = None,
+        *,
+        keep_bad: bool = False,
+    ) -> Iterator[BatchRun | Single]:
         position = self._split.start
         while position < self._split.end:
             # Of a small split in a large file no more than a little behind it.
-            chunk = min(max(self._split.end - position, SEARCH_CHUNK_BYTES), SCAN_CHUNK_BYTES)
+            chunk = min(max(self._split.end - position, SEARCH_CHUNK_BYTES), chunk_max)
             scan = scan_batches(self._file, start=position, end=self._file_end, chunk_bytes=chunk)
             try:
-                for at, batch in scan:
+                for at, view in scan.frames():
                     if at >= self._split.end:
                         return
+                    if finder is not None and view[MAGIC_AT] == MAGIC:
+                        run = self._run_at(at, scan, finder)
+                        if run is not None:
+                            yield run
+                            continue
+                    batch = scan.batch(at, view)
                     valid = self._has_valid_crc(batch)
                     following = scan.position if valid else self._after_bad_crc(at, batch)
                     accepted = valid and self._order.accepts(at, batch)
@@ -81,6 +111,28 @@ class SplitReader:
             except CorruptRecord as error:
                 following = self._pass_over(scan.position, error.expected, error.got)
             position = following
+
+    def _run_at(
+        self, at: int, scan: BatchScan, finder: Callable[[], RunFinder | None]
+    ) -> BatchRun | None:
+        """Return the run that begins at a position, which the scan then goes on behind, or None."""
+        expected, found = self._order.run_start, finder()
+        if expected is None or found is None:
+            return None
+        window, window_start = scan.window, scan.window_start
+        start, limit = at - window_start, self._split.end - window_start
+        run = found.find(window, start, limit, window_start, *expected)
+        right = 0
+        for begin, end, crc in run.checksums():
+            if crc32c(window[begin + CHECKED_FROM : end]) != crc:
+                run = found.find(window, start, limit, window_start, *expected, frames_max=right)
+                break
+            right += 1
+        if not right:
+            return None
+        self._order.accept_run(run, window_start + run.last_start)
+        scan.pass_to(window_start + run.end)
+        return run
 
     def _after_last(self, position: int) -> int:
         """Return where to go on when the scan has met its end or a batch that is cut off."""

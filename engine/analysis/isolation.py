@@ -25,6 +25,8 @@ from engine.host.ports import Files
 from engine.host.source_files import SourceFiles
 from engine.log.txn_index import AbortedTransaction, read_txn_index
 from engine.naming import FileKind
+from engine.native.batch_runs import BatchRun
+from engine.records.batch_header import CONTROL_FLAG, TRANSACTIONAL_FLAG
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -200,6 +202,17 @@ class HiddenRecords:
         for producer_id, first, last in sorted(split.aborted, key=lambda piece: piece[2]):
             self._firsts.setdefault(producer_id, []).append(first)
             self._lasts.setdefault(producer_id, []).append(last)
+
+    def pass_over(self, run: BatchRun) -> None:
+        """Mark the hidden batches of a run."""
+        if self._end_offset is None and not self._lasts:
+            return
+        fields = ("producer_id", "base_offset", "last_delta", "attributes")
+        batches = zip(*map(run.field, fields), strict=True)
+        for number, (producer_id, base_offset, last_delta, attributes) in enumerate(batches):
+            is_data = attributes & (TRANSACTIONAL_FLAG | CONTROL_FLAG) == TRANSACTIONAL_FLAG
+            if self.has(producer_id, base_offset + last_delta, is_transactional=is_data):
+                run.pass_over(number)
 
     def has(self, producer_id: int, last_offset: int, *, is_transactional: bool) -> bool:
         """Return whether a batch of a producer that ends at an offset is hidden."""

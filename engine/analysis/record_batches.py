@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from engine.analysis.narrowing import Narrowing, can_have
 from engine.analysis.problem import Problem
 from engine.analysis.pruning import ALL_RECORDS, RecordRange
 from engine.analysis.record_columns import RecordColumns
+from engine.analysis.row_memory import RowMemory
 from engine.analysis.side_rows import CheckpointFiles, epoch_rows, index_rows, producer_rows
 from engine.analysis.splits import Split
 from engine.analysis.table_columns import batch_rows, replica_rows, segment_row
@@ -25,14 +27,16 @@ from engine.analysis.view_column import ViewColumn
 from engine.errors import CorruptRecord
 from engine.host.ports import Files
 from engine.limits import ARROW_BATCH_RECORDS_MAX
+from engine.native.batch_runs import BatchRun, RunFinder, RunTier
 from engine.native.bulk_reading import BulkReading
+from engine.native.compiled_runs import take_up_runs
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 #: What this process has read: compiled code is taken up once that is much.
-_READING = BulkReading()
+_READING = BulkReading(take_up_runs)
 
 
 class SplitRecords:
@@ -55,12 +59,18 @@ class SplitRecords:
         self._columns = columns if self._decoder is None else self._decoder.read
         self._schema = arrow_schema(self._columns)
         self._include_control = include_control
+        self._memory = RowMemory({column.name for column in self._columns})
+        self._run_finder: RunFinder | None = None
         self.problems: list[Problem] = []
         self.spans: list[OffsetSpan] = []
         self.bad_batch_count = 0
 
+    def forget_problems(self) -> None:
+        """Forget what was found so far, where nobody asks for it."""
+        self.problems, self.spans, self.bad_batch_count = [], [], 0
+
     def batches_of(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Yield the records of one split."""
+        """Yield the records of one split; of one split after the other."""
         for batch in self._read(split):
             yield batch if self._decoder is None else self._decoder.decoded(batch)
 
@@ -72,8 +82,14 @@ class SplitRecords:
         with closing(self._files.open(split.path)) as file:
             reader = SplitReader(file, split)
             hidden = HiddenRecords(split)
-            columns = RecordColumns(self._columns, self._schema, split, self._wanted)
-            for position, batch, _ in reader.batches():
+            columns = RecordColumns(self._columns, self._schema, split, self._wanted, self._memory)
+            for piece in reader.runs(self._finder):
+                if isinstance(piece, BatchRun):
+                    _READING.count(piece.record_count)
+                    hidden.pass_over(piece)
+                    yield from columns.add_run(piece, reader.note)
+                    continue
+                position, batch, _ = piece
                 if batch.last_offset < split.log_start_offset:
                     continue
                 if batch.is_control and not self._include_control:
@@ -94,6 +110,12 @@ class SplitRecords:
         self.problems += reader.problems
         self.spans.append(reader.span)
         self.bad_batch_count += sum(p.code in BAD_BATCH_CODES for p in reader.problems)
+
+    def _finder(self) -> RunFinder | None:
+        """Return what finds runs of batches, None without compiled code."""
+        if self._run_finder is None and RunTier.code is not None:
+            self._run_finder = RunFinder(RunTier.code, passes_control=not self._include_control)
+        return self._run_finder
 
 
 class ViewReader:
@@ -119,18 +141,23 @@ class ViewReader:
         self._control = control
         self._checkpoints = CheckpointFiles(files)
 
+    @cached_property
+    def _records(self) -> SplitRecords:
+        return SplitRecords(
+            self._files,
+            self._columns,
+            include_control=self._control,
+            decoding=self._decoding,
+            wanted=self._wanted,
+        )
+
     def batches_of(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield one split's rows as Arrow batches of the columns."""
         if self._view == "records":
-            records = SplitRecords(
-                self._files,
-                self._columns,
-                include_control=self._control,
-                decoding=self._decoding,
-                wanted=self._wanted,
-            )
             narrowed = self._narrowing.narrowed(split)
-            yield from () if narrowed is None else records.batches_of(narrowed)
+            if narrowed is not None:
+                yield from self._records.batches_of(narrowed)
+                self._records.forget_problems()
             return
         import pyarrow as pa
 

@@ -4,15 +4,20 @@ what follows from keys and values is computed by Arrow for all rows at once.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from engine.analysis.batch_order import Note
 from engine.analysis.pruning import ALL_RECORDS, RecordRange
-from engine.analysis.record_blocks import RecordBlocks
+from engine.analysis.row_memory import RowMemory
+from engine.analysis.run_rows import RunRows, frame_of
 from engine.analysis.splits import Split
 from engine.analysis.table_values import Row, timestamps_of
 from engine.analysis.view_column import ViewColumn
+from engine.errors import CorruptRecord
 from engine.limits import ARROW_BATCH_BYTES, ARROW_BATCH_RECORDS_MAX
+from engine.native.batch_runs import BatchRun, RunTier
 from engine.records.batch import BatchView
 from engine.records.crc import crc32c
 from engine.records.record import Header, Record
@@ -20,6 +25,8 @@ from engine.records.view import RecordBatch
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from engine.host.ports import Buffer
 
 #: Columns that are the same throughout a batch.
 _OF_BATCH: dict[str, Callable[[RecordBatch], Any]] = {
@@ -63,7 +70,7 @@ def _header_list(headers: tuple[Header, ...]) -> list[Row] | None:
 class RecordColumns:
     """Collects records of one split until they make an Arrow batch.
 
-    Batches on the fast path of compiled code are collected as blocks (`record_blocks.py`).
+    Batches on the fast path of compiled code are collected elsewhere (`run_rows.py`).
     """
 
     def __init__(
@@ -72,11 +79,14 @@ class RecordColumns:
         schema: pa.Schema,
         split: Split,
         wanted: RecordRange = ALL_RECORDS,
+        memory: RowMemory | None = None,
     ) -> None:
+        """`memory` serves one split after the other."""
         # A consumer is given no record below the log's start.
         start = max(split.log_start_offset, wanted.first_offset)
         self._wanted = wanted._replace(first_offset=start)
         self._wants_some = wanted != ALL_RECORDS
+        self._wants_all = self._wanted == ALL_RECORDS
         self._schema = schema
         self._split = split
         self._names = {column.name for column in columns}
@@ -86,45 +96,63 @@ class RecordColumns:
         self._lists: dict[str, list[Any]] = {name: [] for name in sorted(needed)}
         self._list_count = 0
         self._size_bytes = 0
-        self._blocks = RecordBlocks(self._names, schema, split, self._wanted)
+        self._rows = RunRows(schema, split, self._wanted, memory or RowMemory(self._names))
         #: What was collected before the other way took over; all earlier than what is collected.
         self._parts: list[pa.RecordBatch] = []
 
     @property
-    def row_count(self) -> int:
-        """Return how many rows are collected."""
-        taken: int = sum(part.num_rows for part in self._parts)
-        return taken + self._list_count + self._blocks.row_count
-
-    @property
     def is_full(self) -> bool:
         """Return whether it is time to take the rows."""
-        if self._parts:
-            return True
-        size_bytes = self._size_bytes + self._blocks.size_bytes
-        return size_bytes >= ARROW_BATCH_BYTES or self.row_count >= ARROW_BATCH_RECORDS_MAX
+        # Rows of compiled code are taken when there is no room for more.
+        return (
+            bool(self._parts)
+            or self._size_bytes >= ARROW_BATCH_BYTES
+            or self._list_count >= ARROW_BATCH_RECORDS_MAX
+        )
 
-    def add(self, position: int, batch: RecordBatch) -> int:
-        """Take the wanted records of a batch; returns how many, those that go later among them.
+    def add_run(self, run: BatchRun, note: Note) -> Iterator[pa.RecordBatch]:
+        """Take the wanted records of a run, and yield what there is no more room for.
+
+        A batch whose records do not hold is noted.
+        """
+        number = 0
+        while number < run.frame_count:
+            if self._list_count:
+                self._parts.append(self._batch_of_lists())
+            is_full = False
+            # Of a batch that is compressed and wanted there is nothing to be asked.
+            if not (self._wants_all and run.is_to_open(number)):
+                number, is_full = self._rows.add_run(run, number)
+            if not is_full and number < run.frame_count:
+                position, raw = run.batch(number)
+                batch = BatchView(raw)
+                try:
+                    self.add(position, batch, run.frame(number))
+                except CorruptRecord as error:
+                    note(position, batch.size_bytes, "bad_records", str(error))
+                number += 1
+            if is_full or self.is_full:
+                yield from self.take()
+
+    def add(self, position: int, batch: RecordBatch, frame: array[int] | None = None) -> None:
+        """Take the wanted records of a batch; of a run, with its `frame`.
 
         Raises CorruptRecord, with nothing taken, when they do not hold.
         """
         if isinstance(batch, BatchView) and batch.record_count:
-            opened = batch.opened()
-            if self._blocks.add(position, batch, opened):
-                if self._list_count:
-                    self._parts.append(self._batch_of_lists())
-                return batch.record_count
-            records = batch.records_in(opened)
+            opened = batch.opened() if batch.is_compressed else batch.payload
+            if self._is_added(frame or frame_of(position, batch), opened):
+                return
+            records = batch.records_in(bytes(opened))
         else:
             records = batch.read_records()
-        if self._blocks.row_count:
-            self._parts.append(self._blocks.take())
+        if self._rows.row_count:
+            self._parts.append(self._rows.take())
         if records and (self._wants_some or records[0].offset < self._wanted.first_offset):
             has = self._wanted.has
             records = [r for r in records if has(r.offset, r.timestamp_ms)]
         if not records:
-            return 0
+            return
         offsets, times, kinds, keys, values, headers, sequences, _, _ = zip(*records, strict=True)
         varying = {
             "offset": offsets, "timestampMs": times, "key": keys, "value": values,
@@ -145,7 +173,16 @@ class RecordColumns:
         self._size_bytes += max(batch.size_bytes, sum(len(v) for v in values if v)) + 64 * len(
             records
         )
-        return len(records)
+
+    def _is_added(self, frame: array[int], opened: Buffer) -> bool:
+        """Take a batch on the fast path of compiled code; returns whether it is."""
+        if self._list_count and RunTier.code is not None:
+            self._parts.append(self._batch_of_lists())
+        is_added = self._rows.add(frame, opened)
+        if is_added is None:
+            self._parts.append(self._rows.take())
+            is_added = self._rows.add(frame, opened)
+        return is_added is True
 
     def _constant(self, name: str, position: int, batch: RecordBatch, records: list[Record]) -> Any:
         """Return the value of a column that is the same for all records of a batch."""
@@ -166,9 +203,8 @@ class RecordColumns:
         """Yield the collected rows as pyarrow record batches, and start again."""
         parts, self._parts = self._parts, []
         yield from parts
-        if self._blocks.row_count:
-            rows = self._blocks.take()
-            yield from (rows,) if rows.num_rows else ()
+        if self._rows.row_count:
+            yield self._rows.take()
         if self._list_count:
             yield self._batch_of_lists()
 

@@ -47,6 +47,9 @@ class BatchScan:
         self.position = start
         #: The bytes between the last batch and the end of the file, known after the last one.
         self.trailing_bytes = 0
+        #: The bytes that were read last, and where they are in the file.
+        self.window = memoryview(b"")
+        self.window_start = start
         self._end = file.size_bytes() if end is None else min(end, file.size_bytes())
         self._chunk_bytes = max(chunk_bytes, PROLOGUE_BYTES)
 
@@ -69,9 +72,10 @@ class BatchScan:
         buffer = memoryview(bytearray(min(self._chunk_bytes, max(end - position, 1))))
         base = position
         limit = base + self.file.read_into(base, buffer)
+        self._show(buffer, base, limit)
         while position < end - PROLOGUE_BYTES:
             if limit - position < PROLOGUE_BYTES:
-                base, limit = position, position + self.file.read_into(position, buffer)
+                base, limit = position, self._read_on(buffer, base, position, limit)
                 if limit - position < PROLOGUE_BYTES:
                     break  # the file was truncated meanwhile
             length = read_length(buffer, position - base)
@@ -88,14 +92,34 @@ class BatchScan:
                 break
             if following > limit:
                 if following - position > len(buffer):
-                    buffer = memoryview(bytearray(following - position))
-                base, limit = position, position + self.file.read_into(position, buffer)
+                    larger = memoryview(bytearray(following - position))
+                    larger[: limit - position] = buffer[position - base : limit - base]
+                    buffer, base = larger, position
+                base, limit = position, self._read_on(buffer, base, position, limit)
                 if following > limit:
                     break
             self.position = following
             yield position, buffer[position - base : following - base]
-            position = following
+            position = self.position
         self._stop(position)
+
+    def pass_to(self, position: int) -> None:
+        """Go on where a batch starts, in the window: those before it were read there."""
+        self.position = position
+
+    def _read_on(self, buffer: memoryview, base: int, position: int, limit: int) -> int:
+        """Move what is there from a position on to the start, and fill the rest; returns its end.
+
+        Moving it costs less than reading it again: it is in the processor's cache.
+        """
+        kept = limit - position
+        buffer[:kept] = buffer[position - base : limit - base]
+        end = limit + self.file.read_into(limit, buffer[kept:])
+        self._show(buffer, position, end)
+        return end
+
+    def _show(self, buffer: memoryview, start: int, end: int) -> None:
+        self.window, self.window_start = buffer[: end - start], start
 
     def _stop(self, position: int) -> None:
         self.position = position

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from engine.limits import BULK_RECORDS_MIN
 
 
 class BulkReading:
     """Counts what a command reads."""
 
-    def __init__(self) -> None:
+    def __init__(self, take_up: Callable[[], object] | None = None) -> None:
+        """`take_up` brings the code that is needed; None: that for fields."""
+        self._take_up = take_up
         self._count = 0
 
     def count(self, records: int) -> None:
         """Take so many records; the first after a few thousand bring the compiled code."""
         if self._count <= BULK_RECORDS_MIN < self._count + records:
-            from engine.native.compiled_fields import take_up_fields
+            if self._take_up is None:
+                from engine.native.compiled_fields import take_up_fields
 
-            take_up_fields()
+                take_up_fields()
+            else:
+                self._take_up()
         self._count += records

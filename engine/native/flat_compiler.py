@@ -15,6 +15,7 @@ from typing import NamedTuple
 from engine.errors import StorageError
 from engine.host.lock_file import acquire
 from engine.host.real import RealFiles
+from engine.native.batch_runs import RunCode, kept_fill_path, kept_find_path
 from engine.native.clean_records import (
     is_keep_right,
     is_note_right,
@@ -27,6 +28,7 @@ from engine.native.compiled_walk import kept_walk_path, load_walk
 from engine.native.flat_code import keep_flat, load_flat
 from engine.native.record_fields import is_right_about_samples
 from engine.native.record_walk import agrees
+from engine.native.run_samples import is_fill_right, is_find_right
 
 _LOWEST_PRIORITY = 19
 
@@ -83,12 +85,39 @@ def _is_keep_right_at(path: str) -> bool:
     return address is not None and is_keep_right(address)
 
 
+def _compile_find() -> tuple[str, str]:
+    from engine.native.run_kernel import compile_find_kernel
+
+    return compile_find_kernel()
+
+
+def _is_find_right_at(path: str) -> bool:
+    address = load_flat(path)
+    return address is not None and is_find_right(address)
+
+
+def _compile_fill() -> tuple[str, str]:
+    from engine.native.run_kernel import compile_fill_kernel
+
+    return compile_fill_kernel()
+
+
+def _is_fill_right_at(path: str) -> bool:
+    """Return whether filling is right; what it fills with is found by code that is kept already."""
+    find_path = kept_find_path()
+    find = None if find_path is None else load_flat(find_path)
+    fill = load_flat(path)
+    return find is not None and fill is not None and is_fill_right(RunCode(find, fill))
+
+
 WALK = Kernel(kept_walk_path, _compile_walk, _is_walk_right)
 FIELDS = Kernel(kept_fields_path, _compile_fields, _are_fields_right)
 NOTE = Kernel(kept_note_path, _compile_note, _is_note_right_at)
 KEEP = Kernel(kept_keep_path, _compile_keep, _is_keep_right_at)
+FIND = Kernel(kept_find_path, _compile_find, _is_find_right_at)
+FILL = Kernel(kept_fill_path, _compile_fill, _is_fill_right_at)
 #: What a broker waits for comes first.
-KERNELS = (WALK, FIELDS, NOTE, KEEP)
+KERNELS = (WALK, FIELDS, FIND, FILL, NOTE, KEEP)
 
 
 def compile_flat(kernel: Kernel, path: str) -> bool:

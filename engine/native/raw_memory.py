@@ -69,6 +69,60 @@ def copy_bytes(
     return types.void(target, types.int64, source, types.int64, types.int64), generate
 
 
+@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+def copy_through(
+    _typing: Context,
+    memcpy: types.Type,
+    target: types.Type,
+    _at: types.Type,
+    source: types.Type,
+    _start: types.Type,
+    _count: types.Type,
+) -> Intrinsic:
+    """Copy as `copy_bytes` does, by the `memcpy` at an address: for code that may name none."""
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]
+    ) -> ir.Value:
+        """Emit a call through a pointer."""
+        address, target_at, at, source_at, start, count = args
+        pointer = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(pointer, [pointer, pointer, ir.IntType(64)])
+        function = builder.inttoptr(address, kind.as_pointer())
+        builder.call(
+            function, [builder.gep(target_at, [at]), builder.gep(source_at, [start]), count]
+        )
+        return context.get_dummy_value()
+
+    return (
+        types.void(types.int64, target, types.int64, source, types.int64, types.int64),
+        generate,
+    )
+
+
+def _pointer_of(kind: types.Type, bits: int) -> Callable[[Context, types.Type], Intrinsic]:
+    """Return what turns an address into a pointer to numbers of so many bits."""
+
+    def typed(_typing: Context, _address: types.Type) -> Intrinsic:
+        def generate(
+            _context: BaseContext,
+            builder: ir.IRBuilder,
+            _signature: Signature,
+            args: Sequence[ir.Value],
+        ) -> ir.Value:
+            return builder.inttoptr(args[0], ir.IntType(bits).as_pointer())
+
+        return types.CPointer(kind)(types.int64), generate
+
+    return typed
+
+
+#: The bytes, int64 and int32 at an address.
+bytes_at = intrinsic(_pointer_of(types.uint8, 8))
+numbers_at = intrinsic(_pointer_of(types.int64, 64))
+words_at = intrinsic(_pointer_of(types.int32, 32))
+
+
 def _stored(
     context: BaseContext, builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value
 ) -> ir.Value:

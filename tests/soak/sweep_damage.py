@@ -1,6 +1,6 @@
 """Every single damage of a small log directory through verify and export: see `damage_sweep.py`.
 
-python -m tests.soak.sweep_damage [--part 0/2]
+python -m tests.soak.sweep_damage [--part 0/2] [--compiled]
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import time
 from collections import Counter
 from itertools import islice
 
+from engine.native.batch_runs import RunTier
+from tests.compiled_walk import compiled_runs_here
 from tests.damage_sweep import Damage, damages, is_undecidable, run, undamaged
 
 _FAULTS_SHOWN_MAX = 20
@@ -19,7 +21,10 @@ _FAULTS_SHOWN_MAX = 20
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", default="0/1", help="number/of how many, to share the work")
-    number, parts = map(int, parser.parse_args().part.split("/"))
+    parser.add_argument("--compiled", action="store_true", help="read records by compiled code")
+    options = parser.parse_args()
+    RunTier.code = compiled_runs_here() if options.compiled else None
+    number, parts = map(int, options.part.split("/"))
     started = time.perf_counter()
     counts: Counter[str] = Counter()
     faults: list[tuple[Damage, str]] = []

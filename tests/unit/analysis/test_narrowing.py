@@ -14,13 +14,13 @@ from engine.analysis.record_batches import SplitRecords
 from engine.analysis.splits import Selection, plan_splits
 from engine.host.memory import MemoryFiles
 from engine.naming import FileKind
-from engine.native.record_fields import FieldTier
+from engine.native.batch_runs import RunTier
 from engine.records.batch import BatchView
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
 from engine.records.crc import crc32c
 from engine.records.record import TimestampType
-from tests.compiled_walk import compiled_fields_here
+from tests.compiled_walk import compiled_runs_here
 from tests.unit.log.logs import DIR, get, log_of, name_of, put
 
 COLUMNS = chosen(RECORDS, ["offset", "timestampMs", "key", "value"])
@@ -141,8 +141,8 @@ class Logs:
 def test_the_rows_are_those_of_reading_everything(
     tier: str, group: int, damages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reader = compiled_fields_here() if tier == "compiled" else None
-    monkeypatch.setattr(FieldTier, "read", None if reader is None else staticmethod(reader))
+    code = compiled_runs_here() if tier == "compiled" else None
+    monkeypatch.setattr(RunTier, "code", code)
     for seed in range(group * 15, group * 15 + 15):
         logs = Logs(seed)
         files = logs.log()

@@ -1,0 +1,254 @@
+"""The memory of Arrow columns that compiled code fills: made once, given away with the rows.
+
+| columns | memory |
+|---|---|
+| offsets, times, sizes | one number a row |
+| keys, values, headers' names and contents | their bytes, and where each of them ends (int32) |
+| headers | where those of each row end |
+
+Only the columns that are wanted have memory. A column of which little is used is copied as it is
+given away, so that small results do not hold large memory; the memory of others is used again once
+their rows are gone.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from typing import TYPE_CHECKING, Any
+
+from engine.analysis.pruning import RecordRange
+from engine.limits import ARROW_BATCH_BYTES, ARROW_BATCH_HEADERS_MAX, ARROW_BATCH_RECORDS_MAX
+from engine.native.batch_runs import RowFiller, RunTier
+from engine.native.run_layout import FILL, HEADERS, KEYS, SCHEMA_IDS, SLACK_BYTES, VALUES
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import numpy as np
+    import pyarrow as pa
+
+    from engine.host.ports import Buffer
+
+    Column: TypeAlias = np.ndarray[Any, Any]
+
+_SLOTS = {name: slot for slot, name in enumerate(FILL)}
+_INT64_MAX, _INT64_MIN = (1 << 63) - 1, -(1 << 63)
+#: Columns of numbers: of each row, of each header, and those with one more in front.
+_OF_ROWS = {"offsets": "int64", "times": "int64", "key_sizes": "int32", "value_sizes": "int32"}
+#: What else is filled for what is taken: types of columns, by how many elements they need.
+_TAKEN = {
+    KEYS: {"keys": "bytes", "key_ends": "rows"},
+    VALUES: {"values": "bytes", "value_ends": "rows"},
+    SCHEMA_IDS: {"schema_ids": "numbers"},
+    HEADERS: {
+        "header_ends": "rows", "names": "bytes", "name_ends": "headers", "contents": "bytes",
+        "content_ends": "headers", "content_sizes": "headers",
+    },
+}  # fmt: skip
+#: Which columns of the view need what.
+_NEEDS = {
+    "key": KEYS, "value": VALUES, "value_hash": VALUES, "schema_id": SCHEMA_IDS, "headers": HEADERS,
+}  # fmt: skip
+#: What a column's part in use is counted by.
+_USED_BY = {
+    "keys": "key_bytes", "values": "value_bytes", "names": "name_bytes",
+    "contents": "content_bytes", "name_ends": "headers", "content_ends": "headers",
+    "content_sizes": "headers",
+}  # fmt: skip
+_COUNTS = (
+    "rows", "key_bytes", "value_bytes", "headers", "name_bytes", "content_bytes", "key_nulls",
+    "value_nulls", "content_nulls",
+)  # fmt: skip
+#: A column less than a quarter of which is used is copied; of a small one, a sixteenth.
+_SPARSE_FACTOR, _SMALL_SPARSE_FACTOR, _SMALL_BYTES = 4, 16, 1 << 20
+#: An engine has one batch, and is given the next.
+_GIVEN_MAX = 2
+#: The list of what was given away, and the argument of the question.
+_OWN_REFERENCES = 2
+
+
+class RowMemory:
+    """Columns for the rows of one Arrow batch after the other."""
+
+    def __init__(self, names: set[str]) -> None:
+        """For the columns of these `names` of the view `records`."""
+        self._takes = 0
+        for name in names:
+            self._takes |= _NEEDS.get(name, 0)
+        self._filler: RowFiller | None = None
+        self._wanted: RecordRange | None = None
+        self._columns: dict[str, Column] = {}
+        #: What was given away, to be used again once nobody has it.
+        self._given: dict[str, list[Column]] = {}
+        self._set_room(ARROW_BATCH_RECORDS_MAX, ARROW_BATCH_BYTES, ARROW_BATCH_HEADERS_MAX)
+
+    def _set_room(self, rows: int, size_bytes: int, headers: int) -> None:
+        """Have columns of these sizes from the next call on."""
+        self._rows_max, self._bytes_max, self._headers_max = rows, size_bytes, headers
+        self._columns.clear()
+        self._lacks_columns = True
+        self._has_more_room = False
+
+    def begin(self, wanted: RecordRange) -> None:
+        """Take these records alone from now on, and have no rows: a reader may have given up."""
+        self._wanted = wanted
+        if self._filler is not None:
+            self._say_wanted(self._filler.numbers, wanted)
+            self._forget_rows(self._filler.numbers)
+
+    @property
+    def row_count(self) -> int:
+        """Return how many rows are there."""
+        return self._count("rows")
+
+    @property
+    def time_range(self) -> tuple[int, int]:
+        """Return the least and the largest time of the rows, in ms."""
+        return self._count("least_ms"), self._count("most_ms")
+
+    def fill(self, data: Buffer, frames: array[int], first: int, count: int) -> tuple[int, int]:
+        """Take batches; returns why that ended, and at which of them."""
+        filler = self._filler or self._made_filler()
+        if self._lacks_columns:
+            self._make_columns()
+        verdict = filler.fill(data, frames, first, count)
+        return verdict, filler.numbers[_SLOTS["frame"]]
+
+    def make_room(self, records: int, size_bytes: int) -> None:
+        """Have room for a batch with so many records and bytes; there are no rows."""
+        # A header has two bytes at least.
+        self._set_room(
+            max(ARROW_BATCH_RECORDS_MAX, records),
+            max(ARROW_BATCH_BYTES, size_bytes),
+            max(ARROW_BATCH_HEADERS_MAX, size_bytes // 2),
+        )
+        self._has_more_room = True
+
+    def column(self, name: str) -> Column:
+        """Return what is in use of a column, which is the caller's; places of ends start with 0."""
+        used = self._columns[name][: self._used(name)]
+        return used.copy() if self._is_sparse(name) else used
+
+    def contents(self, data: str, ends: str, sizes: str, nulls: str) -> pa.Array:
+        """Return a column of bytes, by the names of its memory."""
+        import numpy as np
+        import pyarrow as pa
+
+        validity, null_count = None, self._count(nulls)
+        if null_count:
+            bits: Column = np.packbits(self.column(sizes) >= 0, bitorder="little")
+            validity = pa.py_buffer(bits)
+        buffers = [validity, *(pa.py_buffer(self.column(name)) for name in (ends, data))]
+        return pa.Array.from_buffers(pa.binary(), self._used(sizes), buffers, null_count)
+
+    def headers(self, kind: pa.ListType) -> pa.Array:
+        """Return the column of headers; names that are no UTF-8 keep their bytes visible."""
+        import numpy as np
+        import pyarrow as pa
+
+        row_count, header_count = self.row_count, self._count("headers")
+        if not header_count:
+            return pa.nulls(row_count, kind)
+        buffers = [None, *(pa.py_buffer(self.column(name)) for name in ("name_ends", "names"))]
+        names = pa.Array.from_buffers(pa.string(), header_count, buffers, 0)
+        try:
+            names.validate(full=True)
+        except pa.ArrowInvalid:
+            content = names.cast(pa.binary()).to_pylist()
+            names = pa.array([name.decode("utf-8", "replace") for name in content], pa.string())
+        contents = self.contents("contents", "content_ends", "content_sizes", "content_nulls")
+        pairs = pa.StructArray.from_arrays([names, contents], fields=list(kind.value_type))
+        ends = self.column("header_ends")
+        bits: Column = np.packbits(np.diff(ends) > 0, bitorder="little")
+        buffers = [pa.py_buffer(bits), pa.py_buffer(ends)]
+        return pa.Array.from_buffers(kind, row_count, buffers, children=[pairs])
+
+    def give_away(self) -> None:
+        """Start again without rows; memory that arrays were made around is theirs."""
+        if self._has_more_room:
+            self._set_room(ARROW_BATCH_RECORDS_MAX, ARROW_BATCH_BYTES, ARROW_BATCH_HEADERS_MAX)
+        for name in [name for name in self._columns if not self._is_sparse(name)]:
+            given = self._given.setdefault(name, [])
+            given.append(self._columns.pop(name))
+            del given[:-_GIVEN_MAX]
+        self._lacks_columns = True
+        assert self._filler is not None
+        self._forget_rows(self._filler.numbers)
+
+    def _forget_rows(self, numbers: array[int]) -> None:
+        for name in _COUNTS:
+            numbers[_SLOTS[name]] = 0
+        numbers[_SLOTS["least_ms"]], numbers[_SLOTS["most_ms"]] = _INT64_MAX, _INT64_MIN
+
+    def _is_sparse(self, name: str) -> bool:
+        column = self._columns[name]
+        factor = _SPARSE_FACTOR if column.nbytes > _SMALL_BYTES else _SMALL_SPARSE_FACTOR
+        return self._used(name) * factor < len(column)
+
+    def _used(self, name: str) -> int:
+        used = self._count(_USED_BY.get(name, "rows"))
+        return used + 1 if name.endswith("_ends") else used
+
+    def _count(self, name: str) -> int:
+        return 0 if self._filler is None else self._filler.numbers[_SLOTS[name]]
+
+    def _sizes(self) -> dict[str, tuple[str, int]]:
+        """Return type and number of elements of each column that is filled."""
+        rows, of_bytes, headers = self._rows_max, self._bytes_max, self._headers_max
+        kinds = {
+            "bytes": ("uint8", of_bytes + SLACK_BYTES), "rows": ("int32", rows + 1),
+            "numbers": ("int64", rows), "headers": ("int32", headers + 1),
+        }  # fmt: skip
+        sizes = {name: (kind, rows) for name, kind in _OF_ROWS.items()}
+        for taken, columns in _TAKEN.items():
+            if self._takes & taken:
+                sizes |= {name: kinds[of] for name, of in columns.items()}
+        return sizes
+
+    def _made_filler(self) -> RowFiller:
+        assert RunTier.code is not None
+        filler = RowFiller(RunTier.code)
+        filler.numbers[_SLOTS["takes"]] = self._takes
+        self._forget_rows(filler.numbers)
+        if self._wanted is not None:
+            self._say_wanted(filler.numbers, self._wanted)
+        self._filler = filler
+        return filler
+
+    def _say_wanted(self, numbers: array[int], wanted: RecordRange) -> None:
+        numbers[_SLOTS["first_offset"]] = wanted.first_offset
+        numbers[_SLOTS["last_offset"]] = wanted.last_offset
+        numbers[_SLOTS["first_ms"]] = wanted.first_ms
+        numbers[_SLOTS["last_ms"]] = wanted.last_ms
+
+    def _free(self, name: str, size: int) -> Column | None:
+        """Return memory that was given away with rows that are gone, None if there is none.
+
+        An array refers to what it was made around, and so do all parts of it: memory that nothing
+        but this refers to is free. It is in the processor's reach, fresh memory costs page faults.
+        """
+        given = self._given.get(name, [])
+        for number in range(len(given)):
+            if len(given[number]) == size and sys.getrefcount(given[number]) == _OWN_REFERENCES:
+                return given.pop(number)
+        return None
+
+    def _make_columns(self) -> None:
+        """Make the columns that are not there; there are no rows."""
+        import numpy as np
+
+        assert self._filler is not None
+        numbers = self._filler.numbers
+        for name, (kind, size) in self._sizes().items():
+            if name not in self._columns:
+                column = self._free(name, size)
+                if column is None:
+                    column = np.empty(size, kind)
+                column[:1] = 0
+                self._columns[name] = column
+                numbers[_SLOTS[name]] = column.ctypes.data
+        self._lacks_columns = False
+        numbers[_SLOTS["rows_max"]] = self._rows_max
+        numbers[_SLOTS["bytes_max"]] = self._bytes_max
+        numbers[_SLOTS["headers_max"]] = self._headers_max

@@ -1,0 +1,200 @@
+"""Runs of batches, and their records put into columns, by compiled code called through ctypes.
+
+```
+bytes of a log ─ find ─► batches that follow each other ─ fill ─► offsets, times, sizes, keys, …
+```
+
+find      whole batches of magic 2, of one leader epoch, each with the base offset that must come
+          next; their CRCs are the caller's to check
+fill      the records of such batches, each key and value copied once, from the bytes of the log to
+          the end of a column; of the wanted records alone
+
+Only compiled code does either (`run_kernel.py`), so there is no plain tier: where there is none, or
+a batch is anything else, `records.decode` reads it record by record.
+
+Source: D16.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+
+from engine.host.ports import Buffer
+from engine.native.flat_code import flat_path, load_flat
+from engine.native.run_layout import FILL, FIND, FRAME
+
+_SOURCES = ("run_kernel.py", "run_layout.py", "kernel_varint.py", "raw_memory.py")
+#: Batches that are found at once: as many as a chunk of small ones has.
+FRAMES_MAX = 4096
+WIDTH = len(FRAME)
+_START, _SIZE, _CRC, _POSITION, _PASSED, _ATTRIBUTES = (
+    FRAME.index(name) for name in ("start", "size", "crc", "position", "is_passed", "attributes")
+)
+_CODEC_BITS = 7
+# What goes in, with what goes in and out as its last; what comes out, with that as its first.
+_FIND_IN = Struct(f"={FIND.index('next_offset') + 1}q")
+_FIND_OUT = Struct(f"={len(FIND) - FIND.index('next_offset')}q")
+_OUT_AT = 8 * FIND.index("next_offset")
+
+
+class RunCode(NamedTuple):
+    """The addresses of both functions."""
+
+    find: int
+    fill: int
+
+
+class RunTier:
+    """The compiled code of this process, None until there is some."""
+
+    code: RunCode | None = None
+
+
+class BatchRun(NamedTuple):
+    """Batches one behind the other in a buffer, as FRAME has them; good until the next are found.
+
+    `frames` may be longer than `frame_count` says. All ends are exclusive.
+    """
+
+    buffer: memoryview
+    frames: array[int]
+    frame_count: int
+    end: int
+    next_offset: int
+    is_compacted: bool
+    record_count: int
+
+    def checksums(self) -> Iterator[tuple[int, int, int]]:
+        """Yield where each batch starts and ends in the buffer, and its stored CRC."""
+        used = self.frame_count * WIDTH
+        starts, crcs = self.frames[_START:used:WIDTH], self.frames[_CRC:used:WIDTH]
+        starts.append(self.end)
+        return zip(starts, starts[1:], crcs, strict=False)
+
+    @property
+    def last_start(self) -> int:
+        """Return where the last batch starts in the buffer."""
+        return self.frames[(self.frame_count - 1) * WIDTH + _START]
+
+    def batch(self, number: int) -> tuple[int, memoryview]:
+        """Return where a batch is in the file, and its bytes."""
+        slot = number * WIDTH
+        start = self.frames[slot + _START]
+        return self.frames[slot + _POSITION], self.buffer[start : start + self.frames[slot + _SIZE]]
+
+    def frame(self, number: int) -> array[int]:
+        """Return the numbers of a batch, a copy."""
+        return self.frames[number * WIDTH : (number + 1) * WIDTH]
+
+    def is_to_open(self, number: int) -> bool:
+        """Return whether a batch is compressed, and not passed over."""
+        slot = number * WIDTH
+        return (
+            not self.frames[slot + _PASSED] and self.frames[slot + _ATTRIBUTES] & _CODEC_BITS != 0
+        )
+
+    def field(self, name: str) -> list[int]:
+        """Return one number of each batch."""
+        return self.frames[FRAME.index(name) : self.frame_count * WIDTH : WIDTH].tolist()
+
+    def pass_over(self, number: int) -> None:
+        """Mark a batch whose records are not to be taken."""
+        self.frames[number * WIDTH + _PASSED] = 1
+
+
+class RunFinder:
+    """Finds runs; for one thread, and one run at a time."""
+
+    def __init__(self, code: RunCode, *, passes_control: bool) -> None:
+        """With `passes_control`, control batches are marked as passed over."""
+        import ctypes
+
+        # Unlike CFUNCTYPE this keeps the interpreter's lock; see `compiled_walk.py`.
+        self._call = ctypes.PYFUNCTYPE(ctypes.c_int)(code.find)
+        self._byte_in, self._by_reference = ctypes.c_char.from_buffer, ctypes.byref
+        self._passes_control = passes_control
+        self._frames = array("q", bytes(8 * WIDTH * FRAMES_MAX))
+        self._numbers = array("q", bytes(8 * len(FIND)))
+        self._verdict = array("q", (0,))
+        self._verdict_at, self._numbers_at, self._frames_at = (
+            ctypes.c_void_p(memory.buffer_info()[0])
+            for memory in (self._verdict, self._numbers, self._frames)
+        )
+
+    def find(
+        self,
+        buffer: memoryview,
+        start: int,
+        limit: int,
+        file_position: int,
+        next_offset: int,
+        epoch: int,
+        *,
+        frames_max: int = FRAMES_MAX,
+    ) -> BatchRun:
+        """Return the run that starts in a writable buffer, of no batch that starts at `limit`.
+
+        The buffer is at `file_position`; the first batch has the offset that comes next.
+        """
+        size, passes = len(buffer), self._passes_control
+        _FIND_IN.pack_into(
+            self._numbers, 0, size, start, limit, file_position, epoch, frames_max, passes,
+            next_offset,
+        )  # fmt: skip
+        first_byte = self._by_reference(self._byte_in(buffer))
+        self._call(self._verdict_at, None, first_byte, self._numbers_at, self._frames_at)
+        behind, found, end, is_compacted, records = _FIND_OUT.unpack_from(self._numbers, _OUT_AT)
+        return BatchRun(buffer, self._frames, found, end, behind, bool(is_compacted), records)
+
+
+class RowFiller:
+    """Puts records into columns whose places the slots of `numbers` have; for one thread."""
+
+    def __init__(self, code: RunCode) -> None:
+        import ctypes
+
+        self._call = ctypes.PYFUNCTYPE(ctypes.c_int)(code.fill)
+        self._byte_in, self._by_reference = ctypes.c_char.from_buffer, ctypes.byref
+        self._pointer = ctypes.c_void_p
+        self.numbers = array("q", bytes(8 * len(FILL)))
+        memcpy = ctypes.cast(ctypes.CDLL(None).memcpy, ctypes.c_void_p).value
+        self.numbers[FILL.index("memcpy")] = memcpy or 0
+        self._verdict = array("q", (0,))
+        self._verdict_at = self._pointer(self._verdict.buffer_info()[0])
+        self._numbers_at = self._pointer(self.numbers.buffer_info()[0])
+
+    def fill(self, data: Buffer, frames: array[int], first: int, count: int) -> int:
+        """Take batches from the `first` one on, of `count` whose bytes are in `data`.
+
+        Returns why it ended; the slot `frame` then has where. `data` is bytes, or writable.
+        """
+        numbers = self.numbers
+        numbers[0], numbers[1], numbers[2] = first, count, len(data)
+        block: object = data
+        if data.__class__ is not bytes:
+            block = self._by_reference(self._byte_in(data))
+        frames_at = self._pointer(frames.buffer_info()[0])
+        self._call(self._verdict_at, None, block, self._numbers_at, frames_at)
+        return self._verdict[0]
+
+
+def kept_find_path() -> str | None:
+    """Return where the compiled `find` of this machine is kept, None where it cannot be."""
+    return flat_path("run-find", __file__, _SOURCES)
+
+
+def kept_fill_path() -> str | None:
+    """Return where the compiled `fill` is kept; as above."""
+    return flat_path("run-fill", __file__, _SOURCES)
+
+
+def load_runs() -> RunCode | None:
+    """Return the kept code of this machine, None without it; it is not yet tried."""
+    find_path, fill_path = kept_find_path(), kept_fill_path()
+    if find_path is None or fill_path is None:
+        return None
+    find, fill = load_flat(find_path), load_flat(fill_path)
+    return None if find is None or fill is None else RunCode(find, fill)

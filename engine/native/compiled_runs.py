@@ -1,0 +1,27 @@
+"""How compiled code for runs of batches comes into a command: as that for fields does.
+
+See `compiled_fields.py`.
+"""
+
+from __future__ import annotations
+
+from engine.native.batch_runs import RunCode, RunTier, kept_find_path, load_runs
+from engine.native.compiled_walk import start_compiler
+from engine.native.run_samples import is_fill_right, is_find_right
+
+
+def is_right(code: RunCode) -> bool:
+    """Return whether both functions give the right results for the samples."""
+    return is_find_right(code.find) and is_fill_right(code)
+
+
+def take_up_runs() -> bool:
+    """Use kept code, or have it compiled for the next command; returns whether it is used."""
+    if kept_find_path() is None:
+        return False
+    code = load_runs()
+    if code is None:
+        start_compiler()
+    elif is_right(code):
+        RunTier.code = code
+    return RunTier.code is not None
