@@ -512,6 +512,12 @@ JSON_DEPTH_MAX = 200
 
 # -- analysis ----------------------------------------------------------------------------------
 
+# Equal rows that are handed on at once: four bytes each, and the next ones are the same memory.
+COUNTED_ROWS_MAX = 1 << 20
+
+# A split whose headers are worth the 2 ms that compiled code for them takes to come.
+COUNTED_SPLIT_BYTES_MIN = 1 << 20
+
 # A JVM writes an archive of its classes in seconds; one that is not kept by then never is.
 CLASS_ARCHIVE_MADE_MS = 3_600_000
 

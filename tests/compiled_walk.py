@@ -14,6 +14,7 @@ from engine.native.batch_runs import RunCode, kept_fill_path, load_runs
 from engine.native.clean_records import CleanerCode, kept_keep_path, load_cleaner
 from engine.native.compiled_fields import kept_fields_path, load_fields
 from engine.native.compiled_walk import kept_walk_path, load_walk
+from engine.native.header_counts import kept_count_path, load_count
 from engine.native.record_fields import FieldReader
 from engine.native.record_walk import RecordWalk
 
@@ -38,6 +39,12 @@ def compiled_fields_here() -> FieldReader | None:
 def compiled_runs_here() -> RunCode | None:
     """Return the code for runs, None where no such code can run or numba is not installed."""
     return _compiled(kept_fill_path(), lambda _path: load_runs())
+
+
+@cache
+def compiled_count_here() -> int | None:
+    """Return the counter of headers, None where no such code can run or numba is not installed."""
+    return _compiled(kept_count_path(), lambda _path: load_count())
 
 
 @cache

@@ -140,7 +140,7 @@ VIEWS = {
 }
 #: Read to count rows by, when a query uses no column of a view.
 CHEAPEST = {
-    "records": "offset", "batches": "position", "segments": "baseOffset",
+    "records": "partition", "batches": "position", "segments": "baseOffset",
     "replicas": "position", "indexes": "baseOffset",
     "checkpoints": "partition", "epochs": "partition", "producers": "partition",
     "offsets": "logPartition", "groups": "logPartition", "transactions": "logPartition",

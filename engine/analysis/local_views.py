@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.analysis.column_types import duckdb_type
 from engine.analysis.columns import CHEAPEST, arrow_schema
+from engine.analysis.header_rows import are_of_split, encoded_schema
 from engine.analysis.local_plan import ViewScan
 from engine.analysis.local_sql import CRC_OF_BYTES, TEXT_OF_BYTES
 from engine.analysis.pruning import ALL_RECORDS, Bounds, RecordRange, bounds_of, within
@@ -49,7 +50,9 @@ class LocalView:
         self._splits = splits
         self._control = control
         self._decoding = decoding
-        self._schema = arrow_schema(columns, zone=None)
+        schema = arrow_schema(columns, zone=None)
+        self._by_headers = view == "records" and are_of_split(columns, decoding, wanted)
+        self._schema = encoded_schema(schema) if self._by_headers else schema
         #: What ended a stream of this view, None unless one failed.
         self.failure: BaseException | None = None
 
@@ -71,6 +74,7 @@ class LocalView:
                 control=self._control,
                 decoding=self._decoding,
                 wanted=self._wanted,
+                encodes_texts=self._by_headers,
             )
             for split in self._splits:
                 for batch in reader.batches_of(split):

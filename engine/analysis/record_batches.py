@@ -12,6 +12,7 @@ from engine.analysis.batch_order import OffsetSpan
 from engine.analysis.batch_reader import BAD_BATCH_CODES, SplitReader
 from engine.analysis.columns import arrow_schema
 from engine.analysis.decoded_rows import decoded_rows
+from engine.analysis.header_rows import HeaderRows, are_of_split, encoded_schema
 from engine.analysis.isolation import HiddenRecords
 from engine.analysis.narrowing import Narrowing, can_have
 from engine.analysis.problem import Problem
@@ -130,8 +131,12 @@ class ViewReader:
         control: bool,
         decoding: ValueDecoding | None = None,
         wanted: RecordRange = ALL_RECORDS,
+        encodes_texts: bool = False,
     ) -> None:
-        """Of `records` what the indexes show to be none of the `wanted` ones is not read."""
+        """Of `records` what the indexes show to be none of the `wanted` ones is not read.
+
+        With `encodes_texts`, rows by headers have their texts encoded by a dictionary.
+        """
         self._files = files
         self._wanted = wanted
         self._narrowing = Narrowing(files, wanted)
@@ -140,6 +145,16 @@ class ViewReader:
         self._columns = columns
         self._control = control
         self._checkpoints = CheckpointFiles(files)
+        self._encodes_texts = encodes_texts
+        self._headers: HeaderRows | None = None
+        if view == "records" and are_of_split(columns, decoding, wanted):
+            self._headers = HeaderRows(files, include_control=control)
+
+    @cached_property
+    def _row_schema(self) -> pa.Schema:
+        """Return the schema of rows by headers."""
+        schema = arrow_schema(self._columns)
+        return encoded_schema(schema) if self._encodes_texts else schema
 
     @cached_property
     def _records(self) -> SplitRecords:
@@ -154,7 +169,11 @@ class ViewReader:
     def batches_of(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield one split's rows as Arrow batches of the columns."""
         if self._view == "records":
-            narrowed = self._narrowing.narrowed(split)
+            left: Split | None = split
+            if self._headers is not None:
+                count, left = self._headers.count(split)
+                yield from self._headers.rows(split, count, self._row_schema)
+            narrowed = None if left is None else self._narrowing.narrowed(left)
             if narrowed is not None:
                 yield from self._records.batches_of(narrowed)
                 self._records.forget_problems()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from itertools import pairwise
@@ -247,16 +248,20 @@ def _split_positions(
     except StorageError:
         return []
     cuts: list[int] = []
-    before = index.base_offset - 1
+    number, end = 0, segment.log_bytes
     with closing(files.open(partition.files.segment_path(segment, FileKind.LOG))) as file:
-        for offset, position in index:
-            last = cuts[-1] if cuts else 0
-            if last + split_bytes <= position < segment.log_bytes and starts_batch(
-                file, position, segment.log_bytes, before, offset
-            ):
+        while True:
+            least = (cuts[-1] if cuts else 0) + split_bytes
+            number = bisect_left(index.positions, least, number)
+            if number >= len(index):
+                return cuts
+            before = index.entry(number - 1).offset if number else index.base_offset - 1
+            offset, position = index.entry(number)
+            # A wrong index may go back.
+            is_between = least <= position < end
+            if is_between and starts_batch(file, position, end, before, offset):
                 cuts.append(position)
-            before = offset
-    return cuts
+            number += 1
 
 
 def starts_batch(

@@ -26,6 +26,7 @@ from engine.native.code_cache import make_folder
 from engine.native.compiled_fields import kept_fields_path, load_fields
 from engine.native.compiled_walk import kept_walk_path, load_walk
 from engine.native.flat_code import keep_flat, load_flat
+from engine.native.header_counts import is_count_right, kept_count_path
 from engine.native.record_fields import is_right_about_samples
 from engine.native.record_walk import agrees
 from engine.native.run_samples import is_fill_right, is_find_right
@@ -110,14 +111,26 @@ def _is_fill_right_at(path: str) -> bool:
     return find is not None and fill is not None and is_fill_right(RunCode(find, fill))
 
 
+def _compile_count() -> tuple[str, str]:
+    from engine.native.count_kernel import compile_count_kernel
+
+    return compile_count_kernel()
+
+
+def _is_count_right_at(path: str) -> bool:
+    address = load_flat(path)
+    return address is not None and is_count_right(address)
+
+
 WALK = Kernel(kept_walk_path, _compile_walk, _is_walk_right)
 FIELDS = Kernel(kept_fields_path, _compile_fields, _are_fields_right)
 NOTE = Kernel(kept_note_path, _compile_note, _is_note_right_at)
 KEEP = Kernel(kept_keep_path, _compile_keep, _is_keep_right_at)
 FIND = Kernel(kept_find_path, _compile_find, _is_find_right_at)
 FILL = Kernel(kept_fill_path, _compile_fill, _is_fill_right_at)
+COUNT = Kernel(kept_count_path, _compile_count, _is_count_right_at)
 #: What a broker waits for comes first.
-KERNELS = (WALK, FIELDS, FIND, FILL, NOTE, KEEP)
+KERNELS = (WALK, FIELDS, FIND, FILL, COUNT, NOTE, KEEP)
 
 
 def compile_flat(kernel: Kernel, path: str) -> bool:

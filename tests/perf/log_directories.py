@@ -152,6 +152,7 @@ def _transactions(
             producer_id=producer_id,
             producer_epoch=0,
             timestamp_ms=time_ms,
+            leader_epoch=0,
         )
         yield marker, 1, _Ended(producer_id, 2 * topic.batch_records) if is_aborted else None
 

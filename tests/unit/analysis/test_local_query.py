@@ -187,7 +187,7 @@ def test_rows_are_limited_when_asked() -> None:
 @pytest.mark.parametrize(
     ("query", "names"),
     [
-        ("select count(*) from records", ["offset"]),
+        ("select count(*) from records", ["partition"]),
         ("select count(*) from records where topic = 'bulk'", ["topic"]),
         ("select KEY from records -- value", ["key"]),
         ("select max(offset) from (select * from records)", ["offset"]),

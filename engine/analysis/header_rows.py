@@ -1,0 +1,125 @@
+"""Rows of `records` by the headers of batches alone, for queries that use no column of a record.
+
+```
+select topic, partition, count(*) from records …      topic, partition and segment are a split's own
+split ─ headers of its batches ─► how many records ─► as many equal rows
+```
+
+Nothing of the records is read and no checksum is computed: counted is what headers say. From a
+batch on whose header does not lead to the next one, a split is read in full; so are splits with
+records to hide, below the log's start, and of files without a descriptor (archives, object stores).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+from engine.analysis.pruning import ALL_RECORDS, RecordRange
+from engine.analysis.splits import Split
+from engine.analysis.value_decoding import ValueDecoding
+from engine.analysis.view_column import ViewColumn
+from engine.host.ports import Files
+from engine.limits import COUNTED_ROWS_MAX, COUNTED_SPLIT_BYTES_MIN
+from engine.native.header_counts import CountTier, HeaderCounter, HeaderRange, take_up_count
+from engine.records.batch_header import PROLOGUE_BYTES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Base offset and leader's epoch.
+_FIRST: Final = Struct(">q4xi").unpack_from
+#: The columns that are the same in a whole split.
+_OF_SPLIT: Final = {
+    "topic": lambda split: split.topic,
+    "partition": lambda split: split.partition,
+    "segment": lambda split: split.path,
+}
+
+
+def are_of_split(
+    columns: tuple[ViewColumn, ...], decoding: ValueDecoding | None, wanted: RecordRange
+) -> bool:
+    """Return whether rows of `records` with these columns follow from headers."""
+    names = {column.name for column in columns}
+    return decoding is None and wanted == ALL_RECORDS and names <= _OF_SPLIT.keys()
+
+
+def encoded_schema(schema: pa.Schema) -> pa.Schema:
+    """Return a schema whose texts are encoded by a dictionary: equal rows take four bytes each."""
+    import pyarrow as pa
+
+    for index, field in enumerate(schema):
+        if pa.types.is_string(field.type):
+            texts = pa.dictionary(pa.int32(), pa.string())
+            schema = schema.set(index, field.with_type(texts))
+    return schema
+
+
+class HeaderRows:
+    """Counts the records of splits, and makes their rows."""
+
+    def __init__(self, files: Files, *, include_control: bool) -> None:
+        self._files = files
+        self._include_control = include_control
+        self._counter: HeaderCounter | None = None
+
+    def count(self, split: Split) -> tuple[int, Split | None]:
+        """Return how many records a split has by headers, and what must be read in full."""
+        counter = self._counter_for(split)
+        hides_records = split.aborted or split.end_offset is not None
+        if counter is None or hides_records or split.log_start_offset > split.base_offset:
+            return 0, split
+        with closing(self._files.open(split.path)) as file:
+            descriptor = file.fileno()
+            first = _first_of(split, file.read_at(split.start, PROLOGUE_BYTES))
+            if descriptor is None or first is None:
+                return 0, split
+            file_end = split.end if split.is_last else file.size_bytes()
+            within = HeaderRange(descriptor, split.start, split.end, file_end, *first)
+            counted = counter.count(within)
+        if split.next_base is not None and counted.next_offset > split.next_base:
+            return 0, split
+        is_over = counted.position >= split.end
+        return counted.record_count, None if is_over else split._replace(start=counted.position)
+
+    def rows(self, split: Split, count: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Yield so many rows of a split, which share the memory of few."""
+        import pyarrow as pa
+
+        size = min(count, COUNTED_ROWS_MAX)
+        columns = [_repeated(_OF_SPLIT[field.name](split), field.type, size) for field in schema]
+        rows = pa.RecordBatch.from_arrays(columns, schema=schema)
+        while count:
+            yield rows.slice(0, min(count, size))
+            count -= min(count, size)
+
+    def _counter_for(self, split: Split) -> HeaderCounter | None:
+        """Return what counts, None without compiled code; small splits bring none."""
+        if self._counter is None:
+            is_large = split.end - split.start >= COUNTED_SPLIT_BYTES_MIN
+            if CountTier.code is None and not (is_large and take_up_count()):
+                return None
+            assert CountTier.code is not None
+            self._counter = HeaderCounter(CountTier.code, passes_control=not self._include_control)
+        return self._counter
+
+
+def _first_of(split: Split, head: bytes) -> tuple[int, int] | None:
+    """Return base offset and epoch of a split's first batch, None if they cannot be right."""
+    if len(head) < PROLOGUE_BYTES:
+        return None
+    offset, epoch = _FIRST(head)
+    is_right = offset == split.base_offset if split.start == 0 else offset > split.base_offset
+    return (offset, epoch) if is_right else None
+
+
+def _repeated(value: str | int, kind: pa.DataType, count: int) -> pa.Array:
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(kind):
+        return pa.repeat(pa.scalar(value, kind), count)
+    indices = pa.repeat(pa.scalar(0, kind.index_type), count)
+    return pa.DictionaryArray.from_arrays(indices, pa.array([value], kind.value_type))

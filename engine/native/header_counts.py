@@ -1,0 +1,159 @@
+"""Records counted by the headers of their batches, by compiled code called through ctypes.
+
+```
+file ─ pread 61 bytes ─► header ─ next one at its length ─► pread 61 bytes …
+```
+
+Of batches of magic 2 that follow each other without a gap, in epochs that do not go back, each with
+as many records as offsets. Anything else is odd: the caller reads on from two batches before it. A
+wrong length, offset or count of one is noticed by the header behind it, and the other shows what
+comes next. Wrong bytes of records are not noticed: no checksum is computed. A million headers take
+0.3 s.
+
+Only compiled code does it (`count_kernel.py`). Source: D16.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from contextlib import closing
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
+
+from engine.host.real import RealFiles
+from engine.native.flat_code import flat_path, load_flat
+
+_SOURCES = ("count_kernel.py", "header_counts.py", "kernel_numbers.py", "raw_calls.py")
+HEADER_BYTES: Final = 61
+#: In: the address of pread, what is read and up to where (no batch begins at `limit`, none reaches
+#: `file_end`), whether control batches are left out, how many batches at most. In and out: where
+#: the next batch is, with what offset, and the least epoch. Out: the records, whether the next
+#: batch is odd, and where the last two are that were counted, with how many records.
+COUNT: Final = (
+    "pread", "descriptor", "limit", "file_end", "passes_control", "frames_max", "position",
+    "next_offset", "epoch", "record_count", "is_odd", "last_position", "last_count",
+    "before_position", "before_count",
+)  # fmt: skip
+_IN_AND_OUT = COUNT.index("position")
+#: In one call, which keeps the interpreter's lock: some milliseconds.
+_FRAMES_MAX = 1 << 14
+
+
+class CountTier:
+    """The address of the compiled code of this process, None until there is some."""
+
+    code: int | None = None
+
+
+class HeaderRange(NamedTuple):
+    """Bytes of a file that begin with a batch; ends are exclusive."""
+
+    descriptor: int
+    start: int
+    limit: int
+    file_end: int
+    first_offset: int
+    first_epoch: int
+
+
+class CountedRecords(NamedTuple):
+    """The records of the batches up to `position`, where the next has `next_offset`."""
+
+    record_count: int
+    position: int
+    next_offset: int
+
+
+class HeaderCounter:
+    """Counts records; for one thread."""
+
+    def __init__(self, code: int, *, passes_control: bool) -> None:
+        """With `passes_control`, control batches are left out."""
+        import ctypes
+
+        # Unlike CFUNCTYPE this keeps the interpreter's lock; see `compiled_walk.py`.
+        self._call = ctypes.PYFUNCTYPE(ctypes.c_int)(code)
+        self._numbers = array("q", bytes(8 * len(COUNT)))
+        self._header = array("B", bytes(HEADER_BYTES))
+        self._verdict = array("q", (0,))
+        pread = ctypes.cast(ctypes.CDLL(None).pread, ctypes.c_void_p).value
+        self._pread, self._passes_control = pread or 0, passes_control
+        self._verdict_at, self._header_at, self._numbers_at = (
+            ctypes.c_void_p(memory.buffer_info()[0])
+            for memory in (self._verdict, self._header, self._numbers)
+        )
+
+    def count(self, within: HeaderRange) -> CountedRecords:
+        """Count the records of a range, up to the last two batches before an odd one."""
+        numbers, total = self._numbers, 0
+        numbers[:] = array("q", (
+            self._pread, within.descriptor, within.limit, within.file_end, self._passes_control,
+            _FRAMES_MAX, within.start, within.first_offset, within.first_epoch, 0, 0,
+            within.start, 0, within.start, 0,
+        ))  # fmt: skip
+        while True:
+            self._call(self._verdict_at, None, self._header_at, self._numbers_at, self._numbers_at)
+            (position, next_offset, _, count, is_odd, _, last_count, before_position,
+             before_count) = numbers[_IN_AND_OUT:]  # fmt: skip
+            total += count
+            if is_odd:
+                left_out = last_count + before_count
+                return CountedRecords(total - left_out, before_position, next_offset)
+            if position >= within.limit:
+                return CountedRecords(total, position, next_offset)
+
+
+def kept_count_path() -> str | None:
+    """Return where the compiled code of this machine is kept, None where it cannot be."""
+    return flat_path("header-count", __file__, _SOURCES)
+
+
+def load_count() -> int | None:
+    """Return the address of kept code, None without it; it is not yet tried."""
+    path = kept_count_path()
+    return None if path is None else load_flat(path)
+
+
+def is_count_right(code: int) -> bool:
+    """Return whether code counts some batches right: it is used, and kept, only then."""
+    batches = [_batch(7, 3, 0), _batch(10, 1, 32), _batch(11, 2, 4), _batch(14, 1, 0)]
+    sizes = [len(batch) for batch in batches]
+    files = RealFiles()
+    with TemporaryDirectory(prefix="kctl-header-count-") as folder:
+        files.replace_file(f"{folder}/log", b"".join(batches))
+        with closing(files.open(f"{folder}/log")) as file:
+            whole = HeaderRange(file.fileno() or 0, 0, sum(sizes[:3]), sum(sizes), 7, 4)
+            odd = whole._replace(limit=sum(sizes))
+            short = whole._replace(file_end=sum(sizes[:3]) - 1)
+            found = [
+                HeaderCounter(code, passes_control=passes).count(within)
+                for passes, within in ((True, whole), (False, whole), (True, odd), (True, short))
+            ]
+    ends = [sum(sizes[:count]) for count in range(5)]
+    return [(count.record_count, count.position) for count in found] == [
+        (5, ends[3]), (6, ends[3]), (3, ends[1]), (0, ends[0]),
+    ]  # fmt: skip
+
+
+def _batch(base_offset: int, count: int, attributes: int) -> bytes:
+    """Return a batch of so many offsets, whose records are zeroes."""
+    size = HEADER_BYTES + 9 * count
+    return struct.pack(
+        ">qiibIhiqqqhii", base_offset, size - 12, 4, 2, 0, attributes, count - 1, 0, 0, -1, -1, -1,
+        count,
+    ).ljust(size, b"\0")  # fmt: skip
+
+
+def take_up_count() -> bool:
+    """Use kept code, or have it compiled for the next command; returns whether it is used."""
+    from engine.native.compiled_walk import start_compiler
+
+    if kept_count_path() is None:
+        return False
+    code = load_count()
+    if code is None:
+        start_compiler()
+    elif is_count_right(code):
+        CountTier.code = code
+    return CountTier.code is not None
