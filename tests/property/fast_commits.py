@@ -328,6 +328,8 @@ _REPLICAS = st.sampled_from((((1,), 1), ((1, 2), 1), ((1, 2), 2), ((1, 2), 3)))
 @FEW
 @example(((1, 2), 1), {}, ["read", (b"k", b"v", 0, -1), "follow", (b"k", None, -1, -1), "pass"])
 @example(((1,), 1), {}, [(b"k", b"v", 0, -1), "epoch", (b"k", b"v", 0, 0), (b"k", b"v", 0, 1)])
+@example(((1,), 1), {"max_message_bytes": 75}, [(b"key", b"value", 0, 1), (b"key", b"valu", 0, 1)])
+@example(((1, 2), 1), {}, [(b"k", b"v", 0, 1), "truncate", (b"k", b"v", 0, 1)])
 @given(_REPLICAS, _LOGS, _STEPS)
 def own_records(
     replicas: tuple[tuple[int, ...], int], config: dict[str, Any], steps: list[Any]
@@ -376,11 +378,15 @@ def _appended(broker: Broker, topic: CoordinatorTopic, steps: list[Any]) -> Any:
     newest = partition.newest
     if newest is not None and newest[1:3] == (log.log_end_offset, partition.leader_epoch):
         assert log.read(newest.first_offset, 1 << 20).read().startswith(newest.data)
+    assert isinstance(log._files, MemoryFiles)
     return (
         results,
+        # What a truncation owes is paid by the next append.
+        log._files.unsynced_changes(),
         [[_read(result) for _, result in fetched] for fetched in broker.fetches],
         log.epochs.entries,
         [bytes(segment.file.read_at(0, segment.size_bytes)) for segment in log.segments],
+        [segment.largest for segment in log.segments],
         _counted(partition.counts),
     )
 
