@@ -27,6 +27,7 @@ from engine.records.codec import Codec
 from engine.records.record import TimestampType
 from engine.replication.delayed_fetch import FetchResult
 from engine.replication.delayed_produce import ProduceResult
+from engine.replication.isr import InSyncSet
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition import Partition
 from engine.replication.topic_counts import COUNT_NAMES, TopicCounts
@@ -39,7 +40,7 @@ from tests.unit.broker.test_broker import create_topic
 from tests.unit.broker.test_groups import SETTINGS, coordinated
 from tests.unit.groups.stage import loaded_record
 from tests.unit.log.writing import PARTITION
-from tests.unit.replication.replicas import FOLLOWER, Broker
+from tests.unit.replication.replicas import FOLLOWER, LEADER, Broker
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
 _OFFSETS = TopicPartition("__consumer_offsets", 0)
@@ -82,11 +83,13 @@ _PLAIN: Commit = {
     "flip": None,
     "more": b"",
 }
+_BARE = {**_PLAIN, "metadata": ""}
 _OF_MEMBER = {**_PLAIN, "generation": 1, "member_id": _MEMBER, "offset": 8}
 
 
 @FEW
 @example([_PLAIN, "join", _OF_MEMBER, _PLAIN, "pass", _OF_MEMBER])
+@example([_BARE, _BARE, {**_BARE, "version": 8}, {**_BARE, "partitions": (("t", 1),)}])
 @example([{**_PLAIN, "group_id": "new"}, {**_PLAIN, "metadata": "x" * 61}, _PLAIN, "end", _PLAIN])
 @given(st.lists(st.one_of(_COMMITS, st.sampled_from(("join", "pass", "end"))), max_size=8))
 def commits(steps: list[Commit | str]) -> None:
@@ -319,7 +322,7 @@ _LOGS = st.fixed_dictionaries(
         "message_timestamp_after_max_ms": st.sampled_from((1 << 62, 0)),
     }
 )
-_CHANGES = ("follow", "read", "pass", "epoch", "truncate", "lose", "freeze", "fail")
+_CHANGES = ("follow", "read", "pass", "epoch", "truncate", "alone", "lose", "freeze", "fail")
 _STEPS = st.lists(st.one_of(_OWN, _OWN, st.sampled_from(_CHANGES)), max_size=8)
 #: In-sync replicas, and how many of them have to be.
 _REPLICAS = st.sampled_from((((1,), 1), ((1, 2), 1), ((1, 2), 2), ((1, 2), 3)))
@@ -330,6 +333,9 @@ _REPLICAS = st.sampled_from((((1,), 1), ((1, 2), 1), ((1, 2), 2), ((1, 2), 3)))
 @example(((1,), 1), {}, [(b"k", b"v", 0, -1), "epoch", (b"k", b"v", 0, 0), (b"k", b"v", 0, 1)])
 @example(((1,), 1), {"max_message_bytes": 75}, [(b"key", b"value", 0, 1), (b"key", b"valu", 0, 1)])
 @example(((1, 2), 1), {}, [(b"k", b"v", 0, 1), "truncate", (b"k", b"v", 0, 1)])
+@example(((1, 2), 1), {}, [(b"k", b"v", 0, -1), "alone", (b"k", b"v", 0, -1)])
+@example(((1,), 1), {"flush_messages": 1}, ["pass", (b"k", b"v", 0, 1), "lose", (b"k", b"v", 0, 1)])
+@example(((1,), 1), {}, ["freeze", (b"k", b"v", 0, 1)])
 @given(_REPLICAS, _LOGS, _STEPS)
 def own_records(
     replicas: tuple[tuple[int, ...], int], config: dict[str, Any], steps: list[Any]
@@ -383,6 +389,8 @@ def _appended(broker: Broker, topic: CoordinatorTopic, steps: list[Any]) -> Any:
         results,
         # What a truncation owes is paid by the next append.
         log._files.unsynced_changes(),
+        log.last_flush_ms,
+        newest,
         [[_read(result) for _, result in fetched] for fetched in broker.fetches],
         log.epochs.entries,
         [bytes(segment.file.read_at(0, segment.size_bytes)) for segment in log.segments],
@@ -394,7 +402,10 @@ def _appended(broker: Broker, topic: CoordinatorTopic, steps: list[Any]) -> Any:
 def _change(partition: Partition, step: str) -> None:
     """Take what appends have to notice: a log that was truncated, a partition that refuses."""
     log = partition.log
-    if step == "truncate":
+    if step == "alone":
+        partition.in_sync = InSyncSet((LEADER,))
+        partition._is_alive = _is_leader
+    elif step == "truncate":
         partition.truncate_to(max(log.log_end_offset - 1, 0))
         partition.leader_epoch += 1
     elif step == "lose":
@@ -404,6 +415,10 @@ def _change(partition: Partition, step: str) -> None:
     else:
         assert isinstance(log._files, MemoryFiles)
         log._files.fail("write", errno.EIO, path_end=".log")
+
+
+def _is_leader(broker_id: int) -> bool:
+    return broker_id == LEADER
 
 
 def _read(result: FetchResult) -> Any:
