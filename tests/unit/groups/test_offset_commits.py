@@ -224,6 +224,24 @@ def test_the_fast_path_does_nothing_while_the_groups_partition_is_not_served(sta
     assert 1 == len(stage.log.partitions[partition])
 
 
+def test_the_fast_path_does_nothing_while_the_groups_partition_is_read_again(stage: Stage) -> None:
+    commit(stage, ALONE)
+    registry = stage.coordinator.registry
+    group, partition = stage.group(), registry.partition_of("g")
+    registry.resigned(partition)
+    # As of a topic that has grown: the group is in a partition of which another was loaded.
+    registry.groups["g"] = group
+    registry._loads.begin(partition, 2)
+    assert registry.owned_partition_of("g") is None
+    assert commit_fast(stage, ALONE) is None
+
+
+def test_a_commit_of_generation_0_is_no_commit_without_one(stage: Stage) -> None:
+    commit(stage, ALONE)
+    assert 25 == commit_fast(stage, ALONE._replace(generation_id=0), CommittedOffset(8))
+    assert SEVEN == fetched(stage)
+
+
 def test_the_fast_path_does_nothing_for_a_group_that_is_not_here(stage: Stage) -> None:
     assert commit_fast(stage, ALONE) is None
     commit(stage, ALONE)
