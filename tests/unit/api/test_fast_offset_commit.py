@@ -162,6 +162,19 @@ def test_no_more_heads_are_kept_than_the_limit(monkeypatch: pytest.MonkeyPatch) 
     assert [1, 2, 3, 1, 2] == counts
 
 
+def test_a_commit_with_metadata_drops_no_heads_that_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("engine.api.fast_offset_commit.COMMIT_HEADS_KEPT", 2)
+    fast = Fast()
+    for client_id in ("a", "b"):
+        fast.answer(client_id=client_id, metadata="")
+    heads = dict(fast.path._heads)
+    for version in (9, 8):
+        assert 0 == code_of(fast.answer(client_id="a", metadata="note", version=version))
+        assert heads.keys() == fast.path._heads.keys()
+
+
 def test_a_group_of_members_refuses_a_commit_without_one() -> None:
     fast = Fast()
     fast.stage.stable()
