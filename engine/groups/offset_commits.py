@@ -118,7 +118,7 @@ class OffsetCommits:
         if (
             group is None
             or owned is None
-            or (metadata and java_length(metadata) > self._settings.offset_metadata_max_bytes)
+            or (java_length(metadata) if metadata else 0) > self._settings.offset_metadata_max_bytes
         ):
             return None
         if generation_id >= 0 or group.state is not GroupState.EMPTY:

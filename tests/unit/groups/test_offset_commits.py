@@ -257,6 +257,14 @@ def test_the_fast_path_leaves_long_metadata(stage: Stage, metadata: str, code: i
     assert (7 if code is None else 8) == fetched(stage).offset
 
 
+def test_a_bound_below_0_refuses_commits_without_metadata_too() -> None:
+    stage = Stage(SETTINGS._replace(offset_metadata_max_bytes=-1))
+    stage.coordinator.commits.make_group("g")
+    bare = CommittedOffset(8)
+    assert commit_fast(stage, ALONE, bare) is None
+    assert {T0: 12} == stage.coordinator.commits.commit(ALONE, {T0: bare}).result()
+
+
 def test_offsets_of_subscribed_topics_are_not_deleted(stage: Stage) -> None:
     (member,) = stage.stable()
     mine = MemberRequest("g", 1, member.member_id, None)
