@@ -381,9 +381,13 @@ def test_commits_need_the_group_and_the_topic(stages: list[MemoryBroker]) -> Non
     assert [(0, 0), (0, 1)] == [(_committed(other), fast.taken()) for _ in range(2)]
     group = AclPattern(AclResource.GROUP, "g", PatternType.LITERAL)
     rival.remove(group)
+    # One of both is granted, and remembered; the other is not.
+    mine = stage.broker.table.admission.sessions[-2]
+    assert mine.may(AclOperation.READ, AclResource.TOPIC, "t")
     assert 30 == _committed(client)
     rival.add(group, AclOperation.READ)
     rival.add(topic("t"), AclOperation.READ, permission=2)
+    assert mine.may(AclOperation.READ, AclResource.GROUP, "g")
     assert DENIED == _committed(client)
     assert 0 == fast.taken()
 
