@@ -96,15 +96,19 @@ class FastOffsetCommit:
         return None if code is None else _response(answer(correlation_id, code), code)
 
     def _remember(self, frame: memoryview, head: CommitHead) -> _Head:
-        """Keep a head by its bytes."""
+        """Keep a head by its bytes, unless it is known: commits with metadata come here each."""
         version, _ = read_version(frame)
+        content = bytes(frame[HEAD_AT : HEAD_AT + head.size_bytes])
+        known = self._heads.get(content)
+        if known is not None and known.version == version:
+            return known
         member = MemberRequest(
             head.group_id, head.generation_id, head.member_id, head.group_instance_id
         )
-        known = _Head(version, member, head.topic_partition, head.record_key, head.answer)
-        if len(self._heads) >= COMMIT_HEADS_KEPT:
+        if known is None and len(self._heads) >= COMMIT_HEADS_KEPT:
             self._heads.clear()
-        self._heads[bytes(frame[HEAD_AT : HEAD_AT + head.size_bytes])] = known
+        known = _Head(version, member, head.topic_partition, head.record_key, head.answer)
+        self._heads[content] = known
         return known
 
 

@@ -52,7 +52,6 @@ from engine.kafka_errors import (
     NON_EMPTY_GROUP,
     OFFSET_METADATA_TOO_LARGE,
     REBALANCE_IN_PROGRESS,
-    UNKNOWN_MEMBER_ID,
 )
 from engine.limits import TOMBSTONE_BATCH_BYTES_MAX
 from engine.model import TopicPartition
@@ -119,7 +118,7 @@ class OffsetCommits:
         if (
             group is None
             or owned is None
-            or (metadata and java_length(metadata) > self._settings.offset_metadata_max_bytes)
+            or (java_length(metadata) if metadata else 0) > self._settings.offset_metadata_max_bytes
         ):
             return None
         if generation_id >= 0 or group.state is not GroupState.EMPTY:
@@ -145,13 +144,7 @@ class OffsetCommits:
             return COORDINATOR_NOT_AVAILABLE
         if request.generation_id < 0 and group.is_in(GroupState.EMPTY):
             return 0
-        is_member = (
-            request.generation_id >= 0
-            or request.member_id != UNKNOWN_MEMBER
-            or request.group_instance_id is not None
-        )
-        if not is_member:
-            return UNKNOWN_MEMBER_ID
+        # Who names no member is none.
         code = group.error_of_member(request.member_id, request.group_instance_id)
         if code:
             return code

@@ -109,12 +109,10 @@ class GroupRegistry:
     def owned_partition_of(self, group_id: str) -> int | None:
         """Return the partition of a group that is served here; None where `refusal` says why not.
 
-        The id is that of a group here.
+        The id is that of a group here. What is loaded is not owned yet, and nothing once stopped.
         """
         partition = coordinator_partition(group_id, self._log.partition_count())
-        if self._is_stopped or partition not in self._owned or partition in self._loads:
-            return None
-        return partition
+        return partition if partition in self._owned else None
 
     def add(self, group: Group) -> Group:
         """Add a new group."""

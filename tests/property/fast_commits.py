@@ -5,6 +5,7 @@ Run by the table of docs/internals/fast_paths.md, see `test_fast_paths.py`.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
@@ -18,14 +19,17 @@ from engine.groups.group_offsets import CommittedOffset
 from engine.groups.loaded_groups import LoadedGroups
 from engine.groups.ports import GroupRecord, LoadedRecords
 from engine.groups.records import group_record, offset_record
-from engine.log.log_config import LogConfig
+from engine.host.memory import MemoryFiles
+from engine.log.log_config import LONG_MAX, LogConfig
 from engine.model import TopicPartition
 from engine.records.builder import BatchSettings
 from engine.records.codec import Codec
 from engine.records.record import TimestampType
 from engine.replication.delayed_fetch import FetchResult
 from engine.replication.delayed_produce import ProduceResult
+from engine.replication.isr import InSyncSet
 from engine.replication.metadata_cache import MetadataCache
+from engine.replication.partition import Partition
 from engine.replication.topic_counts import COUNT_NAMES, TopicCounts
 from engine.wire.codec import message_codec
 from engine.wire.fast_commit_bytes import offset_value_fast, read_commit_fast
@@ -36,7 +40,7 @@ from tests.unit.broker.test_broker import create_topic
 from tests.unit.broker.test_groups import SETTINGS, coordinated
 from tests.unit.groups.stage import loaded_record
 from tests.unit.log.writing import PARTITION
-from tests.unit.replication.replicas import FOLLOWER, Broker
+from tests.unit.replication.replicas import FOLLOWER, LEADER, Broker
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
 _OFFSETS = TopicPartition("__consumer_offsets", 0)
@@ -79,11 +83,13 @@ _PLAIN: Commit = {
     "flip": None,
     "more": b"",
 }
+_BARE = {**_PLAIN, "metadata": ""}
 _OF_MEMBER = {**_PLAIN, "generation": 1, "member_id": _MEMBER, "offset": 8}
 
 
 @FEW
 @example([_PLAIN, "join", _OF_MEMBER, _PLAIN, "pass", _OF_MEMBER])
+@example([_BARE, _BARE, {**_BARE, "version": 8}, {**_BARE, "partitions": (("t", 1),)}])
 @example([{**_PLAIN, "group_id": "new"}, {**_PLAIN, "metadata": "x" * 61}, _PLAIN, "end", _PLAIN])
 @given(st.lists(st.one_of(_COMMITS, st.sampled_from(("join", "pass", "end"))), max_size=8))
 def commits(steps: list[Commit | str]) -> None:
@@ -311,22 +317,34 @@ _LOGS = st.fixed_dictionaries(
             (TimestampType.CREATE_TIME,) * 3 + (TimestampType.LOG_APPEND_TIME,)
         ),
         "is_compacted": st.booleans(),
+        "flush_messages": st.sampled_from((LONG_MAX, LONG_MAX, 1, 2)),
         "message_timestamp_before_max_ms": st.sampled_from((1 << 62, 0)),
         "message_timestamp_after_max_ms": st.sampled_from((1 << 62, 0)),
     }
 )
-_STEPS = st.lists(st.one_of(_OWN, st.sampled_from(("follow", "read", "pass", "epoch"))), max_size=8)
+_CHANGES = ("follow", "read", "pass", "epoch", "truncate", "alone", "lose", "freeze", "fail")
+_STEPS = st.lists(st.one_of(_OWN, _OWN, st.sampled_from(_CHANGES)), max_size=8)
+#: In-sync replicas, and how many of them have to be.
+_REPLICAS = st.sampled_from((((1,), 1), ((1, 2), 1), ((1, 2), 2), ((1, 2), 3)))
 
 
 @FEW
-@example((1, 2), {}, ["read", (b"k", b"v", 0, -1), "follow", (b"k", None, -1, -1), "pass"])
-@example((1,), {}, [(b"k", b"v", 0, -1), "epoch", (b"k", b"v", 0, 0), (b"k", b"v", 0, 1)])
-@given(st.sampled_from(((1,), (1, 2))), _LOGS, _STEPS)
-def own_records(isr: tuple[int, ...], config: dict[str, Any], steps: list[Any]) -> None:
+@example(((1, 2), 1), {}, ["read", (b"k", b"v", 0, -1), "follow", (b"k", None, -1, -1), "pass"])
+@example(((1,), 1), {}, [(b"k", b"v", 0, -1), "epoch", (b"k", b"v", 0, 0), (b"k", b"v", 0, 1)])
+@example(((1,), 1), {"max_message_bytes": 75}, [(b"key", b"value", 0, 1), (b"key", b"valu", 0, 1)])
+@example(((1, 2), 1), {}, [(b"k", b"v", 0, 1), "truncate", (b"k", b"v", 0, 1)])
+@example(((1, 2), 1), {}, [(b"k", b"v", 0, -1), "alone", (b"k", b"v", 0, -1)])
+@example(((1,), 1), {"flush_messages": 1}, ["pass", (b"k", b"v", 0, 1), "lose", (b"k", b"v", 0, 1)])
+@example(((1,), 1), {}, ["freeze", (b"k", b"v", 0, 1)])
+@given(_REPLICAS, _LOGS, _STEPS)
+def own_records(
+    replicas: tuple[tuple[int, ...], int], config: dict[str, Any], steps: list[Any]
+) -> None:
     """Append the records of a coordinator to two brokers, to one of them as any other batches."""
     seen = []
     for is_fast_path in (True, False):
-        broker = Broker(isr, log_config=LogConfig()._replace(**config))
+        isr, min_isr = replicas
+        broker = Broker(isr, min_isr=min_isr, log_config=LogConfig()._replace(**config))
         topic = CoordinatorTopic(
             PARTITION.topic, broker.manager, MetadataCache(1, "cluster"), broker.clock
         )
@@ -358,19 +376,49 @@ def _appended(broker: Broker, topic: CoordinatorTopic, steps: list[Any]) -> Any:
             broker.fetch(log.log_end_offset)
         elif step == "pass":
             broker.pass_time(100)
-        else:
+        elif step == "epoch":
             partition.leader_epoch += 1
+        else:
+            _change(partition, step)
         results.append((partition.high_watermark, broker.manager.delayed_produce_count))
     newest = partition.newest
-    if newest is not None:
+    if newest is not None and newest[1:3] == (log.log_end_offset, partition.leader_epoch):
         assert log.read(newest.first_offset, 1 << 20).read().startswith(newest.data)
+    assert isinstance(log._files, MemoryFiles)
     return (
         results,
+        # What a truncation owes is paid by the next append.
+        log._files.unsynced_changes(),
+        log.last_flush_ms,
+        newest,
         [[_read(result) for _, result in fetched] for fetched in broker.fetches],
         log.epochs.entries,
         [bytes(segment.file.read_at(0, segment.size_bytes)) for segment in log.segments],
+        [segment.largest for segment in log.segments],
         _counted(partition.counts),
     )
+
+
+def _change(partition: Partition, step: str) -> None:
+    """Take what appends have to notice: a log that was truncated, a partition that refuses."""
+    log = partition.log
+    if step == "alone":
+        partition.in_sync = InSyncSet((LEADER,))
+        partition._is_alive = _is_leader
+    elif step == "truncate":
+        partition.truncate_to(max(log.log_end_offset - 1, 0))
+        partition.leader_epoch += 1
+    elif step == "lose":
+        partition.leader_id = FOLLOWER.replica_id
+    elif step == "freeze":
+        partition.config = partition.config._replace(is_read_only=True)
+    else:
+        assert isinstance(log._files, MemoryFiles)
+        log._files.fail("write", errno.EIO, path_end=".log")
+
+
+def _is_leader(broker_id: int) -> bool:
+    return broker_id == LEADER
 
 
 def _read(result: FetchResult) -> Any:

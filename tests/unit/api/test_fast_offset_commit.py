@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 
@@ -31,14 +32,19 @@ class Fast:
         metadata.update(1, [], {T0: PartitionMetadata(1, 0, (1,), 0, (1,))}, {})
         commits = self.stage.coordinator.commits
         commits.make_group("g")
+        self.metadata = metadata
         self.path = FastOffsetCommit(commits, metadata, self.stage.clock)
         self.session = Session("/1.2.3.4", allow_all())
 
-    def answer(
+    def answer(self, **request_of: Any) -> object:
+        """Send a commit of offset 7."""
+        return self.path.answer(memoryview(self.frame(**request_of)), self.session)
+
+    def frame(
         self, *, version: int = 9, client_id: str | None = "app", partitions: int = 1,
         group_id: str = "g", topic: str = "t", metadata: str | None = "note",
-    ) -> object:  # fmt: skip
-        """Send a commit of offset 7."""
+    ) -> bytes:  # fmt: skip
+        """Return a request."""
         request = messages.OffsetCommitRequest
         rows = [
             request.OffsetCommitRequestPartition(
@@ -51,7 +57,7 @@ class Fast:
             request(group_id=group_id, topics=topics)
         )
         head = request_header_bytes(api("OffsetCommit").key, version, 77, client_id)
-        return self.path.answer(memoryview(head + body), self.session)
+        return head + body
 
 
 def code_of(frame: object) -> int:
@@ -99,7 +105,7 @@ def test_a_commit_is_written_as_the_general_path_writes_it(
 )
 def test_any_other_commit_is_left_with_nothing_done(request_of: dict[str, object]) -> None:
     fast = Fast()
-    assert fast.answer(**request_of) is None  # type: ignore[arg-type]
+    assert fast.answer(**request_of) is None
     assert not fast.stage.log.partitions
     assert fast.stage.group().offsets.is_empty
 
@@ -127,6 +133,46 @@ def test_a_commit_that_cannot_be_written_is_forgotten(is_held: bool) -> None:
         answer = answer.result()
     assert 7 == code_of(answer)
     assert fast.stage.group().offsets.is_empty
+
+
+def test_a_known_head_of_a_deleted_partition_is_left() -> None:
+    fast = Fast()
+    assert [0, 0] == [code_of(fast.answer(metadata="")) for _ in range(2)]
+    fast.metadata.update(1, [], {T0: None}, {})
+    assert fast.answer(metadata="") is None
+
+
+def test_the_bytes_of_a_known_head_are_another_request_in_another_version() -> None:
+    fast = Fast()
+    assert [0, 0] == [code_of(fast.answer(metadata="", version=v)) for v in (9, 8)]
+    frame = bytearray(fast.frame(metadata=""))
+    for version in (7, 10):
+        frame[2:4] = struct.pack(">h", version)
+        assert fast.path.answer(memoryview(frame), fast.session) is None
+    assert 0 == code_of(fast.answer(metadata="", version=8))
+
+
+def test_no_more_heads_are_kept_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.api.fast_offset_commit.COMMIT_HEADS_KEPT", 3)
+    fast = Fast()
+    counts = []
+    for number in range(5):
+        assert 0 == code_of(fast.answer(client_id=f"app-{number}"))
+        counts.append(len(fast.path._heads))
+    assert [1, 2, 3, 1, 2] == counts
+
+
+def test_a_commit_with_metadata_drops_no_heads_that_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("engine.api.fast_offset_commit.COMMIT_HEADS_KEPT", 2)
+    fast = Fast()
+    for client_id in ("a", "b"):
+        fast.answer(client_id=client_id, metadata="")
+    heads = dict(fast.path._heads)
+    for version in (9, 8):
+        assert 0 == code_of(fast.answer(client_id="a", metadata="note", version=version))
+        assert heads.keys() == fast.path._heads.keys()
 
 
 def test_a_group_of_members_refuses_a_commit_without_one() -> None:

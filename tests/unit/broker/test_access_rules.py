@@ -376,11 +376,18 @@ def test_commits_need_the_group_and_the_topic(stages: list[MemoryBroker]) -> Non
     fast = ServedFast(stage)
     assert [0, 0, 0] == [_committed(client) for _ in range(3)]
     assert 2 == fast.taken()
+    # The same bytes of another client are read fast, but its rules are asked first.
+    other = stage.connect()
+    assert [(0, 0), (0, 1)] == [(_committed(other), fast.taken()) for _ in range(2)]
     group = AclPattern(AclResource.GROUP, "g", PatternType.LITERAL)
     rival.remove(group)
+    # One of both is granted, and remembered; the other is not.
+    mine = stage.broker.table.admission.sessions[-2]
+    assert mine.may(AclOperation.READ, AclResource.TOPIC, "t")
     assert 30 == _committed(client)
     rival.add(group, AclOperation.READ)
     rival.add(topic("t"), AclOperation.READ, permission=2)
+    assert mine.may(AclOperation.READ, AclResource.GROUP, "g")
     assert DENIED == _committed(client)
     assert 0 == fast.taken()
 

@@ -9,19 +9,22 @@ from engine.broker.dynamic_config import LiveConfig
 from engine.broker.offsets_topic import OffsetsTopic
 from engine.config.settings import BrokerSettings
 from engine.groups.ports import CommittingProducer, GroupRecord, Written
+from engine.host.promise import Promise
 from engine.kafka_errors import NOT_ENOUGH_REPLICAS
 from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition
 from engine.naming import uuid_text
-from engine.records.builder import BatchSettings
+from engine.records.batch import BatchView
+from engine.records.builder import BatchSettings, settings_of
+from engine.records.codec import Codec
 from engine.records.control import ControlType
 from engine.replication.delayed_produce import ProduceResult
 from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
 from engine.replication.partition import ACKS_ALL
 from engine.znode.values import PartitionAssignment, TopicAssignment
 from tests.unit.log.writing import PARTITION, end_of_transaction
-from tests.unit.replication.replicas import Broker, borrowed_segments
+from tests.unit.replication.replicas import FOLLOWER, Broker, borrowed_segments
 
 
 def same(result: ProduceResult) -> ProduceResult:
@@ -126,6 +129,50 @@ def test_an_append_that_nobody_waits_for_needs_the_leader_alone() -> None:
         record = GroupRecord(b"k", None)
         offsets.append(PARTITION.partition, [record], is_awaited=is_awaited).then(written.append)
     assert [Written(NOT_ENOUGH_REPLICAS), Written(0, 0)] == written
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        BatchSettings(codec=Codec.GZIP),
+        BatchSettings(producer_id=7, producer_epoch=1, base_sequence=3),
+        BatchSettings(producer_id=7, producer_epoch=1, base_sequence=3, is_transactional=True),
+        BatchSettings(base_sequence=3),
+    ],
+)
+def test_a_batch_of_one_record_has_the_settings_that_it_is_to_have(settings: BatchSettings) -> None:
+    broker = Broker((1,), log_config=LogConfig())
+    topic = CoordinatorTopic(
+        PARTITION.topic, broker.manager, MetadataCache(1, "cluster"), broker.clock
+    )
+    topic.append(PARTITION.partition, [(b"k", b"v")], settings, Waiting(ACKS_ALL, 1_000), same)
+    (batch,) = topic.batches(PARTITION.partition, 1 << 20)
+    assert isinstance(batch, BatchView)
+    assert settings == settings_of(batch)._replace(append_time_ms=-1, leader_epoch=-1)
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+@pytest.mark.parametrize("isr", [(1,), (1, 2)])
+def test_one_offset_is_written_in_the_codec_of_the_settings(
+    codec: Codec, isr: tuple[int, ...]
+) -> None:
+    broker = Broker(isr, log_config=LogConfig())
+    topic = CoordinatorTopic(
+        PARTITION.topic, broker.manager, MetadataCache(1, "cluster"), broker.clock
+    )
+    settings = {"zookeeper.connect": "here", "offsets.topic.compression.codec": str(codec.value)}
+    offsets = OffsetsTopic(topic, LiveConfig(BrokerSettings(settings)).config)
+    now_ms = broker.clock.wall_ms()
+    written = offsets.append_fast(PARTITION.partition, b"k", b"v", now_ms, base_sequence=0)
+    (batch,) = topic.batches(PARTITION.partition, 1 << 20)
+    assert isinstance(batch, BatchView)
+    assert (codec, 0) == (batch.codec, batch.base_sequence)
+    if isinstance(written, Promise):
+        assert written.is_kept == (isr == (1,))
+        broker.fetch(1, FOLLOWER, log_start_offset=0)
+        written = written.result()
+    assert written in (0, Written(0, 0))
+    assert isinstance(written, int) == (codec is Codec.NONE and isr == (1,))
 
 
 def test_records_of_transactions_are_read_by_their_markers() -> None:

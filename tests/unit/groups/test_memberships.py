@@ -445,6 +445,11 @@ def test_a_static_member_is_removed_by_its_instance_id(stage: Stage) -> None:
     leave = stage.coordinator.memberships.leave
     assert (0, [0, 25]) == leave("g", [LeavingMember("", "b"), LeavingMember("", "c")])
     assert {leader_id} == set(stage.group().members)
+    # Its place is free: who comes with its id is a new member.
+    assert 25 == leave("g", [LeavingMember("", "b")])[1][0]
+    again = stage.join(instance_id="b")
+    assert not again.is_kept
+    assert "PreparingRebalance" == stage.state
 
 
 def test_members_of_a_group_that_cannot_be_written_hear_so_and_join_again(

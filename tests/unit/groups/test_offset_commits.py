@@ -218,10 +218,31 @@ def test_of_two_commits_that_are_written_now_the_later_in_the_log_counts() -> No
 def test_the_fast_path_does_nothing_while_the_groups_partition_is_not_served(stage: Stage) -> None:
     commit(stage, ALONE)
     partition = stage.coordinator.registry.partition_of("g")
+    stage.coordinator.registry.note_open(7, "g")
     stage.coordinator.registry.stop()
+    # Nothing is held of open transactions either.
+    assert not stage.coordinator.registry._open
     assert stage.coordinator.registry.owned_partition_of("g") is None
     assert commit_fast(stage, ALONE) is None
     assert 1 == len(stage.log.partitions[partition])
+
+
+def test_the_fast_path_does_nothing_while_the_groups_partition_is_read_again(stage: Stage) -> None:
+    commit(stage, ALONE)
+    registry = stage.coordinator.registry
+    group, partition = stage.group(), registry.partition_of("g")
+    registry.resigned(partition)
+    # As of a topic that has grown: the group is in a partition of which another was loaded.
+    registry.groups["g"] = group
+    registry._loads.begin(partition, 2)
+    assert registry.owned_partition_of("g") is None
+    assert commit_fast(stage, ALONE) is None
+
+
+def test_a_commit_of_generation_0_is_no_commit_without_one(stage: Stage) -> None:
+    commit(stage, ALONE)
+    assert 25 == commit_fast(stage, ALONE._replace(generation_id=0), CommittedOffset(8))
+    assert SEVEN == fetched(stage)
 
 
 def test_the_fast_path_does_nothing_for_a_group_that_is_not_here(stage: Stage) -> None:
@@ -237,6 +258,14 @@ def test_the_fast_path_leaves_long_metadata(stage: Stage, metadata: str, code: i
     commit(stage, ALONE)
     assert code == commit_fast(stage, ALONE, CommittedOffset(8, metadata=metadata))
     assert (7 if code is None else 8) == fetched(stage).offset
+
+
+def test_a_bound_below_0_refuses_commits_without_metadata_too() -> None:
+    stage = Stage(SETTINGS._replace(offset_metadata_max_bytes=-1))
+    stage.coordinator.commits.make_group("g")
+    bare = CommittedOffset(8)
+    assert commit_fast(stage, ALONE, bare) is None
+    assert {T0: 12} == stage.coordinator.commits.commit(ALONE, {T0: bare}).result()
 
 
 def test_offsets_of_subscribed_topics_are_not_deleted(stage: Stage) -> None:
@@ -304,6 +333,27 @@ def test_what_is_deleted_while_a_commit_is_on_its_way_is_deleted_for_good(
     left = {} if removal == "of the group" else {U0: SEVEN}
     assert (0, left) == commits.fetch("g", None)
     assert (0, left) == Stage(log=stage.log).coordinator.commits.fetch("g", None)
+
+
+@pytest.mark.parametrize(("missing_bytes", "batch_count"), [(0, 1), (1, 2)])
+def test_a_batch_of_tombstones_has_keys_up_to_its_bound(
+    monkeypatch: pytest.MonkeyPatch, missing_bytes: int, batch_count: int
+) -> None:
+    stage = Stage()
+    stage.coordinator.commits.commit(ALONE, {T0: SEVEN, U0: SEVEN})
+    size = sum(len(offset_record("g", key, None).key) for key in (T0, U0))
+    limit = "engine.groups.offset_commits.TOMBSTONE_BATCH_BYTES_MAX"
+    monkeypatch.setattr(limit, size - missing_bytes)
+    batches: list[int] = []
+    append = stage.log.append
+
+    def counted(partition: int, records: Sequence[GroupRecord], **more: Any) -> Promise[Written]:
+        batches.append(len(records))
+        return append(partition, records, **more)
+
+    monkeypatch.setattr(stage.log, "append", counted)
+    stage.coordinator.commits.delete("g", [T0, U0])
+    assert (batch_count, 2) == (len(batches), sum(batches))
 
 
 def test_commits_whose_tombstones_could_not_be_written_count_as_in_the_log(stage: Stage) -> None:

@@ -178,6 +178,24 @@ def test_a_failure_leaves_an_earlier_commit_of_the_transaction() -> None:
     assert [(5, False)] == seen(stage, T0)
 
 
+@pytest.mark.parametrize("others", [(), (T1,)])
+def test_the_failure_of_a_commit_that_is_known_no_more_changes_nothing(
+    others: tuple[TopicPartition, ...],
+) -> None:
+    stage = Stage()
+    stage.log.is_held = True
+    commits = stage.coordinator.commits
+    failed = [commits.commit_in_transaction(NOBODY, P, {T0: CommittedOffset(5)}) for _ in range(2)]
+    stage.log.is_held = False
+    commit(stage, dict.fromkeys(others, 6))
+    # The first of two alike takes both away.
+    stage.log.release(6)
+    assert [{T0: 16}] * 2 == [codes.result() for codes in failed]
+    assert [(-1, False), (-1, bool(others))] == seen(stage, T0, T1)
+    end(stage, is_commit=True)
+    assert [-1, 6 if others else -1] == [offset for offset, _ in seen(stage, T0, T1)]
+
+
 def test_a_marker_that_overtakes_the_answer_leaves_the_commit_out() -> None:
     stage = Stage()
     stage.log.is_held = True

@@ -13,10 +13,12 @@ from engine.host.ports import LogDirOffline
 from engine.log.local_log import LocalLog
 from engine.log.log_messages import LogStartReason
 from engine.log.log_types import AppendInfo
+from engine.records.one_record import one_record
 from tests.unit.log.hooks import hooks_of
 from tests.unit.log.test_local_log import SMALL, HeldTasks, fill
 from tests.unit.log.writing import NOW_MS, batches_of, open_log, sent
 
+OWN = one_record(NOW_MS, b"k", b"v", 0)
 APPENDS: list[Callable[[LocalLog], object]] = [
     lambda log: log.append_as_leader(sent(1), 9, NOW_MS),
     lambda log: log.append_as_follower(memoryview(_batch_at(10)), NOW_MS),
@@ -99,8 +101,10 @@ def test_fast_appends_are_taken_again_afterwards() -> None:
     stage = Stage()
     stage.log.truncate_to(10, NOW_MS)
     assert stage.log.append_fast(sent(1), 0, NOW_MS) is None
+    assert stage.log.append_own_fast(OWN, NOW_MS, 0, NOW_MS) is None
     stage.run_held()
     assert isinstance(stage.log.append_fast(sent(1), 0, NOW_MS), AppendInfo)
+    assert stage.log.append_own_fast(OWN, NOW_MS, 0, NOW_MS) is not None
 
 
 def test_new_settings_do_not_hide_a_truncation_that_is_not_durable() -> None:
@@ -108,6 +112,7 @@ def test_new_settings_do_not_hide_a_truncation_that_is_not_durable() -> None:
     stage.log.truncate_to(10, NOW_MS)
     stage.log.configure(SMALL)
     assert stage.log.append_fast(sent(1), 0, NOW_MS) is None
+    assert stage.log.append_own_fast(OWN, NOW_MS, 0, NOW_MS) is None
 
 
 def test_a_failed_sync_is_reported_and_never_tried_again() -> None:

@@ -24,7 +24,7 @@ def made(time_ms: int, key: bytes, value: bytes | None, base_sequence: int) -> b
     return batch
 
 
-@pytest.mark.parametrize("value_size", [None, 0, 1, 63, 64, 1023, 1024, 8191, 8192, 70_000])
+@pytest.mark.parametrize("value_size", [None, 0, 1, 63, 64, 1017, 1023, 1024, 8191, 8192, 70_000])
 @pytest.mark.parametrize("key_size", [0, 1, 58, 63, 64, 1023, 1024, 9_000])
 def test_sizes_on_both_sides_of_a_varints_length(key_size: int, value_size: int | None) -> None:
     key, value = b"k" * key_size, None if value_size is None else b"v" * value_size
