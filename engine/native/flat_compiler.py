@@ -117,7 +117,7 @@ KEEP = Kernel(kept_keep_path, _compile_keep, _is_keep_right_at)
 FIND = Kernel(kept_find_path, _compile_find, _is_find_right_at)
 FILL = Kernel(kept_fill_path, _compile_fill, _is_fill_right_at)
 #: What a broker waits for comes first.
-KERNELS = (WALK, FIELDS, FIND, FILL, NOTE, KEEP)
+KERNELS = (WALK, FIELDS, NOTE, KEEP, FIND, FILL)
 
 
 def compile_flat(kernel: Kernel, path: str) -> bool:
