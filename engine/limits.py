@@ -563,8 +563,9 @@ COMPRESSED_ONE_OF = 16
 RUN_CHUNK_BYTES = 1 << 18
 
 # Arrow's binary arrays count bytes in an int32; a record batch of this size leaves that far
-# away and keeps a task's memory flat.
-ARROW_BATCH_BYTES = 8 << 20
+# away and keeps a task's memory flat. The memory of two, one of which is read while the other is
+# filled, is best in the processor's cache: 8 MiB took twice as long to fill on a busy machine.
+ARROW_BATCH_BYTES = 4 << 20
 
 # The most records in one Arrow batch, for logs of tiny records.
 ARROW_BATCH_RECORDS_MAX = 100_000

@@ -3,7 +3,7 @@
 ```
 chunk of a log ─► where its batches lie (`native/batch_runs.py`) ─► CRC of each (`batch_reader.py`)
       ─► their records to the ends of the columns, each key and value copied once
-      ─► 8 MiB of keys or of values, or 100,000 rows ─► one Arrow array a column, around that memory
+      ─► 4 MiB of keys or of values, or 100,000 rows ─► one Arrow array a column, around that memory
 ```
 
 1. What varies from record to record is put into its column by compiled code: of the columns that

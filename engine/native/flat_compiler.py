@@ -130,7 +130,7 @@ FIND = Kernel(kept_find_path, _compile_find, _is_find_right_at)
 FILL = Kernel(kept_fill_path, _compile_fill, _is_fill_right_at)
 COUNT = Kernel(kept_count_path, _compile_count, _is_count_right_at)
 #: What a broker waits for comes first.
-KERNELS = (WALK, FIELDS, FIND, FILL, COUNT, NOTE, KEEP)
+KERNELS = (WALK, FIELDS, NOTE, KEEP, FIND, FILL, COUNT)
 
 
 def compile_flat(kernel: Kernel, path: str) -> bool:

@@ -100,6 +100,25 @@ def copy_through(
     )
 
 
+@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+def prefetch(_typing: Context, target: types.Type, _at: types.Type) -> Intrinsic:
+    """Have a line of memory in the cache soon, to be written; any address will do."""
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]
+    ) -> ir.Value:
+        """Emit a hint."""
+        address, at = args
+        pointer = ir.IntType(8).as_pointer()
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(function, [builder.gep(address, [at]), number(1), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(target, types.int64), generate
+
+
 def _pointer_of(kind: types.Type, bits: int) -> Callable[[Context, types.Type], Intrinsic]:
     """Return what turns an address into a pointer to numbers of so many bits."""
 

@@ -25,6 +25,7 @@ from engine.native.raw_memory import (
     copy_through,
     load_eight,
     numbers_at,
+    prefetch,
     put_eight,
     words_at,
 )
@@ -86,6 +87,8 @@ _RECORD_BYTES_MIN = 7
 _PLAIN_BASE_MAX = 1 << 62
 _NO_TIMESTAMP = -1
 _SHORT_BYTES = 16
+# How far before a copy comes there its target is requested: it is no longer in the cache.
+_AHEAD_BYTES = 4096
 
 
 def _inlined(function: Callable[..., object]) -> Dispatcher:
@@ -211,6 +214,10 @@ def _copy(
         put_eight(target, at, load_eight(raw, start))
         put_eight(target, at + 8, load_eight(raw, start + 8))
     else:
+        ahead = _I64(0)
+        while ahead < size:
+            prefetch(target, at + _AHEAD_BYTES + ahead)
+            ahead += 64
         copy_through(memcpy, target, at, raw, start, max(size, 0))
     return at + max(size, 0)
 
