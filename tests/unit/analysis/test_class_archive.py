@@ -8,6 +8,15 @@ from pathlib import Path
 import pytest
 
 from engine.analysis.class_archive import ClassArchive, class_archive
+from engine.analysis.spark_jvm import (
+    PORT_VARIABLE,
+    SECRET_VARIABLE,
+    SparkFailed,
+    _spark_home,
+    end_jvms,
+    keeps_classes,
+    start_jvm,
+)
 
 
 def _made(folder: Path, key: str = "k") -> ClassArchive:
@@ -43,6 +52,24 @@ def test_a_java_without_archives_is_not_tried_again(tmp_path: Path) -> None:
     assert ClassArchive(str(tmp_path), "other").options()
 
 
+@pytest.mark.parametrize("exit_code", [1, -9, 143])
+def test_a_jvm_without_room_and_one_that_was_ended_say_nothing_of_their_java(
+    tmp_path: Path, exit_code: int
+) -> None:
+    archive = ClassArchive(str(tmp_path), "k")
+    archive.options()
+    archive.keep(exit_code)
+    assert [] == os.listdir(tmp_path)
+
+
+def test_what_a_process_of_the_same_number_left_is_not_kept(tmp_path: Path) -> None:
+    (tmp_path / f"k.{os.getpid()}.new").write_bytes(b"half of it")
+    archive = ClassArchive(str(tmp_path), "k")
+    archive.options()
+    archive.keep(0)
+    assert ["k.none"] == os.listdir(tmp_path)
+
+
 def test_a_jvm_that_was_killed_before_it_wrote_says_nothing_of_its_java(tmp_path: Path) -> None:
     archive = ClassArchive(str(tmp_path), "k")
     archive.options()
@@ -62,13 +89,29 @@ def test_a_home_that_cannot_be_written_has_none(tmp_path: Path) -> None:
     assert [] == ClassArchive(str(tmp_path / "file" / "spark"), "k").options()
 
 
+def test_a_folder_that_cannot_be_written_is_not_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What a file system that is mounted for reading answers, to root as well.
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
+    assert [] == ClassArchive(str(tmp_path), "k").options()
+
+
+def test_a_user_without_a_home_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert [] == ClassArchive("~/.cache/kctl/spark", "k").options()
+    assert [] == os.listdir(tmp_path)
+
+
 def test_what_nobody_uses_goes(tmp_path: Path) -> None:
     now_s, day_s = (tmp_path / "..").stat().st_mtime, 86_400
     ages = {"a.jsa": 31, "b.jsa": 29, "c.7.new": 1, "d.none": 31, "foreign": 99}
     for name, days in ages.items():
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (0, now_s - days * day_s))
+    (tmp_path / "0.jsa").symlink_to("gone")
     _made(tmp_path).keep(0)
+    (tmp_path / "0.jsa").unlink()
     assert ["b.jsa", "foreign", "k.jsa"] == sorted(os.listdir(tmp_path))
 
 
@@ -83,3 +126,66 @@ def test_the_key_is_that_of_java_and_of_spark(
         os.utime(java, (0, 0))
         options.append(class_archive(str(java), str(tmp_path / home)).options()[0])
     assert [3, True] == [len(set(options)), options[2] == options[3]]
+
+
+def test_the_key_is_that_of_spark_s_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    jars = tmp_path / "spark" / "jars"
+    jars.mkdir(parents=True)
+    options = []
+    for changed_s in (1, 2, 2):
+        os.utime(jars, (0, changed_s))
+        options.append(class_archive("java", str(tmp_path / "spark")).options()[0])
+    assert [2, True] == [len(set(options)), options[1] == options[2]]
+
+
+_JAVA = """#!/bin/sh
+case "$*" in
+-version) echo 'version "17.0.1"' >&2; exit ;;
+*SharedArchiveFile*) echo crash >>"$0.log"; kill -ABRT $$ ;;
+*) echo start >>"$0.log" ;;
+esac
+printf '\\0\\0\\1\\1\\0\\0\\0\\2ab' >"$_PYSPARK_DRIVER_CONN_INFO_PATH.new"
+mv "$_PYSPARK_DRIVER_CONN_INFO_PATH.new" "$_PYSPARK_DRIVER_CONN_INFO_PATH"
+cat
+"""
+
+
+@pytest.fixture
+def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a program of Java that crashes with an archive, as one does whose end is missing."""
+    pytest.importorskip("pyspark")
+    java = tmp_path / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(_JAVA)
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name in (PORT_VARIABLE, SECRET_VARIABLE):
+        monkeypatch.setenv(name, "")
+    return java
+
+
+def test_an_archive_that_a_jvm_crashes_with_is_removed(java: Path, tmp_path: Path) -> None:
+    archive = class_archive(str(java), _spark_home())
+    Path(archive.options()[0].partition("=")[2]).write_bytes(b"the first half")
+    archive.keep(0)
+    start_jvm({})
+    assert (["crash", "start"], "257") == (_starts(java), os.environ[PORT_VARIABLE])
+    assert not keeps_classes()
+    end_jvms()
+    assert [] == os.listdir(tmp_path / "cache" / "kctl" / "spark")
+
+
+def test_a_jvm_that_fails_in_another_way_is_started_once(java: Path) -> None:
+    java.write_text(_JAVA.replace("echo start", "exit 3; echo start"))
+    with pytest.raises(SparkFailed, match="exit code 3"):
+        start_jvm({})
+    java.write_text(_JAVA.replace("echo start", "kill -ABRT $$; echo start"))
+    with pytest.raises(SparkFailed, match="exit code -6"):
+        start_jvm({})
+    assert not keeps_classes()
+
+
+def _starts(java: Path) -> list[str]:
+    return Path(f"{java}.log").read_text().split()
