@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -17,6 +20,7 @@ from engine.analysis.spark_jvm import (
     keeps_classes,
     start_jvm,
 )
+from engine.analysis.spark_session import stopped_session
 
 
 def _made(folder: Path, key: str = "k") -> ClassArchive:
@@ -142,18 +146,25 @@ def test_the_key_is_that_of_spark_s_jars(tmp_path: Path, monkeypatch: pytest.Mon
 _JAVA = """#!/bin/sh
 case "$*" in
 -version) echo 'version "17.0.1"' >&2; exit ;;
-*SharedArchiveFile*) echo crash >>"$0.log"; kill -ABRT $$ ;;
+*SharedArchiveFile*)
+    for option; do
+        case $option in -XX:SharedArchiveFile=*) grep -q whole "${option#*=}" || {
+            echo crash >>"$0.log"; kill -ABRT $$; } ;; esac
+    done ;;
 *) echo start >>"$0.log" ;;
 esac
 printf '\\0\\0\\1\\1\\0\\0\\0\\2ab' >"$_PYSPARK_DRIVER_CONN_INFO_PATH.new"
 mv "$_PYSPARK_DRIVER_CONN_INFO_PATH.new" "$_PYSPARK_DRIVER_CONN_INFO_PATH"
 cat
+for option; do
+    case $option in -XX:ArchiveClassesAtExit=*) echo whole >"${option#*=}" ;; esac
+done
 """
 
 
 @pytest.fixture
 def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a program of Java that crashes with an archive, as one does whose end is missing."""
+    """Return a program of Java that crashes with an archive that is not whole."""
     pytest.importorskip("pyspark")
     java = tmp_path / "java" / "bin" / "java"
     java.parent.mkdir(parents=True)
@@ -184,6 +195,60 @@ def test_a_jvm_that_fails_in_another_way_is_started_once(java: Path) -> None:
     java.write_text(_JAVA.replace("echo start", "kill -ABRT $$; echo start"))
     with pytest.raises(SparkFailed, match="exit code -6"):
         start_jvm({})
+    assert not keeps_classes()
+
+
+class _Session:
+    is_stopped = False
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_command_that_fails_leaves_its_archive_to_the_next(
+    fails: bool, java: Path, tmp_path: Path
+) -> None:
+    session, steps = _Session(), list[str]()
+    start_jvm({})
+    with suppress(LookupError), stopped_session(cast(Any, session), steps.append):
+        if fails:
+            raise LookupError("no such column")
+    assert ["keeping Spark's classes for the next start, once"] == steps
+    (name,) = os.listdir(tmp_path / "cache" / "kctl" / "spark")
+    assert (".jsa", not fails) == (name[-4:], session.is_stopped)
+    start_jvm({})
+    with stopped_session(cast(Any, session), steps.append):
+        pass
+    assert 1 == len(steps)
+    end_jvms()
+
+
+def test_an_interrupt_waits_for_no_archive(java: Path, tmp_path: Path) -> None:
+    start_jvm({})
+    steps: list[str] = []
+    with pytest.raises(KeyboardInterrupt), stopped_session(cast(Any, _Session()), steps.append):
+        raise KeyboardInterrupt
+    assert [] == steps
+    end_jvms()
+
+
+def test_an_interrupt_while_classes_are_kept_leaves_the_result(
+    java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_jvm({})
+    wait, waits_s = subprocess.Popen.wait, list[float | None]()
+
+    def interrupted(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+        waits_s.append(timeout)
+        if timeout is not None:
+            raise KeyboardInterrupt
+        return wait(process)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+    with stopped_session(cast(Any, _Session()), lambda step: None):
+        pass
+    assert [120, None] == waits_s
     assert not keeps_classes()
 
 
