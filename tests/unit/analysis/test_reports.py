@@ -20,9 +20,10 @@ from engine.host.real import RealFiles
 from engine.log.directory.log_dir import find_log_dir
 from engine.log.log_config import LogConfig
 from engine.records.builder import BatchBuilder, BatchSettings
+from engine.records.control import ControlType
 from tests.golden_cases import case_dir
 from tests.unit.forecast.compacted_dirs import cleaned, golden_directory
-from tests.unit.log.logs import TIME_MS, batch, put_segment
+from tests.unit.log.logs import TIME_MS, batch, marker_of, put_segment
 
 
 def _rows(name: str, case: str) -> list[dict[str, Any]]:
@@ -274,3 +275,115 @@ def test_logs_without_times_have_no_day_and_no_duration(tmp_path: Path) -> None:
     assert (None, 2) == days[0]
     _write_log(tmp_path, batch(0, at_ms=-1), batch(1, at_ms=(1 << 63) - 1))
     assert {None} == {row["longest_ms"] for row in _rows_of("rolls", tmp_path)}
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory of one log, whose batches have one to three records."""
+    data = tmp_path_factory.mktemp("known")
+    builder = BatchBuilder(BatchSettings(base_offset=3, leader_epoch=0))
+    for key, value in ((b"key", b"x" * 100), (None, b""), (b"key", None), (b"a", b"x" * 100)):
+        builder.append(TIME_MS + 3, key, value)
+    transaction = [
+        _of_producer(0, 1, 0),
+        batch(1, base_sequence=0, **_TRANSACTION),
+        batch(2, base_sequence=1, **_TRANSACTION),
+        bytes(builder.build()),
+        marker_of(7, 9, ControlType.COMMIT),
+        batch(10, 3, base_sequence=2, **_TRANSACTION),
+    ]
+    _write_log(data, *transaction)
+    return data
+
+
+_TRANSACTION: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0, "is_transactional": True}
+_OF_KNOWN: dict[str, list[dict[str, Any]]] = {
+    "open-transactions": [{"producerId": 7, "first_open_offset": 10, "last_offset": 12}],
+    "gaps": [{"first_missing": 7, "last_missing": 8}],
+    "batch-health": [
+        {"batches": 5, "records_per_batch": 2.0, "single_record_batches": 3,
+         "not_idempotent_batches": 1},
+    ],
+    "transactions": [{"transactions": 1, "aborted": 0, "p50_ms": 8, "longest_ms": 8}],
+    "sizes": [{"records": 9, "p50": 10.0, "p95": 100.0, "greatest": 100}],
+    "keys": [
+        {"key": b"k0", "records": 4, "bytes": 48},
+        {"key": b"key", "records": 2, "bytes": 106},
+        {"key": b"a", "records": 1, "bytes": 101},
+        {"key": b"k1", "records": 1, "bytes": 12},
+        {"key": b"k2", "records": 1, "bytes": 12},
+    ],
+    "key-skew": [{"keys": 5, "records": 9, "most_records": 4, "largest_share": 4 / 9}],
+    "tombstones": [{"records": 10, "tombstones": 1, "without_key": 1, "empty_values": 1}],
+    "duplicates": [{"repeated_records": 3, "keys": 1, "first_offset": 1, "last_offset": 10}],
+    "hours": [{"records": 10, "bytes": 48 + 106 + 101 + 24}],
+    "topics": [{"partitions": 1, "records": 11, "batches": 6}],
+    "producers": [
+        {"producerId": -1, "first_offset": 3, "last_offset": 6, "records": 4},
+        {"producerId": 5, "first_offset": 0, "last_offset": 0, "records": 1},
+        {"producerId": 7, "first_offset": 1, "last_offset": 12, "records": 6},
+    ],
+    "epochs": [{"leaderEpoch": 0, "first_offset": 0, "last_offset": 12, "batches": 6}],
+    "codecs": [{"codec": "none", "magic": 2, "batches": 6, "records": 11}],
+    "segments": [{"segments": 1, "first_offset": 0, "log_end_offset": 13}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _OF_KNOWN)
+def test_reports_of_a_known_log(name: str, known: Path) -> None:
+    rows = _rows_of(name, known)
+    expected = _OF_KNOWN[name]
+    if name == "keys":
+        assert [row["bytes"] for row in rows] == sorted((r["bytes"] for r in rows), reverse=True)
+        rows.sort(key=lambda row: (-row["records"], row["key"] != b"key", row["key"]))
+    assert expected == [{column: row[column] for column in expected[0]} for row in rows]
+
+
+def test_a_producer_may_begin_again_at_sequence_0(tmp_path: Path) -> None:
+    _write_log(tmp_path, _of_producer(0, 2, 0), _of_producer(2, 1, 0), _of_producer(3, 1, 2))
+    (row,) = _rows_of("sequence-gaps", tmp_path)
+    assert (3, 2, 1) == _of(row, "baseOffset", "baseSequence", "expected")
+
+
+def test_topics_count_partitions_once() -> None:
+    partitions = {row["topic"]: row["partitions"] for row in _rows("topics", "plain")}
+    assert {"bulk": 1, "clicks": 1, "orders": 3, "solo": 1} == partitions
+
+
+def test_single_messages_of_old_formats_show_where_they_begin(tmp_path: Path) -> None:
+    shutil.copytree(case_dir("formats") / "data", tmp_path / "data")
+    path = tmp_path / "data" / "old-v1-none-0" / f"{0:020}.log"
+    content = path.read_bytes()
+    first_bytes = 12 + int.from_bytes(content[8:12], "big")
+    second_bytes = 12 + int.from_bytes(content[first_bytes + 8 : first_bytes + 12], "big")
+    path.write_bytes(content[:first_bytes] + content[first_bytes + second_bytes :])
+    (row,) = _rows_of("gaps", tmp_path / "data")
+    assert ("old-v1-none", 1, 1) == _of(row, "topic", "first_missing", "missing")
+
+
+@pytest.mark.parametrize(
+    ("batches", "contents", "epochs"),
+    [
+        ([batch(0), batch(1, at_ms=7)], 2, 1),
+        ([batch(0), batch(1, epoch=3)], 1, 2),
+        # One that is longer shows nothing of the others.
+        ([batch(0), batch(1), batch(2)], 0, 0),
+    ],
+)
+def test_replicas_of_one_end_differ_by_content_or_by_epoch(
+    batches: list[bytes], contents: int, epochs: int, tmp_path: Path
+) -> None:
+    logs = [[batch(0), batch(1)], batches]
+    for number, of_broker in enumerate(logs):
+        _write_log(tmp_path / str(number), *of_broker)
+        text = f"version=0\nbroker.id={number}\n"
+        (tmp_path / str(number) / "meta.properties").write_text(text)
+    rows = _rows_of("divergence", tmp_path / "0", tmp_path / "1")
+    expected = [(1, contents, epochs)] if contents else []
+    assert expected == [_of(row, "baseOffset", "contents", "epochs") for row in rows]
+
+
+def test_the_same_offset_committed_again_is_no_way_back() -> None:
+    rows = [row for row in _rows("commits", "groups") if row["groupId"] == "g-coop"]
+    (row,) = [row for row in rows if (row["topic"], row["partition"]) == ("alerts", 0)]
+    assert (2, 0, 10) == _of(row, "commits", "went_back", "last_committed")
