@@ -282,10 +282,10 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory of one log, whose batches have one to three records."""
     data = tmp_path_factory.mktemp("known")
     builder = BatchBuilder(BatchSettings(base_offset=3, leader_epoch=0))
-    for key, value in ((b"key", b"x" * 100), (None, b""), (b"key", None), (b"a", b"x" * 100)):
-        builder.append(TIME_MS + 3, key, value)
+    for key, value in ((b"key", b"x" * 100), (None, b""), (b"key", None), (b"", b"x" * 100)):
+        builder.append(TIME_MS + 3, key, value, [("h", b"1")])
     transaction = [
-        _of_producer(0, 1, 0),
+        batch(0, base_sequence=0, producer_id=0, producer_epoch=0),
         batch(1, base_sequence=0, **_TRANSACTION),
         batch(2, base_sequence=1, **_TRANSACTION),
         bytes(builder.build()),
@@ -309,20 +309,21 @@ _OF_KNOWN: dict[str, list[dict[str, Any]]] = {
     "keys": [
         {"key": b"k0", "records": 4, "bytes": 48},
         {"key": b"key", "records": 2, "bytes": 106},
-        {"key": b"a", "records": 1, "bytes": 101},
+        {"key": b"", "records": 1, "bytes": 100},
         {"key": b"k1", "records": 1, "bytes": 12},
         {"key": b"k2", "records": 1, "bytes": 12},
     ],
     "key-skew": [{"keys": 5, "records": 9, "most_records": 4, "largest_share": 4 / 9}],
     "tombstones": [{"records": 10, "tombstones": 1, "without_key": 1, "empty_values": 1}],
     "duplicates": [{"repeated_records": 3, "keys": 1, "first_offset": 1, "last_offset": 10}],
-    "hours": [{"records": 10, "bytes": 48 + 106 + 101 + 24}],
+    "hours": [{"records": 10, "bytes": 48 + 106 + 100 + 24}],
     "topics": [{"partitions": 1, "records": 11, "batches": 6}],
     "producers": [
         {"producerId": -1, "first_offset": 3, "last_offset": 6, "records": 4},
-        {"producerId": 5, "first_offset": 0, "last_offset": 0, "records": 1},
+        {"producerId": 0, "first_offset": 0, "last_offset": 0, "records": 1},
         {"producerId": 7, "first_offset": 1, "last_offset": 12, "records": 6},
     ],
+    "headers": [{"header": "h", "records": 4}],
     "epochs": [{"leaderEpoch": 0, "first_offset": 0, "last_offset": 12, "batches": 6}],
     "codecs": [{"codec": "none", "magic": 2, "batches": 6, "records": 11}],
     "segments": [{"segments": 1, "first_offset": 0, "log_end_offset": 13}],
@@ -387,3 +388,20 @@ def test_the_same_offset_committed_again_is_no_way_back() -> None:
     rows = [row for row in _rows("commits", "groups") if row["groupId"] == "g-coop"]
     (row,) = [row for row in rows if (row["topic"], row["partition"]) == ("alerts", 0)]
     assert (2, 0, 10) == _of(row, "commits", "went_back", "last_committed")
+
+
+def test_bytes_are_shared_out_by_days_and_partitions() -> None:
+    (row,) = [row for row in _rows("imbalance", "plain") if row["topic"] == "orders"]
+    assert (3, 97_886, 34_073) == _of(row, "partitions", "bytes", "most_bytes")
+    assert pytest.approx(34_073 * 3 / 97_886) == row["most_to_mean"]
+    (row,) = [row for row in _rows("days", "plain") if row["topic"] == "orders"]
+    assert (780, 97_886) == _of(row, "records", "bytes")
+
+
+def test_logs_without_a_checkpoint_are_listed(tmp_path: Path) -> None:
+    data = _copy(tmp_path)
+    for path in data.glob("*-checkpoint"):
+        path.unlink()
+    rows = _rows_of("checkpoints", data)
+    assert {(None, None)} == {_of(row, "high_watermark", "behind_recovery_point") for row in rows}
+    assert 7 == len(rows)
