@@ -254,3 +254,19 @@ def test_an_interrupt_while_classes_are_kept_leaves_the_result(
 
 def _starts(java: Path) -> list[str]:
     return Path(f"{java}.log").read_text().split()
+
+
+def test_a_crash_removes_no_archive_that_was_not_read(tmp_path: Path) -> None:
+    _made(tmp_path).keep(0)
+    (tmp_path / "k.jsa").chmod(0o666)
+    archive = ClassArchive(str(tmp_path), "k")
+    archive.options()
+    assert not archive.discard()
+    assert ["k.jsa"] == os.listdir(tmp_path)
+
+
+def test_an_archive_that_is_read_is_in_use(tmp_path: Path) -> None:
+    _made(tmp_path).keep(0)
+    os.utime(tmp_path / "k.jsa", (0, 0))
+    ClassArchive(str(tmp_path), "k").options()
+    assert (tmp_path / "k.jsa").stat().st_mtime > 0
