@@ -88,26 +88,28 @@ def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQ
     from engine.analysis.isolation import Committed, committed_on_spark
     from engine.analysis.shipping import SCHEMA_PACKAGES, ship
     from engine.analysis.spark_query import run_query
-    from engine.analysis.spark_session import require_spark, start_session, stop_session
+    from engine.analysis.spark_session import require_spark, start_session, stopped_session
     from engine.analysis.spark_target import SparkTarget
 
     require_spark()
     show_step("starting Spark")
     target = wanted.target or SparkTarget()
     session = start_session(target)
-    if not target.is_local and wanted.values is not None and wanted.values.by_schemas:
-        ship(session, SCHEMA_PACKAGES)
-    read = Committed(wanted.plan.splits, [])
-    if wanted.is_committed:
-        show_step("looking for transactions")
-        read = committed_on_spark(session, wanted.plan.splits)
-    splits = [*read.splits, *wanted.plan.spares]
+    with stopped_session(session, show_step):
+        if not target.is_local and wanted.values is not None and wanted.values.by_schemas:
+            ship(session, SCHEMA_PACKAGES)
+        read = Committed(wanted.plan.splits, [])
+        if wanted.is_committed:
+            show_step("looking for transactions")
+            read = committed_on_spark(session, wanted.plan.splits)
+        splits = [*read.splits, *wanted.plan.spares]
 
-    def execute(query: str, max_rows: int, **how: Any) -> QueryResult:
-        return run_query(session, query, splits, control=wanted.control, max_rows=max_rows, **how)
+        def execute(query: str, max_rows: int, **how: Any) -> QueryResult:
+            return run_query(
+                session, query, splits, control=wanted.control, max_rows=max_rows, **how
+            )
 
-    yield _decoding(wanted, execute, [*wanted.plan.problems, *read.problems], show_step)
-    stop_session(session, show_step)
+        yield _decoding(wanted, execute, [*wanted.plan.problems, *read.problems], show_step)
 
 
 def _decoding(

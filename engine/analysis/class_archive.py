@@ -11,14 +11,14 @@ $XDG_CACHE_HOME/kctl/spark/<key>.jsa          the archive, some 160 MB
 3. Later ones read it (-XX:SharedArchiveFile). A JVM compares the archive with its own version and
    with the jars, and starts as without one if it is of others.
 
-The key covers the program of Java and where Spark is. An archive that nobody has used for long goes
-when another is kept.
+The key covers the program of Java, where Spark is and its jars: of other jars an archive would be
+passed over for ever. An archive that nobody has used for long goes when another is kept.
 """  # noqa: E501 - prose
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import closing, suppress
 
 from engine.errors import StorageError
 from engine.host.real import RealClock, RealFiles
@@ -50,21 +50,38 @@ class ClassArchive:
         if self._files.exists(self._none) or not self._make_folder():
             return []
         self._remove_unused()
+        with suppress(StorageError):
+            # What a process of this number left: in a container each has the same.
+            self._files.remove(self._new)
         self.is_made = True
         return [f"-XX:ArchiveClassesAtExit={self._new}"]
 
     def keep(self, exit_code: int | None) -> None:
-        """Keep what a JVM has written that is gone (step 2); None of one that was killed."""
+        """Keep what a JVM has written that is gone (step 2); None of one that was killed.
+
+        One that failed, as on a full disk, says nothing of what its Java can do.
+        """
         self.is_made = False
         with suppress(StorageError, OSError):
             if not self._files.exists(self._new):
-                if exit_code is not None:
+                if exit_code == 0:
                     self._files.replace_file(self._none, b"")
             elif exit_code == 0:
+                with closing(self._files.open(self._new)) as file:
+                    file.sync()
                 self._files.rename(self._new, self._path)
             else:
                 self._files.remove(self._new)
             self._remove_unused()
+
+    def discard(self) -> bool:
+        """Remove the archive that a JVM was started with and crashed; False if it had none."""
+        if self.is_made:
+            return False
+        with suppress(StorageError):
+            self._files.remove(self._path)
+            return True
+        return False
 
     def _is_ours(self, path: str) -> bool:
         """Return whether a file is there that nobody else could have written."""
@@ -75,12 +92,15 @@ class ClassArchive:
         return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
     def _make_folder(self) -> bool:
+        if not os.path.isabs(self._folder):
+            # Of a user that no table has there is no home.
+            return False
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
         except OSError:
             # A home that cannot be written costs each run its time, no more.
             return False
-        return True
+        return os.access(self._folder, os.W_OK | os.X_OK)
 
     def _remove_unused(self) -> None:
         """Remove archives that nobody has used for long, and what killed processes have left."""
@@ -89,19 +109,26 @@ class ClassArchive:
             for name in self._files.list_dir(self._folder):
                 unused_ms = CLASS_ARCHIVE_MADE_MS if name.endswith(_NEW) else KEPT_CODE_UNUSED_MS
                 path = f"{self._folder}/{name}"
-                is_old = now_ms - self._files.modified_ms(path) > unused_ms
-                if is_old and name.endswith(_SUFFIXES) and path != self._path:
-                    self._files.remove(path)
+                if not name.endswith(_SUFFIXES) or path == self._path:
+                    continue
+                # Another process may remove it at the same moment.
+                with suppress(StorageError):
+                    if now_ms - self._files.modified_ms(path) > unused_ms:
+                        self._files.remove(path)
 
 
 def class_archive(java: str, spark_home: str) -> ClassArchive:
     """Return the archive of a program of Java and of Spark's folder."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    program = os.path.realpath(java)
+    program, home = os.path.realpath(java), os.path.realpath(spark_home)
+    parts = [program, _stamp(program), home, _stamp(f"{home}/jars")]
+    return ClassArchive(f"{base}/kctl/spark", key_of("\0".join(parts).encode()))
+
+
+def _stamp(path: str) -> str:
+    """Return what changes with a file, or with the names in a folder; empty for none."""
     try:
-        status = os.stat(program)
-        stamp = f"{status.st_size} {status.st_mtime_ns}"
+        status = os.stat(path)
     except OSError:
-        stamp = ""
-    key = key_of(f"{program}\0{stamp}\0{os.path.realpath(spark_home)}".encode())
-    return ClassArchive(f"{base}/kctl/spark", key)
+        return ""
+    return f"{status.st_size} {status.st_mtime_ns}"

@@ -58,7 +58,10 @@ def rule_of_roll(segment: ClosedSegment, following: NextBatch, largest_bytes: in
     if _has_full_index(segment):
         return "segment.index.bytes"
     first_ms = segment.first_timestamp_ms
-    waited_ms = 0 if first_ms is None else following.max_timestamp_ms - first_ms
+    # Without times Kafka counts from when it made the file, which does not show.
+    waited_ms = 0
+    if first_ms is not None and first_ms >= 0:
+        waited_ms = following.max_timestamp_ms - first_ms
     if waited_ms > _DEFAULTS.segment_ms:
         return "segment.ms"
     if segment.size_bytes + following.size_bytes > largest_bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import struct
 import subprocess
 import tempfile
@@ -46,15 +47,32 @@ class SparkFailed(EngineError):
         self.reason = reason
 
 
+class _JvmCrashed(SparkFailed):
+    """The JVM ended itself by a signal, which Spark never does."""
+
+
 def start_jvm(settings: dict[str, str]) -> None:
     """Start the driver's JVM and leave its address where PySpark looks for it.
 
     1. SparkSubmit writes port and secret to a file that the environment names.
     2. It ends when its standard input does, so it never outlives this process by more than that.
+
+    Raises NoJava, SparkFailed.
     """
     java, archive = find_java(), None
     if "spark.driver.extraClassPath" not in settings:
         archive = class_archive(java, _spark_home())
+    try:
+        _start(java, settings, archive)
+    except _JvmCrashed:
+        # A JVM looks at the head of an archive alone: one that is cut off crashes each that reads.
+        if archive is None or not archive.discard():
+            raise
+        _start(java, settings, None)
+
+
+def _start(java: str, settings: dict[str, str], archive: ClassArchive | None) -> None:
+    """Start a JVM, with an archive to read or to make; raises SparkFailed."""
     with tempfile.TemporaryDirectory(prefix="kctl-spark-") as folder:
         address = f"{folder}/address"
         process = subprocess.Popen(
@@ -69,13 +87,14 @@ def start_jvm(settings: dict[str, str]) -> None:
             },
             start_new_session=True,
         )
-        _jvms.append((process, archive))
         try:
             port, secret = _await_address(process, address)
         except BaseException:
             # It would wait for a client for ever, also once its standard input is closed.
             process.kill()
+            process.communicate()
             raise
+    _jvms.append((process, archive))
     os.environ[PORT_VARIABLE] = str(port)
     os.environ[SECRET_VARIABLE] = secret
 
@@ -157,7 +176,8 @@ def _await_address(process: subprocess.Popen[bytes], path: str) -> tuple[int, st
                 process.kill()
                 raise SparkFailed("Spark's JVM did not start", "it did not answer") from None
             continue
-        raise SparkFailed("Spark's JVM did not start", f"it ended with exit code {code}")
+        failure = _JvmCrashed if code == -signal.SIGABRT else SparkFailed
+        raise failure("Spark's JVM did not start", f"it ended with exit code {code}")
     # The file is renamed into place, so it is whole once it is there.
     raw = RealFiles().read_bytes(path)
     (port,) = _PORT.unpack_from(raw)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ __all__ = [
     "end_jvms",
     "require_spark",
     "start_session",
-    "stop_session",
+    "stopped_session",
 ]
 
 _CONNECT_TIMEOUT_S = 10
@@ -76,15 +77,28 @@ def start_session(target: SparkTarget, *, parallelism: int | None = None) -> Spa
     return session
 
 
-def stop_session(session: SparkSession, show_step: Callable[[str], None]) -> None:
-    """Stop a session whose work is done; `show_step` gets what takes a while.
+@contextmanager
+def stopped_session(session: SparkSession, show_step: Callable[[str], None]) -> Iterator[None]:
+    """Stop a session after its work; `show_step` gets what takes a while.
 
-    The first one of a machine keeps its classes for the next: see `class_archive.py`.
+    The first one of a machine keeps its classes for the next, also after a failure: see
+    `class_archive.py`. After an interrupt nothing is waited for, and one meanwhile ends the keeping
+    alone: the work is done, and its result is still to be shown.
     """
+    try:
+        yield
+    except Exception:
+        _keep_classes(show_step)
+        raise
     session.stop()
+    _keep_classes(show_step)
+
+
+def _keep_classes(show_step: Callable[[str], None]) -> None:
     if keeps_classes():
         show_step("keeping Spark's classes for the next start, once")
-        end_jvms()
+        with suppress(KeyboardInterrupt):
+            end_jvms()
 
 
 def _own_session(master: str, settings: dict[str, str]) -> SparkSession:

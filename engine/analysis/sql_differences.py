@@ -11,6 +11,7 @@ r"""Functions and casts which DuckDB has, too, and which mean something else the
 | `SSS` and `'…'` in patterns of times | the same letters | milliseconds; the text without quotes |
 | `percentile_approx`: one of the values | one between two | `quantile_disc` |
 | `max_by`, `min_by`: also a null | the last value that is none | `arg_max_null`, `arg_min_null` |
+| `count_if` of nulls, or of no row: 0 | null | `count` of what is true |
 | `get_json_object` of what is no JSON | an error | null |
 | `like` with `\_` or `\%` | none that matches | the same with `escape '\'` |
 | text with a fraction, cast to an integer | the nearest | null, as of other text |
@@ -168,6 +169,18 @@ def _replace_most(most: exp.Expression, name: str) -> bool:
     return True
 
 
+def _replace_count(count: exp.CountIf) -> bool:
+    from sqlglot import exp
+
+    is_distinct = isinstance(count.this, exp.Distinct)
+    (condition,) = count.this.expressions if is_distinct else (count.this,)
+    around = exp.Nullif(this=None, expression=exp.false())
+    condition.replace(around)
+    around.set("this", condition)
+    count.replace(exp.Count(this=count.this))
+    return True
+
+
 def _rename(function: exp.Expression, name: str, *arguments: exp.Expression) -> bool:
     function.replace(_call(name, *arguments))
     return True
@@ -281,6 +294,7 @@ _REPLACEMENTS: Mapping[str, Callable[..., bool]] = {
     "ApproxQuantile": _replace_percentile,
     "ArgMax": lambda most: _replace_most(most, "arg_max_null"),
     "ArgMin": lambda least: _replace_most(least, "arg_min_null"),
+    "CountIf": _replace_count,
     "Kurtosis": lambda of: _rename(of, "kurtosis_pop", of.this),
     "Skewness": _refuse,
     "Format": lambda text: _rename(text, "printf", text.this, *text.expressions),

@@ -66,6 +66,9 @@ class ObjectFiles(ReadOnlyFiles):
             raise FileMissing(path)
         try:
             source = _located(path)[0].open_input_file(found.path)
+        except FileNotFoundError as error:
+            # It was removed after its folder was listed.
+            raise FileMissing(path) from error
         except OSError as error:
             raise _failure(error, path, "open") from error
         return _ObjectFile(path, found.size, source)
@@ -108,13 +111,16 @@ class ObjectFiles(ReadOnlyFiles):
                 found = store.get_file_info(FileSelector(key))
             except FileNotFoundError as error:
                 raise FileMissing(path) from error
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 raise _failure(error, path, "list") from error
             self._listed[path] = {info.base_name: info for info in found}
         return self._listed[path]
 
     def _info(self, path: str) -> FileInfo | None:
-        """Return what is at a path; by its folder's listing if that was read."""
+        """Return what is at a path; by its folder's listing if that was read.
+
+        None as well of what cannot be a key of the store.
+        """
         from pyarrow.fs import FileType
 
         folder, _, name = path.rstrip("/").rpartition("/")
@@ -123,6 +129,8 @@ class ObjectFiles(ReadOnlyFiles):
         store, key = _located(path)
         try:
             found = store.get_file_info(key)
+        except ValueError:
+            return None
         except OSError as error:
             raise _failure(error, path, "stat") from error
         return None if found.type == FileType.NotFound else found
@@ -213,6 +221,8 @@ def _store_at(scheme: str, authority: str) -> tuple[FileSystem, str]:
     return AzureFileSystem(account, account_key=key, **places), container
 
 
-def _failure(error: OSError, path: str, operation: str) -> StorageError:
+def _failure(error: OSError | ValueError, path: str, operation: str) -> StorageError:
+    """Return the failure of an operation; a ValueError is of what cannot be a key."""
     reason = str(error).split("\n", 1)[0]
-    return FileRefused(path, operation, reason, error.errno or errno.EIO)
+    code = error.errno or errno.EIO if isinstance(error, OSError) else errno.EINVAL
+    return FileRefused(path, operation, reason, code)

@@ -9,11 +9,14 @@ BATCH_REPORTS = (
         "topics",
         "Size and count of each topic",
         HEADERS,
-        "records and bytes as they are stored, compressed",
+        "bytes as they are stored, compressed; batches of magic 0 and 1 do not say how many records"
+        " they have, which `sizes` counts",
         """select topic, count(distinct partition) partitions, sum(count) records,
-                  count(*) batches, sum(size) bytes, sum(size) / sum(count) bytes_per_record,
-                  min(maxTimestamp) first_timestamp, max(maxTimestamp) last_timestamp
-           from batches where count > 0 group by topic order by bytes desc, topic""",
+                  count(*) batches, sum(size) bytes,
+                  sum(case when count > 0 then size end) / nullif(sum(count), 0) bytes_per_record,
+                  min(case when maxTimestampMs >= 0 then maxTimestamp end) first_timestamp,
+                  max(case when maxTimestampMs >= 0 then maxTimestamp end) last_timestamp
+           from batches group by topic order by bytes desc, topic""",
     ),
     Report(
         "days",
@@ -60,10 +63,10 @@ BATCH_REPORTS = (
         "rows in a topic that is not compacted are lost or doubled batches",
         """select topic, partition, producerId, producerEpoch, baseOffset, baseSequence, expected
            from (select topic, partition, producerId, producerEpoch, baseOffset, baseSequence,
-                        lag(baseSequence + count)
+                        lag((lastOffset - baseOffset + baseSequence + 1) % 2147483648)
                           over (partition by topic, partition, producerId, producerEpoch
                                 order by baseOffset) expected
-                 from batches where producerId >= 0 and baseSequence >= 0)
+                 from batches where producerId >= 0 and baseSequence >= 0 and crcValid)
            where baseSequence <> expected and baseSequence <> 0
            order by topic, partition, baseOffset""",
     ),
@@ -77,7 +80,7 @@ BATCH_REPORTS = (
                         max(producerEpoch)
                           over (partition by topic, partition, producerId order by baseOffset
                                 rows between unbounded preceding and 1 preceding) latest_epoch
-                 from batches where producerId >= 0)
+                 from batches where producerId >= 0 and crcValid)
            where producerEpoch < latest_epoch order by topic, partition, baseOffset""",
     ),
     Report(
@@ -102,14 +105,17 @@ BATCH_REPORTS = (
         "gaps",
         "Offsets that no batch has, between two batches of a partition",
         HEADERS,
-        "normal where compaction or transactions removed records; loss elsewhere",
+        "normal where compaction or transactions removed records; loss elsewhere; compressed"
+        " batches of magic 0 and 1 do not say where they begin",
         """select topic, partition, expected first_missing, baseOffset - 1 last_missing,
                   baseOffset - expected missing
-           from (select topic, partition, baseOffset,
-                        lag(lastOffset + 1) over (partition by topic, partition
-                                                  order by baseOffset, lastOffset) expected
+           from (select topic, partition, baseOffset, magic, codec,
+                        max(lastOffset + 1)
+                          over (partition by topic, partition order by baseOffset, lastOffset
+                                rows between unbounded preceding and 1 preceding) expected
                  from batches where crcValid)
-           where baseOffset > expected order by topic, partition, first_missing""",
+           where baseOffset > expected and (magic > 1 or codec = 'none')
+           order by topic, partition, first_missing""",
     ),
     Report(
         "overlaps",
@@ -118,8 +124,9 @@ BATCH_REPORTS = (
         "rows mean that a log was copied together wrongly, or damaged",
         """select topic, partition, baseOffset, expected - 1 last_offset_before
            from (select topic, partition, baseOffset,
-                        lag(lastOffset + 1) over (partition by topic, partition
-                                                  order by baseOffset, lastOffset) expected
+                        max(lastOffset + 1)
+                          over (partition by topic, partition order by baseOffset, lastOffset
+                                rows between unbounded preceding and 1 preceding) expected
                  from batches where crcValid)
            where baseOffset < expected order by topic, partition, baseOffset""",
     ),
@@ -135,21 +142,24 @@ BATCH_REPORTS = (
     ),
     Report(
         "divergence",
-        "Batches that replicas have not alike, or below the end of the shortest not all",
+        "Batches that replicas have not alike, or not all where the logs of all have offsets",
         HEADERS,
         "with directories of several brokers; in a compacted topic brokers clean at other times",
         """select topic, partition, baseOffset, count(*) copies, max(replicas) replicas,
                   count(distinct crc) contents, count(distinct leaderEpoch) epochs
            from (select topic, partition, baseOffset, lastOffset, crc, leaderEpoch,
+                        max(start) over (partition by topic, partition) latest_start,
                         min(last) over (partition by topic, partition) shortest,
                         max(rank) over (partition by topic, partition) replicas
                  from (select topic, partition, baseOffset, lastOffset, crc, leaderEpoch,
+                              min(baseOffset) over (partition by topic, partition, dir) start,
                               max(lastOffset) over (partition by topic, partition, dir) last,
                               dense_rank() over (partition by topic, partition order by dir) rank
                        from replicas where crcValid))
            group by topic, partition, baseOffset
            having count(distinct crc) > 1 or count(distinct leaderEpoch) > 1
-                  or (count(*) < max(replicas) and max(lastOffset) <= min(shortest))
+                  or (count(*) < max(replicas) and baseOffset >= max(latest_start)
+                      and max(lastOffset) <= min(shortest))
            order by topic, partition, baseOffset""",
     ),
     Report(
@@ -162,7 +172,7 @@ BATCH_REPORTS = (
            from (select topic, partition,
                         max(maxTimestampMs) over (partition by topic, partition order by baseOffset
                           rows between unbounded preceding and current row) - maxTimestampMs late_ms
-                 from batches where maxTimestampMs >= 0)
+                 from batches where maxTimestampMs >= 0 and crcValid)
            group by topic, partition order by most_late_ms desc, topic, partition""",
     ),
     Report(

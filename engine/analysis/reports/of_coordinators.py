@@ -10,14 +10,35 @@ COORDINATOR_REPORTS = (
         "Offsets that each group committed, and how often they went back",
         VALUES,
         "an offset that went back was reset, or a member committed what it had read before a"
-        " rebalance: its records were processed twice",
+        " rebalance: its records were processed twice; those of transactions count once they are"
+        " committed",
         """select groupId, topic, partition, count(*) commits, count_if(committedOffset < before)
                   went_back, max_by(committedOffset, logOffset) last_committed,
                   min(commitTimestamp) first_commit, max(commitTimestamp) last_commit
            from (select groupId, topic, partition, committedOffset, logOffset, commitTimestamp,
                         lag(committedOffset) over (partition by groupId, topic, partition
                                                    order by logOffset) before
-                 from offsets where problem is null and not isTombstone)
+                 from (select groupId, topic, partition, committedOffset, logOffset,
+                              commitTimestamp, isTransactional, state,
+                              min(case when state = 'COMMIT' then logOffset end)
+                                over (partition by logPartition, producerId order by logOffset
+                                      rows between current row and unbounded following)
+                                next_commit,
+                              min(case when state = 'ABORT' then logOffset end)
+                                over (partition by logPartition, producerId order by logOffset
+                                      rows between current row and unbounded following)
+                                next_abort
+                       from (select groupId, topic, partition, committedOffset, logOffset,
+                                    commitTimestamp, isTransactional, logPartition, producerId,
+                                    null state
+                             from offsets where problem is null and not isTombstone
+                             union all
+                             select null, null, null, null, logOffset, null, true, logPartition,
+                                    producerId, state
+                             from transactions
+                             where kind = 'marker' and logTopic = '__consumer_offsets'))
+                 where state is null and (not isTransactional
+                                          or next_commit < coalesce(next_abort, next_commit + 1)))
            group by groupId, topic, partition
            order by went_back desc, groupId, topic, partition""",
     ),

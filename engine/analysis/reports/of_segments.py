@@ -31,7 +31,10 @@ SEGMENT_REPORTS = (
         HEADERS,
         "directories of one broker should hold alike; `kctl reassign plan` moves between them",
         """select dir, count(distinct topic) topics, count(*) partitions, sum(bytes) bytes
-           from (select dir, topic, partition, sum(bytes) bytes from segments
+           from (select dir, topic, partition, sum(bytes) bytes
+                 from (select dir, topic, partition, bytes from segments
+                       union all
+                       select dir, topic, partition, size from replicas where not isRead)
                  group by dir, topic, partition)
            group by dir order by bytes desc, dir""",
     ),
@@ -64,15 +67,21 @@ SEGMENT_REPORTS = (
         "retention-by-time",
         "What retention.ms would delete: bytes by the day of the last record up to a segment's end",
         HEADERS,
-        "a segment goes once no record in it or before it is younger than retention.ms; `kctl"
-        " retention plan` tries one",
-        """select topic, date_trunc('day', newest) last_day, count(*) segments, sum(bytes) bytes
-           from (select topic, bytes,
-                        max(lastTimestamp) over (partition by topic, partition order by baseOffset
-                                                 rows between unbounded preceding and current row)
-                          newest
-                 from segments)
-           group by topic, date_trunc('day', newest) order by topic, last_day""",
+        "a segment goes once no record in it or before it is younger than retention.ms; null is a"
+        " time after the year 9999, which keeps all from there on, or none; `kctl retention plan`"
+        " tries one",
+        """select topic, last_day, count(*) segments, sum(bytes) bytes
+           from (select topic, bytes, case when newest_ms between 0 and 253402300799999
+                                           then date_trunc('day', newest) end last_day
+                 from (select topic, bytes,
+                              max(lastTimestamp)
+                                over (partition by topic, partition order by baseOffset
+                                      rows between unbounded preceding and current row) newest,
+                              max(lastTimestampMs)
+                                over (partition by topic, partition order by baseOffset
+                                      rows between unbounded preceding and current row) newest_ms
+                       from segments))
+           group by topic, last_day order by topic, last_day""",
     ),
     Report(
         "rolls",
@@ -81,16 +90,18 @@ SEGMENT_REPORTS = (
         "many small ones by segment.ms cost descriptors and start-up time; by segment.index.bytes"
         " batches are very small",
         """select topic, rolledBy, count(*) segments, min(bytes) least_bytes, avg(bytes) mean_bytes,
-                  max(bytes) most_bytes, max(lastTimestampMs - firstTimestampMs) longest_ms
+                  max(bytes) most_bytes,
+                  max(case when firstTimestampMs >= 0 then lastTimestampMs - firstTimestampMs end)
+                    longest_ms
            from segments where rolledBy is not null group by topic, rolledBy
            order by topic, segments desc, rolledBy""",
     ),
     Report(
         "checkpoints",
-        "How far checkpoints are behind the end of each replica's log",
+        "How far checkpoints are behind the end of each log",
         HEADERS,
         "records above the high watermark are not committed; those from the recovery point on are"
-        " read again after a crash",
+        " read again after a crash; of several brokers one replica of each partition is read",
         """select ends.dir, ends.topic, ends.partition, log_end_offset, high_watermark,
                   log_end_offset - high_watermark behind_high_watermark, recovery_point,
                   log_end_offset - recovery_point behind_recovery_point, log_start_offset

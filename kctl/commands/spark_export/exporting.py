@@ -110,7 +110,7 @@ def export_logs(
     from engine.analysis.row_condition import splits_to_read
     from engine.analysis.shipping import ship
     from engine.analysis.spark_query import run_query
-    from engine.analysis.spark_session import start_session, stop_session
+    from engine.analysis.spark_session import start_session, stopped_session
     from engine.analysis.spark_target import SparkTarget
     from engine.analysis.table_export import export_into_table, table_plan
     from engine.analysis.table_format import TABLE_FORMATS
@@ -122,42 +122,43 @@ def export_logs(
     bar.show("starting Spark")
     target = target or SparkTarget()
     session = start_session(target)
-    if not target.is_local:
-        ship(session, options.task_packages)
-    splits = reading.splits
-    if options.values is not None:
-        bar.show("looking for schemas")
-    decoding = decoding_of(
-        options.values, lambda query: run_query(session, query, splits, control=False, max_rows=0)
-    )
-    shape = options.shape(decoding)
-    wanted = chosen(shape.records, options.columns)
-    if shape.condition is not None:
-        splits = splits_to_read(splits, shape.condition, views_of(decoding))
-    problems = reading.problems
-    if options.is_committed:
-        bar.show("looking for transactions")
-        splits, undecided = committed_on_spark(session, splits)
-        problems = [*problems, *undecided]
-    plan = ExportPlan(
-        splits,
-        options.out,
-        tuple(column.name for column in wanted),
-        options.include_control,
-        options.strict,
-        tuple(problems),
-        shape,
-        "read_committed" if options.is_committed else "read_uncommitted",
-    )
-    files = RealHeldFiles()
-    job_id = RealEntropy().random_bytes(8).hex()
-    if options.file_format in TABLE_FORMATS:
-        table = table_in(options.file_format, os.path.realpath(options.out))
-        plan = table_plan(table, plan, append=options.append)
-        run = partial(run_tasks, session, splits=plan.splits, on_progress=bar.update)
-        summary = export_into_table(run, files, plan, job_id, table)
-    else:
-        plan = plan_to_append(files, plan) if options.append else plan
-        summary = export(session, files, plan, job_id, bar.update)
-    stop_session(session, bar.show)
+    with stopped_session(session, bar.show):
+        if not target.is_local:
+            ship(session, options.task_packages)
+        splits = reading.splits
+        if options.values is not None:
+            bar.show("looking for schemas")
+        decoding = decoding_of(
+            options.values,
+            lambda query: run_query(session, query, splits, control=False, max_rows=0),
+        )
+        shape = options.shape(decoding)
+        wanted = chosen(shape.records, options.columns)
+        if shape.condition is not None:
+            splits = splits_to_read(splits, shape.condition, views_of(decoding))
+        problems = reading.problems
+        if options.is_committed:
+            bar.show("looking for transactions")
+            splits, undecided = committed_on_spark(session, splits)
+            problems = [*problems, *undecided]
+        plan = ExportPlan(
+            splits,
+            options.out,
+            tuple(column.name for column in wanted),
+            options.include_control,
+            options.strict,
+            tuple(problems),
+            shape,
+            "read_committed" if options.is_committed else "read_uncommitted",
+        )
+        files = RealHeldFiles()
+        job_id = RealEntropy().random_bytes(8).hex()
+        if options.file_format in TABLE_FORMATS:
+            table = table_in(options.file_format, os.path.realpath(options.out))
+            plan = table_plan(table, plan, append=options.append)
+            run = partial(run_tasks, session, splits=plan.splits, on_progress=bar.update)
+            summary = export_into_table(run, files, plan, job_id, table)
+        else:
+            plan = plan_to_append(files, plan) if options.append else plan
+            summary = export(session, files, plan, job_id, bar.update)
     return summary

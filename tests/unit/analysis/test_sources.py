@@ -277,6 +277,36 @@ def test_a_pattern_without_a_match_is_refused(pattern: str, tmp_path: Path) -> N
         log_dirs_in(SourceFiles(), [f"{tmp_path}/{pattern}"])
 
 
+def test_a_list_may_have_addresses_of_an_object_store(store: Any, tmp_path: Path) -> None:
+    (folder,) = _folders(tmp_path, "a")
+    given = f"s3://copies/b1,s3://copies/b?,{folder}"
+    assert ["s3://copies/b1", folder] == log_dirs_in(SourceFiles(), [given])
+
+
+def test_what_cannot_be_a_key_is_refused(store: Any) -> None:
+    files = SourceFiles()
+    assert not files.exists("s3://copies/a//b")
+    with pytest.raises(FileRefused, match="cannot list"):
+        files.list_dir("s3://user:password@copies/b1")
+
+
+def test_a_file_that_was_removed_since_its_folder_was_listed_is_missing(store: Any) -> None:
+    bucket, files = "s3://copies/b1/solo-0", SourceFiles()
+    names = files.list_dir(bucket)
+    store_of_bucket, key = object_files._located(bucket)
+    assert key
+    path = f"{key}/{names[0]}"
+    with store_of_bucket.open_input_file(path) as file:
+        content = file.read()
+    store_of_bucket.delete_file(path)
+    try:
+        with pytest.raises(FileMissing):
+            files.open(f"{bucket}/{names[0]}")
+    finally:
+        with store_of_bucket.open_output_stream(path) as stream:
+            stream.write(content)
+
+
 def test_patterns_match_in_an_object_store(store: Any) -> None:
     assert ["s3://copies/b1"] == log_dirs_in(SourceFiles(), ["s3://copies/b?"])
     with pytest.raises(NoPathMatches):

@@ -43,6 +43,12 @@ def _ask(query: str, splits: list[Split]) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
+        # Nothing is counted as 0.
+        ("count_if(null)", 0),
+        ("count_if(offset > 5)", 0),
+        ("count_if(partition is null) filter (where offset > 5)", 0),
+        ("count_if(distinct offset >= 0)", 1),
+        ("sum(count_if(cast(offset as double) >= 0.5 or null)) over ()", 1),
         # Casts to integers cut off.
         ("cast(2.7 as int)", 2),
         ("cast(-2.7 as bigint)", -2),
