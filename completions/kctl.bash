@@ -100,7 +100,7 @@ _kctl() {
     "offsets get") words="--match --at --read-committed -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "offsets committed") words="--group --topic --history -o --output --help" ;;
     "groups") words="list members lag describe offsets reset-offsets delete delete-offsets remove-members simulate --help" ;;
-    "groups list") words="--state -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
+    "groups list") words="--state --lag -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "groups members") words="-b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "groups lag") words="--time --watch --every -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "groups describe") words="-b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;

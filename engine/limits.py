@@ -314,6 +314,9 @@ ZNODE_MULTI_OPERATIONS_MAX = 10_000
 
 # -- client ------------------------------------------------------------------------------------
 
+# Groups whose commits are requested at once: of 50 partitions each, 5,000 offsets in memory.
+GROUPS_PER_REQUEST = 100
+
 # A fetch answers at most 50 MiB (fetch.max.bytes) and one batch beyond it; larger lengths are the
 # first bytes of another protocol (TLS: 352 MB, HTTP: 1.2 GB) and are worth a clear word.
 CLIENT_FRAME_BYTES_MAX = 1 << 28

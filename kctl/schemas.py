@@ -79,7 +79,7 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         note="rows with offset are those of --at",
     ),
     "offsets committed": _rows("offsets.committed.COLUMNS"),
-    "groups list": _rows("groups.listing.LIST_COLUMNS"),
+    "groups list": _rows("groups.listing.LIST_COLUMNS+groups.listing.LAG_SUM_COLUMNS"),
     "groups members": _rows("groups.listing.MEMBER_COLUMNS"),
     "groups lag": _rows(
         "groups.lag.LAG_COLUMNS+groups.lag.LAG_TIME_COLUMN+groups.lag.VERDICT_COLUMNS",

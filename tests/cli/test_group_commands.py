@@ -69,6 +69,15 @@ def rows(shell: Shell, *words: str) -> list[dict[str, Any]]:
     return found
 
 
+def test_the_list_has_the_lag_of_each_group(shell: Shell, member: Consumer, alone: None) -> None:
+    found = {row["group"]: row for row in rows(shell, "list", "--lag")}
+    names = ("topics", "partitions", "lag")
+    assert [1, 1, 2] == [found["live"][name] for name in names]
+    assert [1, 1, 0] == [found["alone"][name] for name in names]
+    assert "LAG" in shell.ok("groups", "list", "--lag").splitlines()[0]
+    assert "LAG" not in shell.ok("groups", "list").splitlines()[0]
+
+
 @pytest.mark.usefixtures("member", "alone")
 def test_groups_are_listed_by_name_and_state(shell: Shell) -> None:
     listed = [row for row in rows(shell, "list") if row["group"] in ("alone", "live")]

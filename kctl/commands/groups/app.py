@@ -21,7 +21,7 @@ app = noun("Groups: list, describe, members, offsets, lag; reset and delete offs
 _Groups = Annotated[list[str], typer.Argument(metavar="GROUP...", help="Ids of groups.")]
 
 
-@app.command("list", epilog="Example: kctl groups list --state Empty")
+@app.command("list", epilog="Examples: kctl groups list --state Empty · kctl groups list --lag")
 @on_cluster
 def list_(
     cluster: ClusterOptions,
@@ -29,15 +29,20 @@ def list_(
         list[str] | None,
         typer.Option("--state", metavar="STATE", help="Only in this state; may be repeated."),
     ] = None,
+    lag: Annotated[
+        bool,
+        typer.Option("--lag", help="Also show what each has committed, and the sum of its lag."),
+    ] = False,
     output: Output = "table",
 ) -> int:
     """List the groups of all coordinators with their states.
 
-    Brokers before 2.6 do not return the state, those before 3.8 not the type.
+    Brokers before 2.6 do not return the state, those before 3.8 not the type. LAG is that of
+    committed partitions; `kctl groups lag` shows each, and those without a committed offset.
     """
     from kctl.commands.groups.listing import list_all
 
-    return list_all(cluster, state or [], output)
+    return list_all(cluster, state or [], output, with_lag=lag)
 
 
 @app.command("members", epilog="Example: kctl groups members billing -o wide")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from engine.client.blocking import KafkaClient
+from engine.client.group_lags import LagSum, lag_of_groups
 from engine.client.groups import (
     CommitView,
     GroupDescription,
@@ -23,6 +24,7 @@ from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, connect
 from kctl.console import report_error
 from kctl.render import Column, check_format
+from kctl.render.progress import ProgressBar
 from kctl.render.rows import OutputRow
 
 LIST_COLUMNS = (
@@ -31,6 +33,11 @@ LIST_COLUMNS = (
     Column("type", "TYPE", kind="string?"),
     Column("protocol_type", "PROTOCOL"),
     Column("coordinator_id", "COORDINATOR", right=True),
+)
+LAG_SUM_COLUMNS = (
+    Column("topics", "TOPICS", right=True, kind="integer?"),
+    Column("partitions", "PARTITIONS", right=True, kind="integer?"),
+    Column("lag", "LAG", right=True, kind="integer?"),
 )
 MEMBER_COLUMNS = (
     Column("group", "GROUP", is_name=True),
@@ -75,7 +82,9 @@ _STATES = (
 )
 
 
-def list_all(options: ClusterOptions, states: list[str], output: str) -> int:
+def list_all(
+    options: ClusterOptions, states: list[str], output: str, *, with_lag: bool = False
+) -> int:
     """Print a row for each group; returns the exit code. Raises UnreadableArgument."""
     check_format(output)
     wanted = {state.lower() for state in states}
@@ -83,8 +92,15 @@ def list_all(options: ClusterOptions, states: list[str], output: str) -> int:
     for state in states:
         if state.lower() not in known:
             raise UnreadableArgument("a state of groups", state, ", ".join(_STATES))
+    lags: dict[str, LagSum | EngineError] = {}
     with connect(options) as client:
-        groups, failures = list_groups(client)
+        found, failures = list_groups(client)
+        groups = [
+            group for group in sorted(found) if not wanted or (group.state or "").lower() in wanted
+        ]
+        if with_lag:
+            with ProgressBar("reading what groups have committed") as bar:
+                lags = lag_of_groups(client, groups, bar.update)
     for broker_id, error in failures.items():
         report_error(error, f"broker {broker_id}")
     rows: list[OutputRow] = [
@@ -95,10 +111,28 @@ def list_all(options: ClusterOptions, states: list[str], output: str) -> int:
             "protocol_type": group.protocol_type,
             "coordinator_id": group.coordinator_id,
         }
-        for group in sorted(groups)
-        if not wanted or (group.state or "").lower() in wanted
+        for group in groups
     ]
-    return end_with(LIST_COLUMNS, rows, output, failures=len(failures))
+    columns, failure_count = [*LIST_COLUMNS], len(failures)
+    if with_lag:
+        columns += LAG_SUM_COLUMNS
+        failure_count += sum(_add_lag(row, lags.get(str(row["group"]))) for row in rows)
+    return end_with(columns, rows, output, failures=failure_count)
+
+
+def _add_lag(row: OutputRow, lag: LagSum | EngineError | None) -> bool:
+    """Add what is known of a group's lag to its row; returns whether some of it is not."""
+    row.update(topics=None, partitions=None, lag=None)
+    if isinstance(lag, EngineError):
+        report_error(lag, str(row["group"]))
+        return True
+    if lag is None:
+        return False
+    row.update(topics=lag.topic_count, partitions=lag.partition_count, lag=lag.lag)
+    if lag.unknown_count:
+        text = f"the ends of {lag.unknown_count} partitions are not known, and not in its lag"
+        report_error(EngineError(text), str(row["group"]))
+    return lag.unknown_count > 0
 
 
 def show_members(options: ClusterOptions, group_ids: list[str], output: str) -> int:

@@ -1,0 +1,145 @@
+"""The lag of many groups: what each has committed, and how far that is from the ends of logs.
+
+```
+1. of each coordinator   OffsetFetch of GROUPS_PER_REQUEST groups, all coordinators at once
+2. of each leader        ListOffsets of the partitions whose ends are not known yet
+3. of each group         the sum over its partitions; the offsets themselves are forgotten
+```
+
+An end is read once, before or after a commit: a lag is never below 0. Brokers before 3.0 take one
+group in a request.
+
+Source: KIP-709.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.errors import NoCommonVersion
+from engine.client.groups import CommitView, GroupListing, commits
+from engine.client.many_groups import commits_of_groups, commits_of_groups_call
+from engine.client.offsets import LATEST, FoundOffset, list_offsets
+from engine.errors import EngineError, api_error
+from engine.kafka_errors import COORDINATOR_NOT_AVAILABLE
+from engine.limits import GROUPS_PER_REQUEST
+from engine.model import TopicPartition
+
+#: Share groups commit nothing: their state is of another kind (KIP-932).
+_WITHOUT_COMMITS: Final = "share"
+
+_Commits = dict[TopicPartition, CommitView]
+
+
+class LagSum(NamedTuple):
+    """What a group has committed, and the sum of its lag in records.
+
+    `lag` is None where the end of no partition is known; `unknown_count` counts those partitions.
+    """
+
+    topic_count: int
+    partition_count: int
+    lag: int | None
+    unknown_count: int = 0
+
+
+def lag_of_groups(
+    client: KafkaClient,
+    groups: Iterable[GroupListing],
+    on_progress: Callable[[int, int], None] | None = None,
+) -> dict[str, LagSum | EngineError]:
+    """Return the lag of each group, or why it is not known; share groups have none.
+
+    `on_progress` gets how many groups are done, of how many. Errors: those of a cluster that
+    cannot be reached.
+    """
+    wanted = [group for group in groups if (group.group_type or "").lower() != _WITHOUT_COMMITS]
+    ends: dict[TopicPartition, int | None] = {}
+    lags: dict[str, LagSum | EngineError] = {}
+    for some in _rounds(wanted):
+        committed = _committed(client, some)
+        _find_ends(client, committed, ends)
+        for group_id, found in committed.items():
+            lags[group_id] = found if isinstance(found, EngineError) else _lag(found, ends)
+        if on_progress is not None:
+            on_progress(len(lags), len(wanted))
+    return lags
+
+
+def _rounds(groups: Sequence[GroupListing]) -> Iterator[dict[int, list[str]]]:
+    """Yield the groups of each coordinator, as many as go in one request."""
+    left: dict[int, list[str]] = {}
+    for group in groups:
+        left.setdefault(group.coordinator_id, []).append(group.group_id)
+    while left:
+        yield {id_: group_ids[:GROUPS_PER_REQUEST] for id_, group_ids in left.items()}
+        left = {
+            id_: group_ids[GROUPS_PER_REQUEST:]
+            for id_, group_ids in left.items()
+            if len(group_ids) > GROUPS_PER_REQUEST
+        }
+
+
+def _committed(
+    client: KafkaClient, groups: Mapping[int, list[str]]
+) -> dict[str, _Commits | EngineError]:
+    """Return what groups have committed, by their coordinators (step 1)."""
+    brokers = client.brokers_view().brokers
+    calls = {
+        id_: (brokers[id_].address, commits_of_groups_call(group_ids))
+        for id_, group_ids in groups.items()
+        if id_ in brokers
+    }
+    results = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)
+    found: dict[str, _Commits | EngineError] = {}
+    for id_, group_ids in groups.items():
+        result = results.get(id_) or api_error(COORDINATOR_NOT_AVAILABLE)
+        if isinstance(result, NoCommonVersion):
+            found |= {group_id: _commits_of_one(client, group_id) for group_id in group_ids}
+        elif isinstance(result, EngineError):
+            found |= dict.fromkeys(group_ids, result)
+        else:
+            found |= commits_of_groups(result.message)
+    return found
+
+
+def _commits_of_one(client: KafkaClient, group_id: str) -> _Commits | EngineError:
+    try:
+        return commits(client, group_id)
+    except EngineError as error:
+        return error
+
+
+def _find_ends(
+    client: KafkaClient,
+    committed: Mapping[str, _Commits | EngineError],
+    ends: dict[TopicPartition, int | None],
+) -> None:
+    """Note the ends of partitions that are not known yet, None where there is an error (step 2)."""
+    new = {
+        key: LATEST
+        for found in committed.values()
+        if not isinstance(found, EngineError)
+        for key in found
+        if key not in ends
+    }
+    if new:
+        offsets = list_offsets(client, new)
+        for key in new:
+            end = offsets.get(key)
+            ends[key] = end.offset if isinstance(end, FoundOffset) else None
+
+
+def _lag(committed: _Commits, ends: Mapping[TopicPartition, int | None]) -> LagSum:
+    """Return the sum over the partitions of a group (step 3)."""
+    lags = [
+        max(0, end - commit.offset)
+        for key, commit in committed.items()
+        if (end := ends[key]) is not None
+    ]
+    unknown_count = len(committed) - len(lags)
+    is_known = bool(lags) or not committed
+    topic_count = len({key.topic for key in committed})
+    return LagSum(topic_count, len(committed), sum(lags) if is_known else None, unknown_count)
