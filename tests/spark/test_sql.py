@@ -130,7 +130,7 @@ ALL = [c.name for c in RECORDS]
 @pytest.mark.parametrize(
     ("query", "names"),
     [
-        ("select count(*) from records", ["offset"]),
+        ("select count(*) from records", ["partition"]),
         ("select key from records where 'value' = topic", ["key", "topic"]),
         ("select KEY from records -- value", ["key"]),
         ("select \"a -- b\" x, key from records where \"it's\" <> topic", ["key", "topic"]),
