@@ -1,10 +1,10 @@
 """Handshakes in shares of the loop's turns.
 
 A handshake signs: half a millisecond or more. After a restart thousands of clients begin theirs at
-the same moment; whoever is connected already has a turn after every TURN_MS_MAX of them.
+the same moment; clients that are connected already have a turn after every TURN_MS_MAX of them.
 
-Differs: Kafka's network threads do as many as have bytes to be read; whoever is served by the same
-thread waits.
+Differs: Kafka's network threads do as many as have bytes to be read; clients of the same
+thread wait.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def create_file(path: str, content: bytes, *, is_private: bool = True) -> None:
 def make_private(path: str) -> None:
     """Create a file, empty, or take the rights of others to one that exists.
 
-    Without the right to do so nothing happens: whoever opens the file meets the reason.
+    Without the right to do so nothing happens: to open the file fails for the same reason.
     """
     with suppress(OSError):
         try:

@@ -28,7 +28,7 @@ _OF_SPLIT = ("topic", "partition", "segment")
 
 @pytest.fixture(autouse=True)
 def counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count whatever is small, too."""
+    """Count small splits, too."""
     monkeypatch.setattr(CountTier, "code", CODE)
 
 

@@ -1,4 +1,4 @@
-"""Handshakes do not keep whoever is connected already waiting."""
+"""Handshakes do not keep connected clients waiting."""
 
 from __future__ import annotations
 
