@@ -226,7 +226,9 @@ class Bench:
         """Return a folder that is not there, with the one before it deleted."""
         shutil.rmtree(self._folder / f"out-{self._exports}", ignore_errors=True)
         self._exports += 1
-        return str(self._folder / f"out-{self._exports}")
+        out = self._folder / f"out-{self._exports}"
+        shutil.rmtree(out, ignore_errors=True)
+        return str(out)
 
     def _needed(self) -> Path:
         if self._large is None:
