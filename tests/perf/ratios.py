@@ -30,10 +30,13 @@ def run_once(
     """Run a command with stdout thrown away; raises when it fails.
 
     The wall time is that of the command, the CPU time that of all processes that it has waited
-    for; with `waits_for_orphans` also of those that outlive it for a while, as Spark's JVM does.
+    for. With `waits_for_orphans` those that outlive it for a while, as Spark's JVM does, are waited
+    for, and the CPU time is that of the whole machine, which must do nothing else: a process that
+    nobody waits for takes its own away with it.
     """
     if waits_for_orphans:
         _adopt_orphans()
+    busy_s = _busy_s()
     with open(stdin_path, "rb") as stdin:
         start = time.perf_counter()
         process = subprocess.Popen(
@@ -42,7 +45,10 @@ def run_once(
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
     process.returncode = 0
-    cpu_s = usage.ru_utime + usage.ru_stime + (_cpu_s_of_orphans() if waits_for_orphans else 0)
+    cpu_s = usage.ru_utime + usage.ru_stime
+    if waits_for_orphans:
+        _await_orphans()
+        cpu_s = _busy_s() - busy_s
     message = (process.stderr.read() if process.stderr else b"").decode(errors="replace")
     if process.stderr:
         process.stderr.close()
@@ -56,14 +62,20 @@ def _adopt_orphans() -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _cpu_s_of_orphans() -> float:
-    """Wait for the processes that a command has left; return their CPU time."""
-    cpu_s = 0.0
+def _await_orphans() -> None:
+    """Wait for the processes that a command has left."""
     with suppress(ChildProcessError):
         while True:
-            _, _, usage = os.wait3(0)
-            cpu_s += usage.ru_utime + usage.ru_stime
-    return cpu_s
+            os.wait3(0)
+
+
+def _busy_s() -> float:
+    """Return the CPU seconds of all processors of this machine since it has started."""
+    user, nice, system, _, _, *interrupts = map(
+        int, Path("/proc/stat").read_text().partition("\n")[0].split()[1:8]
+    )
+    ticks: int = os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + sum(interrupts)) / ticks
 
 
 def median(costs: list[Cost]) -> Cost:
