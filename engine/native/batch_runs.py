@@ -26,7 +26,13 @@ from engine.host.ports import Buffer
 from engine.native.flat_code import flat_path, load_flat
 from engine.native.run_layout import FILL, FIND, FRAME
 
-_SOURCES = ("run_kernel.py", "run_layout.py", "kernel_varint.py", "raw_memory.py")
+_SOURCES = (
+    "run_kernel.py",
+    "run_layout.py",
+    "kernel_varint.py",
+    "kernel_numbers.py",
+    "raw_memory.py",
+)
 #: Batches that are found at once: as many as a chunk of small ones has.
 FRAMES_MAX = 4096
 WIDTH = len(FRAME)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numba
 from numba import types
 
+from engine.native.kernel_numbers import int16_at, int32_at, int64_at
 from engine.native.kernel_varint import raw_varint
 from engine.native.raw_memory import (
     bytes_at,
@@ -95,28 +96,6 @@ def _inlined(function: Callable[..., object]) -> Dispatcher:
     return numba.njit(inline="always", error_model="numpy")(function)
 
 
-@_inlined
-def _int32_at(raw: Bytes, at: int) -> int:
-    value = (
-        (_I64(raw[at]) << 24)
-        | (_I64(raw[at + 1]) << 16)
-        | (_I64(raw[at + 2]) << 8)
-        | _I64(raw[at + 3])
-    )
-    return (value ^ 0x80000000) - 0x80000000
-
-
-@_inlined
-def _int64_at(raw: Bytes, at: int) -> int:
-    return (_int32_at(raw, at) << 32) | (_int32_at(raw, at + 4) & 0xFFFFFFFF)
-
-
-@_inlined
-def _int16_at(raw: Bytes, at: int) -> int:
-    value = (_I64(raw[at]) << 8) | _I64(raw[at + 1])
-    return (value ^ 0x8000) - 0x8000
-
-
 def find_kernel(raw: Bytes, numbers: Numbers, frames: Numbers) -> int:
     """Note whole batches of magic 2 that follow each other by offset, of one leader epoch."""
     size = numbers[_D_SIZE]
@@ -130,16 +109,16 @@ def find_kernel(raw: Bytes, numbers: Numbers, frames: Numbers) -> int:
     while found < numbers[_D_FRAMES_MAX] and at < numbers[_D_LIMIT]:
         if size - at < _HEADER_BYTES:
             break
-        length = _int32_at(raw, at + 8)
+        length = int32_at(raw, at + 8)
         if length < _HEADER_BYTES - _OVERHEAD_BYTES or length > size - at - _OVERHEAD_BYTES:
             break
-        base_offset = _int64_at(raw, at)
-        if base_offset != next_offset or _int32_at(raw, at + 12) != epoch or raw[at + 16] != _MAGIC:
+        base_offset = int64_at(raw, at)
+        if base_offset != next_offset or int32_at(raw, at + 12) != epoch or raw[at + 16] != _MAGIC:
             break
-        attributes = _int16_at(raw, at + 21)
-        last_delta = _int32_at(raw, at + 23)
-        base_ms = _int64_at(raw, at + 27)
-        count = _int32_at(raw, at + 57)
+        attributes = int16_at(raw, at + 21)
+        last_delta = int32_at(raw, at + 23)
+        base_ms = int64_at(raw, at + 27)
+        count = int32_at(raw, at + 57)
         if attributes & _CODEC_BITS > _LAST_CODEC or last_delta < 0 or count < 1:
             break
         if base_offset < 0 or base_offset >= _PLAIN_BASE_MAX:
@@ -148,15 +127,15 @@ def find_kernel(raw: Bytes, numbers: Numbers, frames: Numbers) -> int:
             break
         frames[slot + _START] = at
         frames[slot + _SIZE] = length + _OVERHEAD_BYTES
-        frames[slot + _CRC] = _int32_at(raw, at + 17) & 0xFFFFFFFF
+        frames[slot + _CRC] = int32_at(raw, at + 17) & 0xFFFFFFFF
         frames[slot + _ATTRIBUTES] = attributes
         frames[slot + _LAST_DELTA] = last_delta
         frames[slot + _BASE_OFFSET] = base_offset
         frames[slot + _BASE_MS] = base_ms
-        frames[slot + _MAX_MS] = _int64_at(raw, at + 35)
-        frames[slot + _PRODUCER_ID] = _int64_at(raw, at + 43)
-        frames[slot + _PRODUCER_EPOCH] = _int16_at(raw, at + 51)
-        frames[slot + _BASE_SEQUENCE] = _int32_at(raw, at + 53)
+        frames[slot + _MAX_MS] = int64_at(raw, at + 35)
+        frames[slot + _PRODUCER_ID] = int64_at(raw, at + 43)
+        frames[slot + _PRODUCER_EPOCH] = int16_at(raw, at + 51)
+        frames[slot + _BASE_SEQUENCE] = int32_at(raw, at + 53)
         frames[slot + _COUNT] = count
         frames[slot + _POSITION] = numbers[_D_FILE_POSITION] + at
         frames[slot + _EPOCH] = epoch
@@ -347,7 +326,7 @@ def _put_schema_id(raw: Bytes, start: int, size: int, numbers: Numbers, row: int
     """Note the id of a value in a schema-registry envelope: a zero byte, then an int32."""
     schema_id = _I64(_NO_SCHEMA_ID)
     if size >= 5 and raw[start] == 0:
-        schema_id = _int32_at(raw, start + 1)
+        schema_id = int32_at(raw, start + 1)
     numbers_at(numbers[_L_SCHEMA_IDS])[row] = schema_id
 
 
