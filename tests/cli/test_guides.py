@@ -24,6 +24,8 @@ GUIDES = Path(__file__).parents[2] / "docs/guides"
 GIVEN_UP = "timeout -s INT 4 "
 THROTTLE, SLOW_THROTTLE = "--throttle 700kB", "--throttle 20kB"
 INTERRUPTED = 130
+#: A line of a guide that runs longer than this never ends.
+_ENDS_S = 140
 
 
 def commands(guide: str) -> list[str]:
@@ -59,15 +61,26 @@ def impatient(line: str) -> str:
 
 
 def run(home: Shell, line: str) -> subprocess.CompletedProcess[str]:
-    """Run a command line of a guide."""
-    return subprocess.run(
-        ["bash", "-c", impatient(line)],
+    """Run a command line of a guide, and say which one does not end."""
+    words = ["bash", "-c", impatient(line)]
+    # Its children have the streams: the whole session ends with the line.
+    with subprocess.Popen(
+        words,
         cwd=home.home,
         env=home.environment,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-    )
+        start_new_session=True,
+    ) as running:
+        try:
+            stdout, stderr = running.communicate(timeout=_ENDS_S)
+        except subprocess.TimeoutExpired:
+            print("does not end:", line)
+            os.killpg(running.pid, signal.SIGKILL)
+            stdout, stderr = running.communicate()
+            pytest.fail(f"does not end: {line}\n{stdout}\n{stderr}")
+    return subprocess.CompletedProcess(words, running.returncode, stdout, stderr)
 
 
 def give_up(home: Shell, line: str) -> subprocess.CompletedProcess[str]:
