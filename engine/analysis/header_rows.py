@@ -17,13 +17,20 @@ from contextlib import closing
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
+from engine.analysis.plain_header_counts import count_by_headers
 from engine.analysis.pruning import ALL_RECORDS, RecordRange
 from engine.analysis.splits import Split
 from engine.analysis.value_decoding import ValueDecoding
 from engine.analysis.view_column import ViewColumn
-from engine.host.ports import Files
+from engine.host.ports import File, Files
 from engine.limits import COUNTED_ROWS_MAX, COUNTED_SPLIT_BYTES_MIN
-from engine.native.header_counts import CountTier, HeaderCounter, HeaderRange, take_up_count
+from engine.native.header_counts import (
+    CountedRecords,
+    CountTier,
+    HeaderCounter,
+    HeaderRange,
+    take_up_count,
+)
 from engine.records.batch_header import PROLOGUE_BYTES
 
 if TYPE_CHECKING:
@@ -63,14 +70,13 @@ class HeaderRows:
 
     def __init__(self, files: Files, *, include_control: bool) -> None:
         self._files = files
-        self._include_control = include_control
+        self._passes_control = not include_control
         self._counter: HeaderCounter | None = None
 
     def count(self, split: Split) -> tuple[int, Split | None]:
         """Return how many records a split has by headers, and what must be read in full."""
-        counter = self._counter_for(split)
         hides_records = split.aborted or split.end_offset is not None
-        if counter is None or hides_records or split.log_start_offset > split.base_offset:
+        if hides_records or split.log_start_offset > split.base_offset:
             return 0, split
         with closing(self._files.open(split.path)) as file:
             descriptor = file.fileno()
@@ -79,7 +85,7 @@ class HeaderRows:
                 return 0, split
             file_end = split.end if split.is_last else file.size_bytes()
             within = HeaderRange(descriptor, split.start, split.end, file_end, *first)
-            counted = counter.count(within)
+            counted = self._counted(within, file)
         if split.next_base is not None and counted.next_offset > split.next_base:
             return 0, split
         is_over = counted.position >= split.end
@@ -96,15 +102,15 @@ class HeaderRows:
             yield rows.slice(0, min(count, size))
             count -= min(count, size)
 
-    def _counter_for(self, split: Split) -> HeaderCounter | None:
-        """Return what counts, None without compiled code; small splits bring none."""
+    def _counted(self, within: HeaderRange, file: File) -> CountedRecords:
+        """Count by compiled code where there is some; small splits bring none."""
         if self._counter is None:
-            is_large = split.end - split.start >= COUNTED_SPLIT_BYTES_MIN
+            is_large = within.limit - within.start >= COUNTED_SPLIT_BYTES_MIN
             if CountTier.code is None and not (is_large and take_up_count()):
-                return None
+                return count_by_headers(within, file.read_at, passes_control=self._passes_control)
             assert CountTier.code is not None
-            self._counter = HeaderCounter(CountTier.code, passes_control=not self._include_control)
-        return self._counter
+            self._counter = HeaderCounter(CountTier.code, passes_control=self._passes_control)
+        return self._counter.count(within)
 
 
 def _first_of(split: Split, head: bytes) -> tuple[int, int] | None:

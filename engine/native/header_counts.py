@@ -10,7 +10,7 @@ wrong length, offset or count of one is noticed by the header behind it, and the
 comes next. Wrong bytes of records are not noticed: no checksum is computed. A million headers take
 0.3 s.
 
-Only compiled code does it (`count_kernel.py`). Source: D16.
+Compiled code (`count_kernel.py`) does it, or `analysis/plain_header_counts.py`. Source: D16.
 """
 
 from __future__ import annotations

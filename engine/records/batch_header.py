@@ -53,6 +53,8 @@ read_header: Final = _HEADER.unpack_from
 write_header: Final = _HEADER.pack_into
 #: The same up to the last offset delta.
 read_header_start: Final = struct.Struct(">qiibIhi").unpack_from
+#: Base offset, length, leader epoch, magic, attributes, last offset delta, count of records.
+read_counts: Final = struct.Struct(">qiib4xhi30xi").unpack_from
 #: Base offset, length and magic.
 read_prologue: Final = struct.Struct(">qi4xb").unpack_from
 #: Base offset and length.

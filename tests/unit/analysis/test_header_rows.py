@@ -22,14 +22,16 @@ from tests.golden_cases import case_dir
 from tests.unit.native.test_header_counts import batch, log
 
 CODE = compiled_count_here()
-pytestmark = pytest.mark.skipif(CODE is None, reason="no compiled code on this machine")
+TIERS = [None] if CODE is None else [None, CODE]
 _OF_SPLIT = ("topic", "partition", "segment")
 
 
-@pytest.fixture(autouse=True)
-def counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count small splits, too."""
-    monkeypatch.setattr(CountTier, "code", CODE)
+@pytest.fixture(autouse=True, params=TIERS, ids=lambda code: "compiled" if code else "plain")
+def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int | None:
+    """Count by the plain tier, and by compiled code, small splits too."""
+    code: int | None = request.param
+    monkeypatch.setattr(CountTier, "code", code)
+    return code
 
 
 def _counts(splits: list[Split], *, control: bool, by_headers: bool) -> Counter[object]:
@@ -136,16 +138,18 @@ def test_files_without_a_descriptor_are_left() -> None:
     assert (0, split) == HeaderRows(files, include_control=False).count(split)
 
 
-def test_without_compiled_code_small_splits_bring_none(
+@pytest.mark.skipif(CODE is None, reason="no compiled code on this machine")
+def test_small_splits_bring_no_compiled_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(CountTier, "code", None)
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(log(4))
     split = _split(path)
-    assert (0, split) == HeaderRows(RealFiles(), include_control=False).count(split)
-    monkeypatch.setattr(header_rows, "COUNTED_SPLIT_BYTES_MIN", split.end)
-    assert (12, None) == HeaderRows(RealFiles(), include_control=False).count(split)
+    for bytes_min, code in ((split.end + 1, None), (split.end, CODE)):
+        monkeypatch.setattr(header_rows, "COUNTED_SPLIT_BYTES_MIN", bytes_min)
+        assert (12, None) == HeaderRows(RealFiles(), include_control=False).count(split)
+        assert (CountTier.code is None) is (code is None)
 
 
 def test_rows_are_as_many_as_were_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
