@@ -1,6 +1,6 @@
 """What transactions and commits cost where nobody decides anything: the floor of CPython.
 
-    python -m tests.perf.coordinator_floor [--folder DIR]
+    python -m tests.perf.coordinator_floor [--folder DIR] [--keeps-commits]
 
 It prints what to give to `tests.perf.coordinators` as one more `--peer`, and runs until it is
 interrupted. Commits of offsets and the requests of a transaction are answered at once, from a
@@ -14,7 +14,10 @@ of as many bytes to a file:
 | EndTxn | the decision, the marker, the completion |
 | OffsetCommit | the record of the offset |
 
-No record is there to be read, so that it stands for a broker in these alone.
+No record is there to be read, so that it stands for a broker in these alone. With `--keeps-commits`
+a commit is what it is: its group and offset are looked up in the request, a batch is made of them
+with its checksum, written, and the offset is known. That is the least that a broker can do in
+Python, in straight lines without a rule: no member, epoch, authorization, quota, metric or replica.
 Everything else a client needs is forwarded to an embedded broker. No broker on this loop is
 quicker: what a client does between two requests, its wake-ups and the kernel's part are all in it.
 """
@@ -24,6 +27,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -37,6 +41,7 @@ from engine.host.ports import Connection, ListenOptions
 from engine.host.real import RealClock
 from engine.host.real_network import RealNetwork
 from engine.host.unlimited_connections import UnlimitedConnections
+from engine.records.crc import crc32c
 from engine.wire import messages
 from engine.wire.codec import message_codec
 from engine.wire.headers import api, read_request_header, response_header_bytes
@@ -48,6 +53,10 @@ _PRODUCE, _ADD, _END, _COMMIT = (
 #: Bytes of a record of `__transaction_state` in its batch, of a marker, of a committed offset.
 _STATE_BYTES, _MARKER_BYTES, _OFFSET_BYTES = 170, 78, 160
 _NO_OFFSET: Final = -1
+_offset = struct.Struct(">q").unpack_from
+_pack_long = struct.Struct(">q").pack_into
+_pack_times = _pack_value = struct.Struct(">qq").pack_into
+_pack_crc = struct.Struct(">I").pack_into
 
 
 def _add_response(request: Any) -> messages.AddPartitionsToTxnResponse:
@@ -103,13 +112,63 @@ _RESPONSES: Final = {
 }
 
 
+class KeptCommits:
+    """Offsets as requests commit them, each in a batch with its checksum."""
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+        self._end_bytes = self._end_offset = 0
+        # By the bytes of a request up to the offset: a batch, and the response's body.
+        self._known: dict[bytes, tuple[bytearray, bytes]] = {}
+        self._offset_at = 0
+        self.offsets: dict[bytes, tuple[int, int]] = {}
+
+    def answer(self, frame: memoryview) -> tuple[bytes]:
+        """Keep the offset of a request of one partition, and return the response."""
+        head = bytes(frame[8 : self._offset_at])
+        known = self._known.get(head)
+        if known is None:
+            offset_at, batch, body = _learned(frame)
+            self._offset_at = offset_at
+            head = bytes(frame[8:offset_at])
+            known = self._known[head] = batch, body
+        batch, body = known
+        (offset,) = _offset(frame, self._offset_at)
+        now_ms = time.time_ns() // 1_000_000
+        _pack_long(batch, 0, self._end_offset)
+        _pack_times(batch, 27, now_ms, now_ms)
+        _pack_value(batch, len(batch) - 16, offset, now_ms)
+        _pack_crc(batch, 17, crc32c(memoryview(batch)[21:]))
+        self._end_bytes += os.pwrite(self._file, batch, self._end_bytes)
+        self._end_offset += 1
+        self.offsets[head] = offset, now_ms
+        return (bytes(frame[4:8]) + body,)
+
+
+def _learned(frame: memoryview) -> tuple[int, bytearray, bytes]:
+    """Return where a request's offset is, a batch as large as its record's, the response's body."""
+    header = read_request_header(frame)
+    codec = message_codec("OffsetCommitRequest", header.api_version)
+    request = codec.decode_at(frame[header.body_position :], 0)[0]
+    (topic,) = request.topics
+    (partition,) = topic.partitions
+    offset_at = bytes(frame).rindex(struct.pack(">q", partition.committed_offset))
+    return offset_at, bytearray(_OFFSET_BYTES), _body(frame)
+
+
 class _Client:
     """A connection whose transactions are answered here; all else goes on to the broker."""
 
     def __init__(
-        self, network: RealNetwork, port: int, files: Sequence[int], client: Connection
+        self,
+        network: RealNetwork,
+        port: int,
+        files: Sequence[int],
+        kept: KeptCommits | None,
+        client: Connection,
     ) -> None:
         self._client = client
+        self._kept = kept
         self._broker = network.connect(_HOST, port)
         self._log, self._state = files
         self._ends = dict.fromkeys(files, 0)
@@ -123,6 +182,9 @@ class _Client:
         key = int.from_bytes(frame[:2])
         if key not in _RESPONSES:
             self._broker.send((bytes(frame),))
+            return
+        if key == _COMMIT and self._kept is not None:
+            self._client.send(self._kept.answer(frame))
             return
         if key == _PRODUCE:
             self._append(self._log, frame)
@@ -182,6 +244,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", help="where the files are")
     parser.add_argument("--port", type=int, default=19092, help="the next one is the broker's")
+    parser.add_argument("--keeps-commits", action="store_true")
     given = parser.parse_args()
     port: int = given.port
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
@@ -190,8 +253,9 @@ def main() -> None:
         loop = EventLoop()
         network = RealNetwork(loop, RealClock())
         options = ListenOptions(UnlimitedConnections(), _nothing, _nothing)
+        kept = KeptCommits(files[1]) if given.keeps_commits else None
         network.listen(
-            _HOST, port, lambda client: _serve(network, port + 1, files, client), options
+            _HOST, port, lambda client: _serve(network, port + 1, files, kept, client), options
         )
         process = _broker(Path(folder), port + 1, port)
         print(f'--peer "floor={_HOST}:{port}={os.getpid()}"', flush=True)
@@ -201,8 +265,14 @@ def main() -> None:
         process.wait()
 
 
-def _serve(network: RealNetwork, port: int, files: Sequence[int], client: Connection) -> None:
-    _Client(network, port, files, client)
+def _serve(
+    network: RealNetwork,
+    port: int,
+    files: Sequence[int],
+    kept: KeptCommits | None,
+    client: Connection,
+) -> None:
+    _Client(network, port, files, kept, client)
 
 
 if __name__ == "__main__":
