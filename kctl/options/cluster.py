@@ -30,6 +30,10 @@ Context = Annotated[
 Timeout = Annotated[
     float, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="Give up after this time.")
 ]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("-X", metavar="KEY=VALUE", help="A client setting, as client.id=me."),
+]
 #: The names of `kctl.render.FORMATS`, in words; a test keeps them equal.
 FORMATS_HELP = "table, wide, json, ndjson, yaml, csv, name, markdown, html or tsv."
 Output = Annotated[
@@ -59,7 +63,8 @@ def on_cluster(command: Callable[..., int]) -> Callable[..., int]:
     """Give a command the options that select the cluster, as one `ClusterOptions` in front.
 
     They precede the last option of the command, which is `-o` if it has one. A parameter
-    that is a NamedTuple of options, as `MoveOptions`, becomes these, after all others.
+    that is a NamedTuple of options, as `MoveOptions`, becomes these, after all others. A command
+    with settings of its own declares `-X` itself.
     """
     own, sets = _options_of(command)
     added = [
@@ -69,7 +74,9 @@ def on_cluster(command: Callable[..., int]) -> Callable[..., int]:
             ("command_config", CommandConfig, None),
             ("context", Context, None),
             ("timeout", Timeout, TIMEOUT_S),
+            ("client_settings", Settings, None),
         )
+        if kind is not Settings or not any(map(_is_settings, own))
     ]
 
     @functools.wraps(command)
@@ -79,16 +86,36 @@ def on_cluster(command: Callable[..., int]) -> Callable[..., int]:
         command_config: str | None,
         context: str | None,
         timeout: float,
+        client_settings: list[str] | None = None,
         **others: Any,
     ) -> int:
         for name, kind in sets.items():
             others[name] = kind(**{field: others.pop(field) for field in kind._fields})
-        return command(ClusterOptions(bootstrap, command_config, context, timeout), **others)
+        cluster = ClusterOptions(bootstrap, command_config, context, timeout)
+        return command(with_settings(cluster, client_settings), **others)
 
     parameters = [*own[:-1], *added, *own[-1:]]
     with_cluster.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     with_cluster.__annotations__ = {p.name: p.annotation for p in parameters}
     return with_cluster
+
+
+def with_settings(cluster: ClusterOptions, settings: list[str] | None) -> ClusterOptions:
+    """Return the options of a cluster with client settings in front of those of its file.
+
+    Errors: UnreadableArgument, UnknownClientSetting.
+    """
+    if not settings:
+        return cluster
+    from kctl.client_overrides import client_overrides
+
+    return cluster._replace(overrides=client_overrides(settings).shared)
+
+
+def _is_settings(parameter: inspect.Parameter) -> bool:
+    # Typer keeps the first word of an annotated option where a default would stand.
+    options = getattr(parameter.annotation, "__metadata__", ())
+    return any(option.default == "-X" for option in options)
 
 
 def _options_of(

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.settings import ClientSettings, parse_addresses
+from engine.client.settings import client_settings, parse_addresses
 from engine.cluster.plan import ClusterPlan
 from engine.demo.temporary_cluster import TemporaryCluster
 from kctl.connect import ClusterOptions, connect, real_host
@@ -48,14 +48,14 @@ def demo_cluster(options: ClusterOptions, plan: ClusterPlan) -> Iterator[DemoClu
             streams=real_host().streams,
             clock=host.clock,
             entropy=host.entropy,
-            settings=ClientSettings(),
+            settings=client_settings(options.overrides),
             timeout_ms=round(options.timeout_s * 1000),
         )
 
     with temporary_folder("kctl-demo-") as folder:
         notify(f"starting a cluster of {plan.broker_count} in {folder}")
         with TemporaryCluster(host.clock, _pause, f"{folder}/cluster", plan) as cluster:
-            yield DemoCluster(cluster.bootstrap_servers, {}, client, cluster)
+            yield DemoCluster(cluster.bootstrap_servers, dict(options.overrides), client, cluster)
 
 
 def _named_cluster(options: ClusterOptions) -> DemoCluster:
@@ -71,10 +71,11 @@ def _named_cluster(options: ClusterOptions) -> DemoCluster:
         context=options.context,
         command_config=options.command_config,
     )
-    properties: dict[str, str] = {}
     path = choice.command_config
-    if path is not None:
-        properties = properties_of(RealFiles(), path)
+    properties = {
+        **({} if path is None else properties_of(RealFiles(), path)),
+        **options.overrides,
+    }
     return DemoCluster(choice.bootstrap_servers, properties, lambda: connect(options), None)
 
 

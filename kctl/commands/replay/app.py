@@ -12,8 +12,10 @@ from kctl.options.cluster import (
     Bootstrap,
     CommandConfig,
     Context,
+    Settings,
     Timeout,
     one_command,
+    with_settings,
 )
 
 app = one_command()
@@ -67,6 +69,7 @@ def replay(
     command_config: CommandConfig = None,
     context: Context = None,
     timeout: Timeout = TIMEOUT_S,
+    settings: Settings = None,
 ) -> int:
     """Send the records of copied logs to a topic, as far apart as they were written.
 
@@ -87,5 +90,5 @@ def replay(
         new_timestamps=new_timestamps,
         source_headers=source_headers,
     )
-    options = ClusterOptions(bootstrap_server, command_config, context, timeout)
-    return replay_logs(options, request)
+    cluster = ClusterOptions(bootstrap_server, command_config, context, timeout)
+    return replay_logs(with_settings(cluster, settings), request)

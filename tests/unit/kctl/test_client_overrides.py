@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from engine.client.errors import ClientSettingRefused
 from engine.client.settings import CLIENT_KEYS, client_settings
+from engine.cluster.plan import ClusterPlan
 from kctl.arguments import UnreadableArgument
 from kctl.client_overrides import UnknownClientSetting, client_overrides
+from kctl.commands.demo.clusters import demo_cluster
+from kctl.connect import ClusterOptions
+from kctl.options.cluster import on_cluster
+from tests.cli.commands import all_leaves
 
 EXAMPLES = {
     "security.protocol": "SASL_SSL",
@@ -82,3 +89,36 @@ def test_every_known_setting_changes_a_client_or_is_checked(key: str) -> None:
             client_settings({**given, key: "BKS"})
         return
     assert before != client_settings(given)
+
+
+def test_every_command_that_talks_to_one_cluster_takes_client_settings() -> None:
+    options = {
+        words: [name for parameter in command.params for name in parameter.opts]
+        for words, command in all_leaves().items()
+    }
+    talking = {words for words, names in options.items() if "--bootstrap-server" in names}
+    # Keeping a context talks to nobody.
+    talking.remove("context set")
+    assert len(talking) > 50
+    assert [] == sorted(words for words in talking if 1 != options[words].count("-X"))
+
+
+def test_settings_of_the_command_line_are_those_of_the_clients() -> None:
+    @on_cluster
+    def command(cluster: ClusterOptions) -> int:
+        return len(cluster.overrides)
+
+    given = {"bootstrap": None, "command_config": None, "context": None, "timeout": 1.0}
+    settings = ["client.id=me", "request.timeout.ms=5", "client.id=you"]
+    assert 0 == command(**given, client_settings=None)
+    assert 2 == command(**given, client_settings=settings)
+    with pytest.raises(UnknownClientSetting, match="linger"):
+        command(**given, client_settings=["linger.ms=5"])
+
+
+def test_the_clients_of_a_demo_have_them_too(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("client.id=of-the-file\nretry.backoff.ms=12\n")
+    options = ClusterOptions("127.0.0.1:9", str(file), overrides={"client.id": "me"})
+    with demo_cluster(options, ClusterPlan()) as cluster:
+        assert {"client.id": "me", "retry.backoff.ms": "12"} == cluster.properties
