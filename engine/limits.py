@@ -701,9 +701,7 @@ OPEN_REQUESTS_PER_CONNECTION_MAX = 64
 
 # -- broker ------------------------------------------------------------------------------------
 
-# Kafka's own pause before the controller sends a request to a broker once more.
-CONTROLLER_CHANNEL_RETRY_MS = 100
-# Kafka's own pause (retry.backoff.ms) before a broker looks for the controller once more.
+# Kafka's own pause before a request to a broker, or the search for the controller, is repeated.
 CONTROLLER_CHANNEL_RETRY_MS = 100
 
 # A broker that stops waits this long for the orders that take its leaders: they are on their way.
@@ -711,6 +709,9 @@ MOVED_LEADERS_HEARD_MS = 1000
 
 # A broker without a session tries to get one this often: Kafka's own pause between its attempts.
 BROKER_SESSION_RETRY_MS = 1000
+
+# How often files of keys and certificates are compared with those in use: a few system calls each.
+TLS_FILES_CHECK_MS = 5_000
 
 # Lines about peers that break the protocol, in a period: enough to see what is going on, too few
 # for a scan of ports to fill a disk.

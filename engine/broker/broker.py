@@ -82,6 +82,7 @@ from engine.broker.session import BrokerSession
 from engine.broker.storage import Storage, StoragePorts
 from engine.broker.stored_passwords import password_encoder, re_encode_passwords
 from engine.broker.tasks import LoopTasks
+from engine.broker.tls_file_watch import TlsFileWatch
 from engine.broker.transactions import TransactionDeps, open_transactions
 from engine.broker.unserved import check_served, passed_over
 from engine.config.broker_config import BrokerConfig
@@ -453,6 +454,7 @@ class Broker:
             TokenAuthentication(jwks, None if self.tokens is None else self.tokens.login),
         )
         self.ports = self.listeners.open()
+        TlsFileWatch(self.tls, self.tasks).start()
         self.metadata_cache.own = broker_node(
             self.broker_id, self._registration(), broker_path(self.broker_id)
         )

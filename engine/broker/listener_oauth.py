@@ -54,6 +54,16 @@ def check_oauth(of_listener: ListenerSettings, entry: JaasEntry) -> None:
         _unsecured_rules(entry)
 
 
+def believes_unsecured_tokens(of_listener: ListenerSettings) -> bool:
+    """Return whether a listener with SASL believes tokens that anybody can make.
+
+    Raises ConfigError.
+    """
+    mechanisms = of_listener.value("sasl.enabled.mechanisms")
+    assert isinstance(mechanisms, tuple)
+    return OAUTHBEARER in mechanisms and not _is_signed(of_listener)
+
+
 def token_reader(
     of_listener: ListenerSettings, entry: JaasEntry, jwks: JwksCache, clock: Clock
 ) -> Callable[[str], AccessToken]:

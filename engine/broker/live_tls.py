@@ -4,7 +4,7 @@
 |---|---|
 | a change of the listener's `ssl.*` settings | when the broker gets it; a change that cannot be read is refused |
 | any change of this broker's settings, by a request | files that were replaced at their paths |
-| a file is replaced, without a request | nothing, as in Kafka |
+| a file is replaced, without a request | its listener's files, some seconds later (`tls_file_watch.py`) |
 
 New connections, of clients and to other brokers, use the files read last. A certificate may be
 replaced by one for the same name and for at least the same hosts, unless `ssl.allow.dn.changes` or
@@ -12,6 +12,7 @@ replaced by one for the same name and for at least the same hosts, unless `ssl.a
 
 Source: SslFactory.validateReconfiguration, SslFactory.CertificateEntries,
 DynamicBrokerConfig.reloadUpdatedFilesWithoutConfigChange of 3.9.1, a real broker's responses.
+Differs: Kafka reads replaced files with requests alone.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import socket
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, TypeAlias
 
 from engine.admin.config_errors import InvalidConfiguration, InvalidRequest
 from engine.broker.dynamic_config import LiveConfig
@@ -30,7 +32,12 @@ from engine.config.listeners import ListenerAddress
 from engine.config.settings import BrokerSettings
 from engine.errors import ConfigError
 from engine.host.stream_layer import LayerOf, LayerTo, StreamLayer
-from engine.host.tls_stores import BadTlsFile, read_store_file
+from engine.host.tls_stores import (
+    BadTlsFile,
+    StoreFileState,
+    read_store_file,
+    store_file_state,
+)
 from engine.security.distinguished_name import alternative_names, subject_of
 
 _log = logging.getLogger("kafka.network.SocketServer")
@@ -38,6 +45,20 @@ _FAILED: Final = "Validation of dynamic config update of SSLFactory failed: "
 _CONFIG_EXCEPTION: Final = "org.apache.kafka.common.config.ConfigException"
 _INVALID_CONFIGURATION: Final = "org.apache.kafka.common.errors.InvalidConfigurationException"
 _KAFKA_EXCEPTION: Final = "org.apache.kafka.common.KafkaException"
+
+#: Those of a listener's files, in the order of `store_files`; None for one that is missing.
+FileStates: TypeAlias = tuple[StoreFileState | None, ...]
+
+
+class AnotherCertificate(ConfigError):
+    """A listener's new certificate is for another name, or for fewer hosts."""
+
+    def __init__(self, rule: str, allowed_by: str) -> None:
+        super().__init__("ssl.keystore.location", None, rule)
+        self.hint = (
+            f"put one for the same name and hosts there; {allowed_by}=true, at the broker's next "
+            "start, allows others"
+        )
 
 
 class _Certificate(NamedTuple):
@@ -52,11 +73,30 @@ class _Loaded(NamedTuple):
 
     layer: LayerOf
     certificate: _Certificate
-    #: Of the files that it was read from.
+    #: Of the files that it was read from, and their states before.
     digest: bytes
+    states: FileStates
     #: The settings of their paths and passwords; a change of others waits for the
     #: next start.
     stores: tuple[str | None, ...]
+
+
+class _Prepared(NamedTuple):
+    """What a listener may use from now on; `to_peers` only where brokers connect by it."""
+
+    loaded: _Loaded
+    to_peers: LayerTo | None
+
+
+class ReplacedFiles(NamedTuple):
+    """What came of reading a listener's files again, whose states have changed."""
+
+    listener: ListenerAddress
+    states: FileStates
+    #: What the listener used meanwhile.
+    used: _Loaded
+    #: None where the files have the content that is in use.
+    found: _Prepared | ConfigError | None
 
 
 class LiveTls:
@@ -94,7 +134,7 @@ class LiveTls:
         """Raise InvalidRequest, with Kafka's message, if a listener cannot use changes."""
         try:
             new = _load(after, listener)
-            self._check_certificate(listener, after, new)
+            _check_certificate(listener, after, self._loaded.get(listener.name), new)
         except ConfigError as error:
             cause = f"{_FAILED}{_java_text(error, ListenerSettings(after, listener.name))}"
             raise InvalidRequest(
@@ -113,15 +153,55 @@ class LiveTls:
             if loaded is None or _digest(settings, listener) == loaded.digest:
                 continue
             try:
-                new = _load(settings, listener)
-                self._check_certificate(listener, settings, new)
-                self._replace_tls(listener, new)
+                new = self._prepare(listener, settings)
+                _check_certificate(listener, settings, loaded, new.loaded)
             except ConfigError as error:
                 cause = _java_text(error, ListenerSettings(settings, listener.name))
                 name = f"ConfigResource(type=BROKER, name='{config.broker_id}')"
                 raise InvalidConfiguration(
                     f"Invalid config value for resource {name}: {_FAILED}{cause}"
                 ) from error
+            self.use(listener, new)
+
+    @property
+    def is_used(self) -> bool:
+        """Return whether there is a listener with TLS."""
+        return bool(self._loaded)
+
+    def reader_of_replaced(
+        self, judged: Mapping[str, FileStates]
+    ) -> Callable[[], list[ReplacedFiles]]:
+        """Return a function, for any thread, that reads the files whose states have changed.
+
+        The states are compared with those that were judged last, by the listeners' names, else
+        with those of the files in use.
+        """
+        settings, loaded = self._live.settings, dict(self._loaded)
+        listeners = [one for one in self._live.config.bound_listeners if one.name in loaded]
+
+        def read() -> list[ReplacedFiles]:
+            found = []
+            for listener in listeners:
+                used = loaded[listener.name]
+                states = _states(settings, listener)
+                if states != judged.get(listener.name, used.states):
+                    new = self._prepared_or_refused(listener, settings, used)
+                    found.append(ReplacedFiles(listener, states, used, new))
+            return found
+
+        return read
+
+    def is_current(self, replaced: ReplacedFiles) -> bool:
+        """Return whether a listener still uses what it did when its files were read."""
+        return self._loaded[replaced.listener.name] is replaced.used
+
+    def use(self, listener: ListenerAddress, new: _Prepared) -> None:
+        """Serve and connect with newly loaded files."""
+        if new.to_peers is not None:
+            self._peer = new.to_peers
+        self._loaded[listener.name] = new.loaded
+        name = new.loaded.certificate.name
+        _log.info("Listener %s goes by the certificate of %s", listener.name, name)
 
     def follow_settings(self) -> None:
         """Reload the listeners whose TLS settings have changed; one that fails is logged."""
@@ -131,54 +211,68 @@ class LiveTls:
             if loaded is None or loaded.stores == _stores(settings, listener):
                 continue
             try:
-                self._replace_tls(listener, _load(settings, listener))
+                self.use(listener, self._prepare(listener, settings))
             except ConfigError as error:
                 _log.error("The TLS of listener %s stays as it is: %s", listener.name, error)
 
-    def _replace_tls(self, listener: ListenerAddress, new: _Loaded) -> None:
-        """Serve and connect with newly loaded files; a ConfigError leaves both as they are."""
+    def _prepare(self, listener: ListenerAddress, settings: BrokerSettings) -> _Prepared:
+        """Load a listener's files for both directions; raises ConfigError."""
+        loaded = _load(settings, listener)
         between = self._live.config.between_brokers
-        if self._peer is not None and listener.name == between.name:
-            self._peer = peer_layer(self._live.settings, between)
-        self._loaded[listener.name] = new
-        _log.info("Listener %s goes by the certificate of %s", listener.name, new.certificate.name)
+        if self._peer is None or listener.name != between.name:
+            return _Prepared(loaded, None)
+        return _Prepared(loaded, peer_layer(settings, between))
 
-    def _check_certificate(
-        self, listener: ListenerAddress, settings: BrokerSettings, new: _Loaded
-    ) -> None:
-        """Raise ConfigError if a new certificate has another DN, or lacks a host of the old one."""
-        loaded = self._loaded.get(listener.name)
-        if loaded is None:
-            return
-        of_listener = ListenerSettings(settings, listener.name)
-        old, now = loaded.certificate, new.certificate
-        key = "ssl.keystore.location"
-        if old.name != now.name and not of_listener.value("ssl.allow.dn.changes"):
-            raise ConfigError(
-                key,
-                None,
-                "Keystore DistinguishedName does not match:  "
-                f"existing={{alias=1, DN={old.name}}}, new={{alias=1, DN={now.name}}}",
-            )
-        if old.hosts - now.hosts and not of_listener.value("ssl.allow.san.changes"):
-            existing, changed = (", ".join(sorted(one.hosts)) for one in (old, now))
-            raise ConfigError(
-                key,
-                None,
-                "Keystore SubjectAltNames do not match:  "
-                f"existing={{alias=1, SAN=[{existing}]}}, new={{alias=1, SAN=[{changed}]}}",
-            )
+    def _prepared_or_refused(
+        self, listener: ListenerAddress, settings: BrokerSettings, used: _Loaded
+    ) -> _Prepared | ConfigError | None:
+        """Load replaced files; return the error if they cannot be used, None if they are in use."""
+        if _digest(settings, listener) == used.digest:
+            return None
+        try:
+            new = self._prepare(listener, settings)
+            _check_certificate(listener, settings, used, new.loaded)
+        except ConfigError as error:
+            return error
+        return new
+
+
+def _check_certificate(
+    listener: ListenerAddress, settings: BrokerSettings, loaded: _Loaded | None, new: _Loaded
+) -> None:
+    """Raise AnotherCertificate if a certificate has another DN, or lacks a host of the old one."""
+    if loaded is None:
+        return
+    of_listener = ListenerSettings(settings, listener.name)
+    old, now = loaded.certificate, new.certificate
+    key = "ssl.allow.dn.changes"
+    if old.name != now.name and not of_listener.value(key):
+        raise AnotherCertificate(
+            "Keystore DistinguishedName does not match:  "
+            f"existing={{alias=1, DN={old.name}}}, new={{alias=1, DN={now.name}}}",
+            of_listener.name_of(key),
+        )
+    key = "ssl.allow.san.changes"
+    if old.hosts - now.hosts and not of_listener.value(key):
+        existing, changed = (", ".join(sorted(one.hosts)) for one in (old, now))
+        raise AnotherCertificate(
+            "Keystore SubjectAltNames do not match:  "
+            f"existing={{alias=1, SAN=[{existing}]}}, new={{alias=1, SAN=[{changed}]}}",
+            of_listener.name_of(key),
+        )
 
 
 def _load(settings: BrokerSettings, listener: ListenerAddress) -> _Loaded:
     """Return the keys and certificates that a listener's settings name; raises ConfigError."""
-    digest = _digest(settings, listener)
+    # The state before the content: what is written meanwhile is read again.
+    states, digest = _states(settings, listener), _digest(settings, listener)
     layer = listener_layer(settings, listener)
     certificate = own_certificate(settings, listener)
     return _Loaded(
         layer,
         _Certificate(subject_of(certificate), alternative_names(certificate)),
         digest,
+        states,
         _stores(settings, listener),
     )
 
@@ -186,6 +280,10 @@ def _load(settings: BrokerSettings, listener: ListenerAddress) -> _Loaded:
 def _stores(settings: BrokerSettings, listener: ListenerAddress) -> tuple[str | None, ...]:
     of_listener = ListenerSettings(settings, listener.name)
     return tuple(of_listener.text(key) for key in sorted(ONLY_BY_LISTENER))
+
+
+def _states(settings: BrokerSettings, listener: ListenerAddress) -> FileStates:
+    return tuple(map(store_file_state, store_files(settings, listener)))
 
 
 def _digest(settings: BrokerSettings, listener: ListenerAddress) -> bytes:

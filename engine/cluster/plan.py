@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import ConfigError
+
+if TYPE_CHECKING:
+    from engine.config.listeners import ListenerAddress
+    from engine.config.settings import BrokerSettings
 
 FIRST_BROKER_ID = 1
 # The listener that every broker of a plan has, unless its settings name one.
@@ -20,6 +24,7 @@ _OWN_OF_EACH = ("broker.id", *_LOG_DIR_NAMES)
 _WITH_PORTS = ("listeners", "advertised.listeners")
 _PORT = re.compile(r":([1-9][0-9]*)(?=\s*(?:,|$))")
 _LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|::1")
+_CLIENT_AUTH = "ssl.client.auth"
 _HAS_CERTIFICATES = "required"
 
 
@@ -109,20 +114,30 @@ def open_listeners(static: Mapping[str, str]) -> list[str]:
     Raises ConfigError.
     """
     from engine.config.broker_config import BrokerConfig
-    from engine.config.listener_settings import ListenerSettings
     from engine.config.settings import BrokerSettings
 
     settings = BrokerSettings(static)
     return [
         str(listener)
         for listener in BrokerConfig.of(settings).bound_listeners
-        if not (_LOOPBACK.fullmatch(listener.host) or listener.has_sasl)
-        and not (
-            listener.has_tls
-            and ListenerSettings(settings, listener.name).value("ssl.client.auth")
-            == _HAS_CERTIFICATES
-        )
+        if not (_LOOPBACK.fullmatch(listener.host) or _authenticates(listener, settings))
     ]
+
+
+def _authenticates(listener: ListenerAddress, settings: BrokerSettings) -> bool:
+    """Return whether clients of a listener have to prove who they are; raises ConfigError."""
+    from engine.broker.listener_oauth import believes_unsecured_tokens
+    from engine.config.listener_settings import ListenerSettings
+
+    of_listener = ListenerSettings(settings, listener.name)
+    if listener.has_sasl:
+        # With SASL certificates are asked for only where the listener itself says so.
+        certificates = of_listener.own_text(_CLIENT_AUTH)
+    else:
+        certificates = str(of_listener.value(_CLIENT_AUTH))
+    if listener.has_tls and certificates == _HAS_CERTIFICATES:
+        return True
+    return listener.has_sasl and not believes_unsecured_tokens(of_listener)
 
 
 def _check_ports(plan: ClusterPlan) -> None:

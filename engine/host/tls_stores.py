@@ -59,6 +59,24 @@ class PrivateKey(NamedTuple):
         return f"PrivateKey({self.name})"
 
 
+class StoreFileState(NamedTuple):
+    """By what it is seen that a file was replaced, or written in its place."""
+
+    modified_ns: int
+    size_bytes: int
+    inode: int
+    device: int
+
+
+def store_file_state(path: str) -> StoreFileState | None:
+    """Return the state of the file that a path leads to, None where there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return StoreFileState(status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev)
+
+
 def read_store_file(path: str) -> bytes:
     """Return a whole file; raises BadTlsFile."""
     if os.path.isdir(path):

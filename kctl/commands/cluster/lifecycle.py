@@ -84,8 +84,9 @@ class UnauthenticatedListener(EngineError):
 
     exit_code = exits.USAGE
     hint = (
-        "authenticate clients by SASL, or by TLS with ssl.client.auth=required; listen on "
-        "127.0.0.1; or add --insecure where everybody who reaches it may do everything"
+        "authenticate clients by SASL (by OAUTHBEARER only with signed tokens: anybody can make "
+        "others), or by TLS with ssl.client.auth=required; listen on 127.0.0.1; or add --insecure "
+        "where everybody who reaches it may do everything"
     )
 
     def __init__(self, listeners: list[str]) -> None:

@@ -76,6 +76,13 @@ def test_listeners_that_are_set_are_those_of_the_first_broker() -> None:
         check_plan(plan._replace(settings=close))
 
 
+#: Anybody can make the tokens that a listener of these believes.
+_UNSECURED = {"sasl.enabled.mechanisms": "PLAIN,OAUTHBEARER"}
+_CALLBACKS = "listener.name.sasl_plaintext.oauthbearer.sasl.server.callback.handler.class"
+_SIGNED = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+_URL = "sasl.oauthbearer.jwks.endpoint.url"
+
+
 @pytest.mark.parametrize(
     ("listeners", "settings", "is_open"),
     [
@@ -86,7 +93,16 @@ def test_listeners_that_are_set_are_those_of_the_first_broker() -> None:
         ("SSL://:9092", {}, True),
         ("SSL://:9092", {"ssl.client.auth": "requested"}, True),
         ("SSL://:9092", {"listener.name.ssl.ssl.client.auth": "required"}, False),
-        ("SASL_PLAINTEXT://:9092", {}, False),
+        ("SASL_PLAINTEXT://:9092", {"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256"}, False),
+        ("SASL_PLAINTEXT://127.0.0.1:9092", _UNSECURED, False),
+        ("SASL_PLAINTEXT://:9092", _UNSECURED, True),
+        ("SASL_PLAINTEXT://:9092", {**_UNSECURED, _CALLBACKS: _SIGNED, _URL: "file:/k"}, False),
+        ("SASL_SSL://:9092", {**_UNSECURED, "ssl.client.auth": "required"}, True),
+        (
+            "SASL_SSL://:9092",
+            {**_UNSECURED, "listener.name.sasl_ssl.ssl.client.auth": "required"},
+            False,
+        ),
     ],
 )
 def test_a_listener_for_other_machines_without_authentication_is_open(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from engine.host.ports import FrameBound, PauseReason
+from engine.limits import SMALL_READ_BYTES
 from tests.unit.host.test_pauses import MemoryTwin, RealTwin, Twin
 
 
@@ -58,6 +59,24 @@ def test_a_bounded_frame_that_comes_at_once_takes_no_more_than_its_length_and_a_
     twin.send_bytes(b"\0")
     assert 0 == twin.room.in_flight_bytes
     assert [bytes(70_000)] == twin.taken
+    twin.close()
+
+
+@pytest.mark.parametrize("room_bytes", [0, 1])
+def test_pieces_are_small_from_the_moment_that_unfinished_frames_have_the_whole_bound(
+    room_bytes: int,
+) -> None:
+    """A frame behind the first small piece is joined in a buffer of the connection's own."""
+    twin = RealTwin()
+    held = len(twin.room.take(4096))
+    twin.room.in_flight_bytes_max = held + room_bytes
+    own_bytes = []
+    twin.connection.on_frame = lambda _frame: own_bytes.append(twin.room.in_flight_bytes - held)
+    frame_bytes = SMALL_READ_BYTES - 1000
+    twin.send_bytes((struct.pack(">i", frame_bytes) + bytes(frame_bytes)) * 2)
+    assert 2 == len(own_bytes)
+    assert 0 == own_bytes[0]
+    assert (own_bytes[1] > 0) is (room_bytes == 0)
     twin.close()
 
 

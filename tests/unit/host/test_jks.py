@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,26 @@ def test_what_is_wrong_with_a_store_is_said(
 ) -> None:
     with pytest.raises(MalformedJks, match=reason):
         read_jks(content, password, key_password)
+
+
+def _store_of_hidden(content: bytes) -> bytes:
+    """Return a store of one key without certificates, encrypted to `content`."""
+    octets = bytes([0x04, len(content)]) + content
+    encrypted = bytes([0x30, 2 + len(octets), 0x30, 0]) + octets
+    entry = struct.pack(">II", 1, 1) + bytes(2 + 8)
+    return (
+        b"\xfe\xed\xfe\xed\0\0\0\x02"
+        + entry
+        + struct.pack(">I", len(encrypted))
+        + encrypted
+        + bytes(4)
+    )
+
+
+def test_a_hidden_key_has_room_for_its_salt_and_its_digest() -> None:
+    """The digest may not overlap the salt, not even where it would be that of an empty key."""
+    digest = hashlib.sha1("pw".encode("utf-16-be"), usedforsecurity=False).digest()
+    store = read_jks(_store_of_hidden(bytes(20) + digest), None, "pw")
+    assert (b"", [], []) == store
+    with pytest.raises(MalformedJks, match="cut off or damaged"):
+        read_jks(_store_of_hidden(bytes(19) + digest), None, "pw")
