@@ -6,6 +6,8 @@
 3. of each group         the sum over its partitions; the offsets themselves are forgotten
 ```
 
+`groups_at` finds those that have read up to an offset, by (1) alone.
+
 An end is read once, before or after a commit: a lag is never below 0. Brokers before 3.0 take one
 group in a request.
 
@@ -55,7 +57,7 @@ def lag_of_groups(
     `on_progress` gets how many groups are done, of how many. Errors: those of a cluster that
     cannot be reached.
     """
-    wanted = [group for group in groups if (group.group_type or "").lower() != _WITHOUT_COMMITS]
+    wanted = _with_commits(groups)
     ends: dict[TopicPartition, int | None] = {}
     lags: dict[str, LagSum | EngineError] = {}
     for some in _rounds(wanted):
@@ -66,6 +68,29 @@ def lag_of_groups(
         if on_progress is not None:
             on_progress(len(lags), len(wanted))
     return lags
+
+
+def groups_at(
+    client: KafkaClient, groups: Iterable[GroupListing], key: TopicPartition, offset: int
+) -> tuple[list[str], dict[str, EngineError]]:
+    """Return the groups whose next record of a partition is the one at an offset.
+
+    The second is why nothing is known of other groups. Errors: those of a cluster that cannot be
+    reached.
+    """
+    there: list[str] = []
+    errors: dict[str, EngineError] = {}
+    for some in _rounds(_with_commits(groups)):
+        for group_id, found in _committed(client, some).items():
+            if isinstance(found, EngineError):
+                errors[group_id] = found
+            elif key in found and found[key].offset == offset:
+                there.append(group_id)
+    return sorted(there), errors
+
+
+def _with_commits(groups: Iterable[GroupListing]) -> list[GroupListing]:
+    return [group for group in groups if (group.group_type or "").lower() != _WITHOUT_COMMITS]
 
 
 def _rounds(groups: Sequence[GroupListing]) -> Iterator[dict[int, list[str]]]:

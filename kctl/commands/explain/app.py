@@ -41,7 +41,8 @@ def partition(
 ) -> int:
     """Show a partition's leader, epochs, offsets and replicas, and what each loss would lead to.
 
-    Transactions that are open there are shown, too: the first of them holds the last stable offset.
+    Transactions that are open there are shown, too: the first of them holds the last stable offset,
+    where groups of read_committed wait that have read up to it.
 
     The state's version, its controller's epoch and its time stand in the metadata store: that of an
     embedded cluster is asked without being told, any other with --zookeeper.

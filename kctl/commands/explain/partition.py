@@ -10,6 +10,8 @@ from engine.client.blocking import KafkaClient
 from engine.client.broker_failure import Situation, if_died
 from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
 from engine.client.errors import NoCommonVersion
+from engine.client.group_lags import groups_at
+from engine.client.groups import list_groups
 from engine.client.metadata import ClusterView, PartitionView, topic_failure
 from engine.client.offsets import EARLIEST, LATEST, list_offsets
 from engine.client.reader_findings import IDLE_TRANSACTION_MS
@@ -50,6 +52,7 @@ TRANSACTION_FIELDS = (
     Column("last_timestamp_ms", "LAST-WRITE", is_time=True),
     Column("transactional_id", "TRANSACTIONAL-ID", kind="string?"),
     Column("state", "STATE"),
+    Column("waiting_groups", "WAITING-GROUPS", kind="string[]"),
 )
 PARTITION_COLUMNS = (
     Column("topic", "TOPIC", is_name=True),
@@ -198,6 +201,9 @@ def of_leader(client: KafkaClient, key: TopicPartition, failures: Failures) -> O
             return row
         row[name] = found.offset
     row["transactions"] = _transactions(client, key, failures)
+    if row["transactions"]:
+        first = row["transactions"][0]
+        first["waiting_groups"] = _groups_at(client, key, first["start_offset"], failures)
     return row
 
 
@@ -229,9 +235,28 @@ def _transactions(client: KafkaClient, key: TopicPartition, failures: Failures) 
             "last_timestamp_ms": one.last_timestamp_ms,
             "transactional_id": ids.get(one.producer_id, (None, None))[0],
             "state": "hangs" if one.producer_id in hanging else _state_of(ids.get(one.producer_id)),
+            # Readers are at the start of the first one.
+            "waiting_groups": [],
         }
         for one in open_in(found)
     ]
+
+
+def _groups_at(
+    client: KafkaClient, key: TopicPartition, offset: int, failures: Failures
+) -> list[str]:
+    """Return the groups that have read up to an offset, and report those that are not known."""
+    try:
+        groups, unlisted = list_groups(client)
+        there, errors = groups_at(client, groups, key, offset)
+    except EngineError as error:
+        failures.report(error, "groups")
+        return []
+    for broker_id, failure in unlisted.items():
+        failures.report(failure, f"groups of broker {broker_id}")
+    for group_id, failure in errors.items():
+        failures.report(failure, f"group {group_id}")
+    return there
 
 
 def _state_of(listed: tuple[str, str] | None) -> str:

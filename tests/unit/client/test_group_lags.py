@@ -8,10 +8,11 @@ import pytest
 
 from engine.client import group_lags
 from engine.client.errors import TimedOut
-from engine.client.group_lags import LagSum, lag_of_groups
+from engine.client.group_lags import LagSum, groups_at, lag_of_groups
 from engine.client.groups import GroupListing
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import NOT_COORDINATOR, NOT_LEADER_OR_FOLLOWER
+from engine.model import TopicPartition
 from engine.wire.structs import message_class
 from tests.unit.client.fake_broker import FakeCluster
 
@@ -159,3 +160,14 @@ def test_partitions_without_a_known_end_are_left_out_of_the_sum() -> None:
     cluster.partition_errors = {7: NOT_LEADER_OR_FOLLOWER}
     lags = lag_of_groups(cluster.client(), [listing("a"), listing("b")])
     assert {"a": LagSum(1, 2, 6, 1), "b": LagSum(1, 1, None, 1)} == lags
+
+
+def test_groups_are_found_whose_next_record_is_at_an_offset() -> None:
+    cluster = Groups({"b": {0: 4}, "a": {0: 4, 1: 9}, "late": {0: 3}, "other": {1: 4}, "s": {}})
+    cluster.errors["lost"] = NOT_COORDINATOR
+    cluster.committed["lost"] = {}
+    groups = [listing(name) for name in ("b", "a", "late", "other", "lost")]
+    groups.append(listing("s", kind="share"))
+    there, errors = groups_at(cluster.client(), groups, TopicPartition("t", 0), 4)
+    assert (["a", "b"], ["lost"]) == (there, list(errors))
+    assert "s" not in {group_id for asked in cluster.asked for group_id in asked}
