@@ -515,8 +515,7 @@ JSON_DEPTH_MAX = 200
 
 # -- analysis ----------------------------------------------------------------------------------
 
-# Equal rows that are handed on at once: four bytes each, and the next ones are the same memory.
-# DuckDB groups eight times as many at three times the CPU time a row: they leave its caches.
+# Equal rows handed on at once, four bytes each. Eight times as many leave the caches of DuckDB.
 COUNTED_ROWS_MAX = 1 << 17
 
 # A split whose headers are worth the 2 ms that compiled code for them takes to come.
