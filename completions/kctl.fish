@@ -1584,6 +1584,7 @@ complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcom
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l processes -d 'A process for each broker, and one for the metadata store; or one for all'
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l one-process -d 'A process for each broker, and one for the metadata store; or one for all'
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l log-dirs -x -d 'Directories of each broker'
+complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l advertise -x -d 'Listen for other machines, which reach the brokers at this host'
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l insecure -d 'Listen for other machines where anybody may do as they like'
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l secure -d 'With TLS, SCRAM and access rules; keeps a context of its administrator'
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l foreground -d 'Run in this process until Ctrl-C or SIGTERM, however long the start takes'

@@ -301,6 +301,19 @@ def test_mending_under_replicated_partitions(home: Shell) -> None:
     assert [[1, 2], [2, 1], [1, 2]] == [row["isr"] for row in topic["partitions"]]
 
 
+def test_mending_corrupt_segments(home: Shell) -> None:
+    printed = run_guide(home, "corrupt-segments.md")
+    lines = (home.home / "problems.ndjson").read_text().splitlines()
+    problems = [json.loads(line) for line in lines]
+    assert [("audit-0", "batch-crc"), ("orders-0", "batch-crc")] == sorted(
+        (problem["partition"], problem["code"]) for problem in problems
+    )
+    # The healthy replica gave all back; of the only one the batch behind the damage is gone.
+    assert "2000" == printed["kctl consume orders -e | wc -l"].strip()
+    assert "1000" == printed["kctl consume audit -e | wc -l"].strip()
+    assert (home.home / "orders-0.damaged").is_dir()
+
+
 def test_freeing_a_disk(home: Shell) -> None:
     printed = run_guide(home, "full-disk.md")
     assert "clicks" in printed["kctl topics list --size"]

@@ -114,6 +114,7 @@ class StartRequest(NamedTuple):
     config: str | None = None
     insecure: bool = False
     secure: bool = False
+    advertise: str | None = None
 
 
 def _directory(data: str | None) -> DataDirectory:
@@ -212,12 +213,16 @@ def settings_to_start(data: DataDirectory, request: StartRequest) -> dict[str, s
         if request.foreground:
             raise SecureInForeground
         given = {**secure_settings(data, RealFiles()), **given}
-    if request.config is None:
-        return given
-    from engine.config.java_properties import parse_properties
+    if request.config is not None:
+        from engine.config.java_properties import parse_properties
 
-    path = request.config
-    return {**parse_properties(RealFiles().read_bytes(path), path), **given}
+        path = request.config
+        given = {**parse_properties(RealFiles().read_bytes(path), path), **given}
+    if request.advertise is not None:
+        from kctl.commands.cluster.advertising import advertised_settings
+
+        given |= advertised_settings(request.advertise, request.port, data.plan(), given)
+    return given
 
 
 def _warn_of_secrets(arguments: list[str]) -> None:

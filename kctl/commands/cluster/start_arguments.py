@@ -13,6 +13,7 @@ _TEXTS = {
     "-o": "output",
     "--output": "output",
     "--racks": "racks",
+    "--advertise": "advertise",
 }
 #: Options without a value: the fields that they set, and the values.
 _FLAGS = {
@@ -42,7 +43,7 @@ def read_start(arguments: list[str]) -> dict[str, Any] | None:
     }
     requested.update(data=None, brokers=None, port=None, zookeeper_port=None, output="table")
     requested.update(from_logs=(), writable=False, racks=None, processes=None, log_dirs=None)
-    requested.update(config=None, insecure=False, secure=False)
+    requested.update(config=None, insecure=False, secure=False, advertise=None)
     left = iter(arguments)
     for argument in left:
         if argument in _FLAGS:

@@ -99,6 +99,14 @@ def start(
         int | None,
         typer.Option("--log-dirs", metavar="N", min=1, max=100, help="Directories of each broker."),
     ] = None,
+    advertise: Annotated[
+        str | None,
+        typer.Option(
+            "--advertise",
+            metavar="HOST",
+            help="Listen for other machines, which reach the brokers at this host.",
+        ),
+    ] = None,
     insecure: Annotated[
         bool,
         typer.Option(
@@ -151,6 +159,7 @@ def start(
         config,
         insecure,
         secure,
+        advertise,
     )
     return start_cluster(request)
 

@@ -26,7 +26,7 @@ def _by_typer(args: list[str]) -> dict[str, Any]:
         ["--set", "a=b", "--output", "yaml", "--set", "c=d=e", "--foreground"],
         ["--unset", "a", "--set", "b=c", "--unset", "d"],
         ["--processes", "--racks", "a,b"],
-        ["--config", "server.properties", "--insecure"],
+        ["--config", "server.properties", "--insecure", "--advertise", "kafka"],
         ["--one-process", "--processes", "--one-process"],
         ["--port", "65535", "--port", "007", "--data", "a", "--data", "b"],
     ],

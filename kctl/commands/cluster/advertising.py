@@ -1,0 +1,44 @@
+"""`kctl cluster start --advertise HOST`: a listener on all addresses, named for clients."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from engine.cluster.plan import ClusterPlan
+from engine.errors import EngineError
+from kctl import exits
+from kctl.arguments import UnreadableArgument
+
+_HOST = re.compile(r"[\w.-]+|\[[0-9A-Fa-f:.]+\]", re.ASCII)
+_LISTENERS = ("listeners", "advertised.listeners")
+
+
+class AdvertisedTwice(EngineError):
+    """--advertise is given where listeners are set otherwise."""
+
+    exit_code = exits.USAGE
+    hint = "give the host in advertised.listeners, by --set or in the file of --config"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"--advertise sets the one listener of a broker, and {name} is set too")
+        self.name = name
+
+
+def advertised_settings(
+    host: str, port: int | None, kept: ClusterPlan | None, settings: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the settings by which a first broker tells clients a host, at its own port.
+
+    `settings` are those that are given besides. Errors: AdvertisedTwice, UnreadableArgument.
+    """
+    if not _HOST.fullmatch(host):
+        raise UnreadableArgument("a host", host, "a name or an address, as kafka or [::1]")
+    for name in _LISTENERS:
+        if name in settings:
+            raise AdvertisedTwice(name)
+    plan = kept or ClusterPlan()
+    port = plan.port if port is None else port
+    named = {**plan.settings, **settings}.get("inter.broker.listener.name", "PLAINTEXT")
+    addresses = (f"{named}://0.0.0.0:{port}", f"{named}://{host}:{port}")
+    return dict(zip(_LISTENERS, addresses, strict=True))
