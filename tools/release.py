@@ -5,8 +5,9 @@
 1. The version stands in the changelog, and pyproject.toml and the package agree on it.
 2. A source distribution is built, and the wheel from that; both pass twine's check.
 3. The wheel is installed in a bare virtual environment, from wheels alone: no compiler is needed.
-4. There, with a PATH of that environment alone (no Java, no compiler), a cluster is started,
-   records go in and out, and its logs are verified.
+4. There, in a root of its own that has Python alone (no shell, Java or compiler), a cluster is
+   started, records go in and out, and its logs are verified. A machine that gives no such root
+   (`trial_root.py`) has a PATH of that environment alone.
 5. With all extras, the software bill of materials (CycloneDX) and the licences are written; a
    licence that is not permissive ends the release.
 6. The manual pages and SHA256SUMS are added.
@@ -30,6 +31,7 @@ from pathlib import Path
 
 from engine import __version__
 from tools import man_pages
+from tools.trial_root import TrialRoot, why_not
 
 ROOT = Path(__file__).parent.parent
 SHIPPED_EXTRAS = "fast,sql,spark,tls,exporter,report,top,oauth,schemas"
@@ -79,16 +81,26 @@ def install(wheel: Path, folder: Path, extras: str = "") -> Path:
     return folder / "bin"
 
 
-def try_out(binaries: Path, home: Path) -> None:
+def try_out(binaries: Path, scratch: Path) -> None:
     """Run a cluster with the installed command, where neither Java nor a compiler is (4)."""
-    home.mkdir()
+    reason = why_not()
+    root = TrialRoot(scratch / "root", binaries.parent) if reason is None else None
+    home = Path("/home") if root is not None else scratch / "home"
+    if root is None:
+        sys.stderr.write(f"tried without a root of its own: {reason}\n")
+        home.mkdir()
     environment = {"HOME": str(home), "PATH": str(binaries), "LC_ALL": "C.UTF-8"}
     for program in ("java", "cc", "gcc"):
         if shutil.which(program, path=environment["PATH"]):
             raise ReleaseFailed(f"{program} is on the PATH of the trial")
 
     def kctl(*words: str, stdin: str = "") -> str:
-        return _run([str(binaries / "kctl"), *words], stdin, environment, cwd=home)
+        command = [str(binaries / "kctl"), *words]
+        if root is not None:
+            # Its programs are outside of the root, and found by this PATH.
+            outside = {**environment, "PATH": os.environ["PATH"]}
+            return _run(root.command(command, str(binaries)), stdin, outside)
+        return _run(command, stdin, environment, cwd=home)
 
     if kctl("--version").split() != ["kctl", __version__]:
         raise ReleaseFailed(f"the command is not of version {__version__}")
@@ -171,7 +183,7 @@ def main(folder: str) -> int:
         wheel = build(dist)
         with tempfile.TemporaryDirectory() as scratch:
             bare = install(wheel, Path(scratch) / "bare")
-            try_out(bare, Path(scratch) / "home")
+            try_out(bare, Path(scratch))
             write_bill(install(wheel, Path(scratch) / "full", SHIPPED_EXTRAS), dist)
         write_manual(dist)
         write_sums(dist)
