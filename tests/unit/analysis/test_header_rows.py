@@ -122,6 +122,31 @@ def test_only_splits_that_give_all_their_records_are_counted(
     assert (12, None) == (count, left) if is_counted else (0, split) == (count, left)
 
 
+@pytest.mark.parametrize(
+    ("second", "following", "end"),
+    [(3, 3, 0), (6, 3, 0), (3, 6, -50)],
+    ids=["twice", "swapped", "wrong length"],
+)
+def test_a_piece_that_the_next_one_contradicts_is_left(
+    second: int, following: int, end: int, tmp_path: Path
+) -> None:
+    """Its last batch has no header behind it: that is the first one of the next piece."""
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(batch(0) + batch(second) + batch(following))
+    size = len(batch(0))
+    split = _split(path, start=size, end=2 * size + end, is_last=False)
+    assert (0, split) == HeaderRows(RealFiles(), include_control=False).count(split)
+
+
+def test_a_piece_that_the_next_one_goes_on_from_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log"
+    size = len(batch(0))
+    for following in (6, 9):
+        path.write_bytes(batch(0) + batch(3) + batch(following))
+        split = _split(path, start=size, end=2 * size, is_last=False)
+        assert (3, None) == HeaderRows(RealFiles(), include_control=False).count(split)
+
+
 def test_the_part_from_two_good_batches_on_is_left(tmp_path: Path) -> None:
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(log(4) + batch(99))
