@@ -16,6 +16,7 @@ from engine.analysis.record_batches import ViewReader
 from engine.analysis.splits import Selection, Split, plan_splits
 from engine.host.memory import MemoryFiles
 from engine.host.real import RealFiles
+from engine.native import compiled_walk, header_counts
 from engine.native.header_counts import CountTier
 from tests.compiled_walk import compiled_count_here
 from tests.golden_cases import case_dir
@@ -31,6 +32,7 @@ def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
     """Count by the plain tier, and by compiled code, small splits too."""
     code: int | None = request.param
     monkeypatch.setattr(CountTier, "code", code)
+    monkeypatch.setattr(CountTier, "is_sought", False)
     return code
 
 
@@ -175,6 +177,24 @@ def test_small_splits_bring_no_compiled_code(
         monkeypatch.setattr(header_rows, "COUNTED_SPLIT_BYTES_MIN", bytes_min)
         assert (12, None) == HeaderRows(RealFiles(), include_control=False).count(split)
         assert (CountTier.code is None) is (code is None)
+
+
+def test_one_compiler_is_started_by_many_splits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process for each would be thousands, on a machine's first query of a large log."""
+    started = []
+    monkeypatch.setattr(CountTier, "code", None)
+    monkeypatch.setattr(header_counts, "kept_count_path", lambda: "count.so")
+    monkeypatch.setattr(header_counts, "load_count", lambda: None)
+    monkeypatch.setattr(compiled_walk, "start_compiler", lambda: started.append(1))
+    monkeypatch.setattr(header_rows, "COUNTED_SPLIT_BYTES_MIN", 1)
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(log(4))
+    for _ in range(2):
+        counting = HeaderRows(RealFiles(), include_control=False)
+        assert [(12, None)] * 3 == [counting.count(_split(path)) for _ in range(3)]
+    assert [1] == started
 
 
 def test_rows_are_as_many_as_were_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
