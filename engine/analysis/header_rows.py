@@ -86,9 +86,12 @@ class HeaderRows:
             file_end = split.end if split.is_last else file.size_bytes()
             within = HeaderRange(descriptor, split.start, split.end, file_end, *first)
             counted = self._counted(within, file)
-        if split.next_base is not None and counted.next_offset > split.next_base:
+            is_over = counted.position >= split.end
+            is_contradicted = is_over and _contradicts(file, split, counted)
+        if is_contradicted or (
+            split.next_base is not None and counted.next_offset > split.next_base
+        ):
             return 0, split
-        is_over = counted.position >= split.end
         return counted.record_count, None if is_over else split._replace(start=counted.position)
 
     def rows(self, split: Split, count: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -120,6 +123,20 @@ def _first_of(split: Split, head: bytes) -> tuple[int, int] | None:
     offset, epoch = _FIRST(head)
     is_right = offset == split.base_offset if split.start == 0 else offset > split.base_offset
     return (offset, epoch) if is_right else None
+
+
+def _contradicts(file: File, split: Split, counted: CountedRecords) -> bool:
+    """Return whether the header behind a piece of a segment is not that of what comes next.
+
+    Offsets may be missing between the two, as by compaction.
+    """
+    if split.is_last:
+        return False
+    head = file.read_at(split.end, PROLOGUE_BYTES)
+    if counted.position > split.end or len(head) < PROLOGUE_BYTES:
+        return True
+    offset, _ = _FIRST(head)
+    return bool(offset < counted.next_offset)
 
 
 def _repeated(value: str | int, kind: pa.DataType, count: int) -> pa.Array:

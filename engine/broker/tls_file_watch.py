@@ -7,9 +7,11 @@ every TLS_FILES_CHECK_MS, on a worker thread
 on the loop
     fine ──> new connections use it, open ones live on
     not  ──> one line of the log; they are judged again when they change once more
+    cannot be read ──> one line of the log; they are read again after the next period
 ```
 
-A file that is half-written is such a one: its second half changes it.
+A file that is half-written is one that changes once more. One that cannot be read, for want of
+permission or of descriptors, may be fine with nothing of it changed.
 
 Source: none of Kafka's, whose brokers read replaced files with the next change of their settings.
 """
@@ -22,7 +24,7 @@ from typing import Final
 from engine.broker.live_tls import FileStates, LiveTls, ReplacedFiles
 from engine.broker.tasks import LoopTasks
 from engine.errors import ConfigError, StorageError
-from engine.host.tls_stores import BadTlsFile
+from engine.host.tls_stores import BadTlsFile, is_unreadable
 from engine.limits import TLS_FILES_CHECK_MS
 
 _log = logging.getLogger("kafka.network.SocketServer")
@@ -38,8 +40,10 @@ class TlsFileWatch:
         self._tasks = tasks
         # The states of the files that were judged since a listener's own were loaded.
         self._judged: dict[str, FileStates] = {}
-        self._refused: set[str] = set()
-        self._is_reading = False
+        # What the log has of the files that cannot be used.
+        self._refused: dict[str, tuple[FileStates, str]] = {}
+        # Has one element once the worker thread is done, after a fault too.
+        self._ended: list[bool] = [True]
 
     def start(self) -> None:
         """Check from now on; without a listener with TLS there is nothing to check."""
@@ -50,17 +54,19 @@ class TlsFileWatch:
 
     def check(self) -> None:
         """Read what has been replaced, on a worker thread, and use it."""
-        if self._is_reading:
+        if not self._ended:
             return
-        self._is_reading = True
         read = self._tls.reader_of_replaced(dict(self._judged))
         found: list[ReplacedFiles] = []
+        ended = self._ended = []
 
         def work() -> None:
-            found.extend(read())
+            try:
+                found.extend(read())
+            finally:
+                ended.append(True)
 
         def done(_error: StorageError | None) -> None:
-            self._is_reading = False
             for replaced in found:
                 self._judge(replaced)
 
@@ -73,17 +79,29 @@ class TlsFileWatch:
             # A request was sooner: its files are compared with theirs.
             self._judged.pop(name, None)
             return
-        self._judged[name] = replaced.states
         new = replaced.found
-        was_refused = name in self._refused
-        self._refused.discard(name)
+        refused = self._refused.pop(name, None)
         if isinstance(new, ConfigError):
-            self._refused.add(name)
-            _log_refusal(name, new)
-        elif new is not None:
+            self._refuse(replaced, new, refused)
+            return
+        self._judged[name] = replaced.states
+        if new is not None:
             self._tls.use(replaced.listener, new)
-        elif was_refused:
+        elif refused is not None:
             _log.info("The files of listener %s are those that it goes by again", name)
+
+    def _refuse(
+        self, replaced: ReplacedFiles, error: ConfigError, before: tuple[FileStates, str] | None
+    ) -> None:
+        """Log once why files cannot be used; those that cannot be read are read again."""
+        name, bad = replaced.listener.name, error.__cause__
+        if isinstance(bad, BadTlsFile) and is_unreadable(bad):
+            self._judged.pop(name, None)
+        else:
+            self._judged[name] = replaced.states
+        self._refused[name] = (replaced.states, str(error))
+        if self._refused[name] != before:
+            _log_refusal(name, error)
 
 
 def _log_refusal(listener: str, error: ConfigError) -> None:

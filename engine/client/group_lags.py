@@ -9,7 +9,7 @@
 `groups_at` finds those that have read up to an offset, by (1) alone.
 
 An end is read once, before or after a commit: a lag is never below 0. Brokers before 3.0 take one
-group in a request.
+group in a request. A coordinator that does not answer in time is not asked for its other groups.
 
 Source: KIP-709.
 """
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.errors import NoCommonVersion
+from engine.client.errors import NoCommonVersion, TimedOut, Unreachable
 from engine.client.groups import CommitView, GroupListing, commits
 from engine.client.many_groups import commits_of_groups, commits_of_groups_call
 from engine.client.offsets import LATEST, FoundOffset, list_offsets
@@ -60,8 +60,9 @@ def lag_of_groups(
     wanted = _with_commits(groups)
     ends: dict[TopicPartition, int | None] = {}
     lags: dict[str, LagSum | EngineError] = {}
+    silent: dict[int, EngineError] = {}
     for some in _rounds(wanted):
-        committed = _committed(client, some)
+        committed = _committed(client, some, silent)
         _find_ends(client, committed, ends)
         for group_id, found in committed.items():
             lags[group_id] = found if isinstance(found, EngineError) else _lag(found, ends)
@@ -80,8 +81,9 @@ def groups_at(
     """
     there: list[str] = []
     errors: dict[str, EngineError] = {}
+    silent: dict[int, EngineError] = {}
     for some in _rounds(_with_commits(groups)):
-        for group_id, found in _committed(client, some).items():
+        for group_id, found in _committed(client, some, silent).items():
             if isinstance(found, EngineError):
                 errors[group_id] = found
             elif key in found and found[key].offset == offset:
@@ -108,26 +110,38 @@ def _rounds(groups: Sequence[GroupListing]) -> Iterator[dict[int, list[str]]]:
 
 
 def _committed(
-    client: KafkaClient, groups: Mapping[int, list[str]]
+    client: KafkaClient, groups: Mapping[int, list[str]], silent: dict[int, EngineError]
 ) -> dict[str, _Commits | EngineError]:
-    """Return what groups have committed, by their coordinators (step 1)."""
+    """Return what groups have committed, by their coordinators (step 1).
+
+    Those that are `silent` are not waited for once more; who does not answer now becomes one.
+    """
     brokers = client.brokers_view().brokers
     calls = {
         id_: (brokers[id_].address, commits_of_groups_call(group_ids))
         for id_, group_ids in groups.items()
-        if id_ in brokers
+        if id_ in brokers and id_ not in silent
     }
     results = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)
     found: dict[str, _Commits | EngineError] = {}
     for id_, group_ids in groups.items():
-        result = results.get(id_) or api_error(COORDINATOR_NOT_AVAILABLE)
+        result = silent.get(id_) or results.get(id_) or api_error(COORDINATOR_NOT_AVAILABLE)
         if isinstance(result, NoCommonVersion):
-            found |= {group_id: _commits_of_one(client, group_id) for group_id in group_ids}
+            for group_id in group_ids:
+                found[group_id] = silent.get(id_) or _commits_of_one(client, group_id)
+                _note_silent(id_, found[group_id], silent)
         elif isinstance(result, EngineError):
+            _note_silent(id_, result, silent)
             found |= dict.fromkeys(group_ids, result)
         else:
             found |= commits_of_groups(result.message)
     return found
+
+
+def _note_silent(id_: int, result: object, silent: dict[int, EngineError]) -> None:
+    # A process that is stopped is a lost connection, too, after the time for the first answer.
+    if isinstance(result, TimedOut | Unreachable):
+        silent[id_] = result
 
 
 def _commits_of_one(client: KafkaClient, group_id: str) -> _Commits | EngineError:

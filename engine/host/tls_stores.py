@@ -68,6 +68,14 @@ class StoreFileState(NamedTuple):
     device: int
 
 
+def is_unreadable(error: BadTlsFile) -> bool:
+    """Return whether the system would not give a file: it may, with the file as it is."""
+    import ssl
+
+    cause = error.__cause__
+    return isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError)
+
+
 def store_file_state(path: str) -> StoreFileState | None:
     """Return the state of the file that a path leads to, None where there is none."""
     try:
@@ -129,6 +137,8 @@ def load_key(context: ssl.SSLContext, key: PrivateKey) -> None:
     except (ssl.SSLError, ValueError) as error:
         # A ValueError is OpenSSL's bound on a password.
         raise BadTlsFile(key.name, _wrong_with(key, error)) from error
+    except OSError as error:
+        raise BadTlsFile(key.name, f"cannot be handed to OpenSSL: {error.strerror}") from error
 
 
 def _wrong_with(key: PrivateKey, error: Exception) -> str:

@@ -41,9 +41,13 @@ _FRAMES_MAX = 1 << 14
 
 
 class CountTier:
-    """The address of the compiled code of this process, None until there is some."""
+    """The address of the compiled code of this process, None until there is some.
+
+    It is sought once: what is compiled meanwhile is for the next command.
+    """
 
     code: int | None = None
+    is_sought: bool = False
 
 
 class HeaderRange(NamedTuple):
@@ -149,8 +153,9 @@ def take_up_count() -> bool:
     """Use kept code, or have it compiled for the next command; returns whether it is used."""
     from engine.native.compiled_walk import start_compiler
 
-    if kept_count_path() is None:
-        return False
+    if CountTier.is_sought or kept_count_path() is None:
+        return CountTier.code is not None
+    CountTier.is_sought = True
     code = load_count()
     if code is None:
         start_compiler()

@@ -70,7 +70,7 @@ OFFSET_COLUMNS = (
     Column("metadata", "METADATA"),
 )
 _DEAD = "Dead"
-#: Of the classic protocol, and of the consumer protocol (KIP-848).
+#: Of the classic protocol, of the consumer protocol (KIP-848), and of streams groups (KIP-1071).
 _STATES = (
     "PreparingRebalance",
     "CompletingRebalance",
@@ -79,6 +79,7 @@ _STATES = (
     _DEAD,
     "Assigning",
     "Reconciling",
+    "NotReady",
 )
 
 
@@ -95,9 +96,8 @@ def list_all(
     lags: dict[str, LagSum | EngineError] = {}
     with connect(options) as client:
         found, failures = list_groups(client)
-        groups = [
-            group for group in sorted(found) if not wanted or (group.state or "").lower() in wanted
-        ]
+        found.sort(key=lambda group: (group.group_id, group.coordinator_id))
+        groups = [group for group in found if not wanted or (group.state or "").lower() in wanted]
         if with_lag:
             with ProgressBar("reading what groups have committed") as bar:
                 lags = lag_of_groups(client, groups, bar.update)

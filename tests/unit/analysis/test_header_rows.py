@@ -16,6 +16,7 @@ from engine.analysis.record_batches import ViewReader
 from engine.analysis.splits import Selection, Split, plan_splits
 from engine.host.memory import MemoryFiles
 from engine.host.real import RealFiles
+from engine.native import compiled_walk, header_counts
 from engine.native.header_counts import CountTier
 from tests.compiled_walk import compiled_count_here
 from tests.golden_cases import case_dir
@@ -31,6 +32,7 @@ def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
     """Count by the plain tier, and by compiled code, small splits too."""
     code: int | None = request.param
     monkeypatch.setattr(CountTier, "code", code)
+    monkeypatch.setattr(CountTier, "is_sought", False)
     return code
 
 
@@ -122,6 +124,31 @@ def test_only_splits_that_give_all_their_records_are_counted(
     assert (12, None) == (count, left) if is_counted else (0, split) == (count, left)
 
 
+@pytest.mark.parametrize(
+    ("second", "following", "end"),
+    [(3, 3, 0), (6, 3, 0), (3, 6, -50)],
+    ids=["twice", "swapped", "wrong length"],
+)
+def test_a_piece_that_the_next_one_contradicts_is_left(
+    second: int, following: int, end: int, tmp_path: Path
+) -> None:
+    """Its last batch has no header behind it: that is the first one of the next piece."""
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(batch(0) + batch(second) + batch(following))
+    size = len(batch(0))
+    split = _split(path, start=size, end=2 * size + end, is_last=False)
+    assert (0, split) == HeaderRows(RealFiles(), include_control=False).count(split)
+
+
+def test_a_piece_that_the_next_one_goes_on_from_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log"
+    size = len(batch(0))
+    for following in (6, 9):
+        path.write_bytes(batch(0) + batch(3) + batch(following))
+        split = _split(path, start=size, end=2 * size, is_last=False)
+        assert (3, None) == HeaderRows(RealFiles(), include_control=False).count(split)
+
+
 def test_the_part_from_two_good_batches_on_is_left(tmp_path: Path) -> None:
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(log(4) + batch(99))
@@ -150,6 +177,24 @@ def test_small_splits_bring_no_compiled_code(
         monkeypatch.setattr(header_rows, "COUNTED_SPLIT_BYTES_MIN", bytes_min)
         assert (12, None) == HeaderRows(RealFiles(), include_control=False).count(split)
         assert (CountTier.code is None) is (code is None)
+
+
+def test_one_compiler_is_started_by_many_splits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process for each would be thousands, on a machine's first query of a large log."""
+    started = []
+    monkeypatch.setattr(CountTier, "code", None)
+    monkeypatch.setattr(header_counts, "kept_count_path", lambda: "count.so")
+    monkeypatch.setattr(header_counts, "load_count", lambda: None)
+    monkeypatch.setattr(compiled_walk, "start_compiler", lambda: started.append(1))
+    monkeypatch.setattr(header_rows, "COUNTED_SPLIT_BYTES_MIN", 1)
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(log(4))
+    for _ in range(2):
+        counting = HeaderRows(RealFiles(), include_control=False)
+        assert [(12, None)] * 3 == [counting.count(_split(path)) for _ in range(3)]
+    assert [1] == started
 
 
 def test_rows_are_as_many_as_were_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

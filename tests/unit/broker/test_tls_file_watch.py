@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import shutil
@@ -17,6 +18,7 @@ from engine.broker.tasks import LoopTasks
 from engine.broker.tls_file_watch import TlsFileWatch
 from engine.config.settings import BrokerSettings
 from engine.errors import ConfigError, EngineError
+from engine.host import tls_listener
 from engine.host.event_loop import EventLoop
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers, MemoryWorkers
@@ -24,7 +26,7 @@ from engine.host.ports import Connection
 from engine.host.real import RealClock
 from engine.host.real_network import RealNetwork
 from engine.host.tls_listener import TlsListenerSettings, client_layer
-from engine.host.tls_stores import store_file_state
+from engine.host.tls_stores import BadTlsFile, store_file_state
 from engine.limits import TLS_FILES_CHECK_MS
 from tests.unit.broker.memory_broker import MemoryBroker
 from tests.unit.broker.test_live_tls import LOCATION, A, B, alter, hosts, pems, stage, stores
@@ -120,6 +122,59 @@ def test_a_file_that_is_gone_for_a_while_is_logged_once(
     stage.pass_time(TLS_FILES_CHECK_MS)
     assert [("INFO", "The files of listener SSL are those that it goes by again")] == lines()
     assert before is stage.broker.tls._loaded["SSL"].layer
+
+
+def test_a_file_that_cannot_be_read_is_logged_once_and_used_once_it_can(
+    stage: MemoryBroker, stores: Path, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for want of descriptors, or of permission: its time, size and inode stay as they are."""
+
+    def fail(path: str, *_: object) -> bytes:
+        raise BadTlsFile(path, "cannot be read") from OSError(errno.EMFILE, "Too many open files")
+
+    replace(stores, pems()["b"])
+    with monkeypatch.context() as failing:
+        failing.setattr(live_tls, "read_store_file", fail)
+        failing.setattr(tls_listener, "read_store_file", fail)
+        for _ in range(3):
+            stage.pass_time(TLS_FILES_CHECK_MS)
+        ((level, text),) = lines()
+        assert ("ERROR", True) == (level, "cannot be read" in text)
+        assert hosts(stage) == A
+    stage.pass_time(TLS_FILES_CHECK_MS)
+    assert hosts(stage) == B
+
+
+def test_a_key_that_cannot_be_handed_to_openssl_is_loaded_later(
+    stage: MemoryBroker, stores: Path, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    replace(stores, pems()["b"])
+    with monkeypatch.context() as failing:
+        failing.setattr(os, "memfd_create", fail, raising=False)
+        stage.pass_time(TLS_FILES_CHECK_MS)
+        ((level, text),) = lines()
+        assert ("ERROR", True) == (level, "Too many open files" in text)
+    stage.pass_time(TLS_FILES_CHECK_MS)
+    assert hosts(stage) == B
+
+
+def test_files_are_watched_on_after_a_fault(
+    stage: MemoryBroker, stores: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a fault of our code")
+
+    replace(stores, pems()["b"])
+    with monkeypatch.context() as failing:
+        failing.setattr(live_tls, "listener_layer", fail)
+        with pytest.raises(RuntimeError):
+            stage.pass_time(TLS_FILES_CHECK_MS)
+    stage.pass_time(TLS_FILES_CHECK_MS)
+    stage.pass_time(TLS_FILES_CHECK_MS)
+    assert hosts(stage) == B
 
 
 def test_another_name_is_refused_unless_it_is_allowed(

@@ -171,3 +171,19 @@ def test_groups_are_found_whose_next_record_is_at_an_offset() -> None:
     there, errors = groups_at(cluster.client(), groups, TopicPartition("t", 0), 4)
     assert (["a", "b"], ["lost"]) == (there, list(errors))
     assert "s" not in {group_id for asked in cluster.asked for group_id in asked}
+
+
+@pytest.mark.parametrize("versions", [{}, {"OffsetFetch": (1, 7)}], ids=["many", "one"])
+def test_a_coordinator_that_does_not_answer_is_waited_for_once(
+    monkeypatch: pytest.MonkeyPatch, versions: dict[str, tuple[int, int]]
+) -> None:
+    """Its other groups fail with the same error: a wait for each hundred would be minutes."""
+    monkeypatch.setattr(group_lags, "GROUPS_PER_REQUEST", 2)
+    names = [f"g{number}" for number in range(6)]
+    cluster = Groups({name: {0: 4} for name in names}, versions=versions)
+    cluster.silent = {1}
+    client = cluster.client()
+    before_ms = client.clock.monotonic_ms()
+    lags = lag_of_groups(client, [listing(name) for name in names])
+    assert {type(lags[name]) for name in names} == {TimedOut}
+    assert client.clock.monotonic_ms() - before_ms < 2 * client.timeout_ms

@@ -151,7 +151,9 @@ def test_code_that_counts_wrongly_is_not_used(monkeypatch: pytest.MonkeyPatch) -
     assert CODE is not None
     assert is_count_right(CODE)
     monkeypatch.setattr(CountTier, "code", None)
+    monkeypatch.setattr(CountTier, "is_sought", False)
     assert take_up_count()
     monkeypatch.setattr(CountTier, "code", None)
+    monkeypatch.setattr(CountTier, "is_sought", False)
     monkeypatch.setattr(header_counts, "is_count_right", lambda _code: False)
     assert not take_up_count()
