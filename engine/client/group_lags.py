@@ -38,7 +38,7 @@ _Commits = dict[TopicPartition, CommitView]
 class LagSum(NamedTuple):
     """What a group has committed, and the sum of its lag in records.
 
-    `lag` is None where the end of no partition is known; `unknown_count` counts those partitions.
+    `lag` is None where the end of a partition is not known; `unknown_count` counts those.
     """
 
     topic_count: int
@@ -179,6 +179,5 @@ def _lag(committed: _Commits, ends: Mapping[TopicPartition, int | None]) -> LagS
         if (end := ends[key]) is not None
     ]
     unknown_count = len(committed) - len(lags)
-    is_known = bool(lags) or not committed
     topic_count = len({key.topic for key in committed})
-    return LagSum(topic_count, len(committed), sum(lags) if is_known else None, unknown_count)
+    return LagSum(topic_count, len(committed), None if unknown_count else sum(lags), unknown_count)

@@ -130,7 +130,7 @@ def _add_lag(row: OutputRow, lag: LagSum | EngineError | None) -> bool:
         return False
     row.update(topics=lag.topic_count, partitions=lag.partition_count, lag=lag.lag)
     if lag.unknown_count:
-        text = f"the ends of {lag.unknown_count} partitions are not known, and not in its lag"
+        text = f"its lag is not known: the ends of {lag.unknown_count} partitions are not"
         report_error(EngineError(text), str(row["group"]))
     return lag.unknown_count > 0
 
