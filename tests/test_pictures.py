@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,6 +12,7 @@ import pytest
 from tests.parsed_sources import ONE_PROCESS
 from tests.test_docs import PAGES, ROOT
 from tools.pictures import IMAGES, Picture, drawn
+from tools.screen_pictures import report_picture, top_picture
 
 pytestmark = ONE_PROCESS
 
@@ -33,7 +35,7 @@ def network_references(svg: str) -> list[str]:
 def test_every_picture_is_on_a_page_and_every_page_has_its_pictures() -> None:
     on_pages = {file for page in PAGES for _, file in shown(page)}
     assert {picture.resolve() for picture in PICTURES} == on_pages
-    assert len(PICTURES) >= 5
+    assert len(PICTURES) >= 7
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -57,6 +59,14 @@ def test_what_changes_from_run_to_run_is_not_drawn() -> None:
     second = drawn(picture, "a  id AAAAAAAAAAAAAAAAAAAAAA  2027-01-01T00:00:00.001Z\n")
     assert first == second
     assert "2026-01-01T00:00:00.000Z" in first
+
+
+@pytest.mark.parametrize(
+    ("name", "draw"), [("top.svg", top_picture), ("report-charts.svg", report_picture)]
+)
+def test_the_pictures_of_screens_are_what_is_drawn_now(name: str, draw: Callable[[], str]) -> None:
+    """If they are not: `make pictures`."""
+    assert draw() == (IMAGES / name).read_text()
 
 
 def test_a_font_from_the_network_is_found() -> None:

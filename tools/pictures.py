@@ -4,7 +4,7 @@ r"""Pictures of what kctl prints, for the README and the guides: docs/images/*.s
 
 Starts an embedded cluster, runs the commands on a terminal and draws their output. Topics, records
 and times of records are fixed; what still differs from run to run is replaced, so that a second
-run writes the same bytes:
+run writes the same bytes. The pictures of `screen_pictures` need no cluster.
 
 | in | becomes |
 |---|---|
@@ -36,6 +36,8 @@ from typing import NamedTuple
 
 from rich.console import Console
 from rich.text import Text
+
+from tools.screen_pictures import screen_pictures
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 _COLUMNS, _LINES = 110, 50
@@ -226,6 +228,8 @@ def outputs(kctl: Kctl) -> Iterator[tuple[Picture, str]]:
 def main() -> int:
     """Write all pictures."""
     IMAGES.mkdir(exist_ok=True)
+    for name, svg in screen_pictures().items():
+        (IMAGES / f"{name}.svg").write_text(svg, "utf-8")
     with tempfile.TemporaryDirectory() as folder:
         kctl = Kctl(Path(folder))
         try:

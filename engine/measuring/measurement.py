@@ -114,17 +114,31 @@ class Measurement:
 
     def _close(self, end_ns: int) -> None:
         """End the open interval at `end_ns`, and begin the next one there."""
-        interval = Interval(
+        self.intervals.append(self._open_until(end_ns))
+        self._open_ns = end_ns
+        self._open_records = self._open_bytes = 0
+        self._open_latencies = Latencies()
+
+    def _open_until(self, end_ns: int) -> Interval:
+        return Interval(
             self._seconds(self._open_ns),
             self._seconds(end_ns),
             self._open_records,
             self._open_bytes,
             self._open_latencies,
         )
-        self.intervals.append(interval)
-        self._open_ns = end_ns
-        self._open_records = self._open_bytes = 0
-        self._open_latencies = Latencies()
+
+    def latest_intervals(self, now_ns: int, count: int) -> list[Interval]:
+        """Return the last `count` intervals that are over now, also those since the last record."""
+        over = self.intervals[-count:]
+        passed = (now_ns - self._open_ns) // self._interval_ns
+        if passed > 0:
+            over.append(self._open_until(self._open_ns + self._interval_ns))
+        for number in range(max(1, passed - count), passed):
+            start_ns = self._open_ns + number * self._interval_ns
+            end_s = self._seconds(start_ns + self._interval_ns)
+            over.append(Interval(self._seconds(start_ns), end_s, 0, 0, Latencies()))
+        return over[-count:]
 
     def finish(self) -> None:
         """Complete the last interval, which ends with the last record."""
@@ -139,8 +153,3 @@ class Measurement:
         """Return the window as a whole."""
         end_s = (self._last_ns - self.began_ns) / _NS_PER_S
         return Interval(0.0, end_s, self.records, self.size_bytes, self.latencies)
-
-    @property
-    def last_interval(self) -> Interval | None:
-        """Return the last interval that is complete, None before the first is."""
-        return self.intervals[-1] if self.intervals else None

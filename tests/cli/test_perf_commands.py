@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 from kctl.schemas import schema_of
 from tests.cli.shell import Shell
+from tests.cli.terminal import DEADLINE_S, Terminal, plain
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +89,26 @@ def test_ctrl_c_prints_what_was_measured_and_deletes_the_topic(shell: Shell) -> 
     assert 0 < found["records"] < 2000000000
     assert not found["is_complete"]
     assert "" == shell.ok("topics", "list", "-o", "name")
+
+
+def test_a_terminal_has_charts_until_ctrl_c_and_then_the_result_alone(shell: Shell) -> None:
+    words = ("perf", "latency", "-n", "1000000", "--rate", "200")
+    terminal = Terminal(shell, *words)
+    try:
+        charts = terminal.wait_for(b"p99 ms").decode(errors="replace")
+        assert "warming up" in charts
+        assert "s left, " in charts
+        assert re.search(r"records/s █+ \d+, at most \d+", charts)
+        terminal.process.send_signal(signal.SIGINT)
+        terminal.wait_for(b"are not counted")
+        assert 130 == terminal.process.wait(DEADLINE_S)
+        # The three lines are cleared, the cursor is shown, and the result follows.
+        cleared, result = terminal.shown.split(b"\x1b[?25h")
+        assert result.startswith(b"\r" + b"\x1b[1A\x1b[2K" * 3 + b"MEASURED")
+        assert b"at most" in plain(cleared)
+        assert b"at most" not in plain(result)
+    finally:
+        terminal.close()
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ def produce(
     start-up and connections are in no rate. With --rate a latency begins when a record was due,
     so that one which waits behind a slow answer counts its wait.
 
+    On a terminal charts show the rate and the p99 of each --interval while it lasts.
     Ctrl-C ends it and prints what was measured. In a topic that is named the records stay.
     """
     from kctl.commands.perf.measuring import PerfRequest, measure_producing
@@ -80,6 +81,8 @@ def consume(
     Without --topic so many records, and those of the warm-up, are produced first, which is not
     measured. Counted is from the first fetch behind the warm-up on, which has an equal share of
     each partition. A latency is the wait for a response.
+
+    On a terminal charts show the rate and the p99 of each --interval while it lasts.
     """
     from kctl.commands.perf.measuring import PerfRequest, measure_consuming
 
@@ -109,6 +112,8 @@ def latency(
 
     Without --rate a record is sent when the one before has arrived. With it records are sent when
     they are due, and a latency begins then.
+
+    On a terminal charts show the rate and the p99 of each --interval while it lasts.
     """
     from kctl.commands.perf.measuring import PerfRequest, measure_latency
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.offsets import LATEST
@@ -23,8 +23,9 @@ from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.client_overrides import ClientOverrides, client_overrides
 from kctl.commands.consume.settings import CONSUMER_KEYS, fetch_options
+from kctl.commands.perf.live_charts import RunDisplay
 from kctl.commands.perf.options import SendOptions, TopicOptions
-from kctl.commands.perf.report import Measured, print_result, show_progress
+from kctl.commands.perf.report import Measured, print_result
 from kctl.commands.produce.request import PRODUCER_KEYS, ProduceRequest, producer_options
 from kctl.commands.topics.metadata_wait import await_created
 from kctl.connect import ClusterOptions, connect, settings_in_file
@@ -32,7 +33,7 @@ from kctl.console import notify, report_error
 from kctl.durations import duration_ms
 from kctl.interrupts import HeldInterrupts, deferred_interrupts
 from kctl.offset_points import OffsetLookup, Point, PointKind, parse_point
-from kctl.render import check_format
+from kctl.render import TABLES, check_format
 from kctl.render.progress import ProgressBar
 
 _NS_PER_MS: Final = 1_000_000
@@ -53,30 +54,6 @@ class PerfRequest(NamedTuple):
     warm_up: int
     settings: list[str]
     output: str
-
-
-class Run(Protocol):
-    """A measurement under way."""
-
-    error: EngineError | None
-
-    @property
-    def is_done(self) -> bool:
-        """Return whether it has ended."""
-        ...
-
-    @property
-    def measurement(self) -> Measurement:
-        """Return the counts so far."""
-        ...
-
-    def step(self) -> None:
-        """Continue the measurement for a moment."""
-        ...
-
-    def finish(self) -> Measurement:
-        """End the measurement."""
-        ...
 
 
 class Finished(NamedTuple):
@@ -324,38 +301,29 @@ def _bounds(
     return found[0], found[1]
 
 
-def _finished(
-    run: Run,
-    interrupts: HeldInterrupts,
-    record_count: int,
-    prepare: Callable[[], None] | None = None,
-) -> Finished:
-    """Continue a run until it is done, fails or is interrupted."""
-    interrupt = None
-    with ProgressBar("warming up") as bar:
+def _finished_after_warm_up(
+    run: ProducingRun | ConsumingRun | LatencyRun, interrupts: HeldInterrupts, request: PerfRequest
+) -> tuple[Finished, int]:
+    """Warm a run up, and continue it until it is done, fails or is interrupted.
+
+    Also returns the number of records of the warm-up.
+    """
+    interrupt, warm_up = None, 0
+    display = RunDisplay(request.records, work_ns, has_charts=request.output in TABLES)
+    with display:
         try:
             with interrupts.allowed():
-                if prepare is not None:
-                    prepare()
-                while not run.is_done:
+                warm_up = run.warm_up(request.warm_up)
+            while not run.is_done:
+                with interrupts.allowed():
                     run.step()
-                    show_progress(bar, run.measurement, record_count)
+                # Not interrupted: lines that are drawn in part would stay on the screen.
+                display.show(run.measurement)
         except KeyboardInterrupt as signal:
             interrupt = signal
         except EngineError as error:
             run.error = run.error or error
-    return Finished(run.finish(), run.error, interrupt)
-
-
-def _finished_after_warm_up(
-    run: ProducingRun | ConsumingRun | LatencyRun, interrupts: HeldInterrupts, request: PerfRequest
-) -> tuple[Finished, int]:
-    """Warm a run up and continue it; also return the number of records of the warm-up."""
-    counts: list[int] = []
-    finished = _finished(
-        run, interrupts, request.records, lambda: counts.append(run.warm_up(request.warm_up))
-    )
-    return finished, sum(counts)
+    return Finished(run.finish(), run.error, interrupt), warm_up
 
 
 def _print_retry(error: EngineError) -> None:

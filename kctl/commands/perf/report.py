@@ -9,9 +9,7 @@ from typing import Final, NamedTuple
 from engine.measuring.measurement import Interval, Measurement
 from kctl.console import notify
 from kctl.render import TABLES, Column, write_object, write_rows
-from kctl.render.progress import ProgressBar
 from kctl.render.rows import OutputRow
-from kctl.render.table import size_text
 
 _LATENCY_COLUMNS: Final = (
     Column("mean_ms", "MEAN-MS", right=True, kind="number?"),
@@ -111,14 +109,3 @@ def _rates(interval: Interval) -> OutputRow:
         "bytes_per_s": interval.bytes_per_s,
         **{f"{name}_ms": value for name, value in latencies.items()},
     }
-
-
-def show_progress(bar: ProgressBar, measurement: Measurement, record_count: int) -> None:
-    """Show the progress of a run, and the rates of its last interval."""
-    last = measurement.last_interval
-    text = f"{measurement.records:,} records"
-    if last is not None:
-        p99_ms = last.latencies.percentiles_ms()["p99"]
-        text += f", {last.records_per_s or 0:,.0f}/s, {size_text(round(last.bytes_per_s or 0))}/s"
-        text += "" if p99_ms is None else f", p99 {p99_ms:g} ms"
-    bar.update(measurement.records, record_count, text)

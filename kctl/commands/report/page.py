@@ -44,7 +44,8 @@ _STYLE = """
 code { background: #8882; border-radius: .2rem; padding: .05rem .3rem }
 .charts { display: grid; gap: 1rem; margin: .6rem 0;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)) }
-figure { margin: 0 } figcaption { color: #5b6570 } figure svg { max-width: 100%; height: auto }
+figure { margin: 0 } figcaption { color: #5b6570 } figure svg { max-width: 100%; height: auto;
+  overflow: visible }
 @media (max-width: 40rem) { ul.contents { columns: 2 } body { margin: 1rem auto } }
 @media (prefers-color-scheme: dark) { figcaption { color: #9aa4ae }
   .finding.warning { background: none } }

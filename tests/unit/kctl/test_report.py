@@ -312,6 +312,8 @@ phone.srcdoc = PAGE;
 phone.onload = () => {
   const page = phone.contentDocument;
   const size = e => Math.round(e.getBoundingClientRect().width);
+  const isWhole = e => getComputedStyle(e).overflowX == "visible";
+  const leftOf = e => isWhole(e) ? 0 : e.getBoundingClientRect().left;
   document.title = JSON.stringify({
     page: page.documentElement.scrollWidth,
     room: page.documentElement.clientWidth,
@@ -319,6 +321,9 @@ phone.onload = () => {
       .filter(e => !e.closest(".scroll > *") && e.getBoundingClientRect().right > 360)
       .map(e => e.outerHTML.slice(0, 80)),
     charts: [...page.querySelectorAll("svg")].map(size),
+    cut: [...page.querySelectorAll("svg text")]
+      .filter(e => e.getBoundingClientRect().left < Math.max(0, leftOf(e.closest("svg"))))
+      .map(e => e.textContent),
     heads: page.querySelectorAll("h2").length,
     text: getComputedStyle(page.querySelector("svg text")).fill,
     body: getComputedStyle(page.body).color,
@@ -345,6 +350,8 @@ phone.onload = () => {
     seen = json.loads(found[1])
     assert (seen["room"], []) == (seen["page"], seen["wide"])
     assert all(0 < width <= 360 for width in seen["charts"])
+    # The browser's font may be wider than the one that charts were laid out with.
+    assert seen["cut"] == []
     assert seen["heads"] >= 10
     # Texts of charts have the colour of the page, in light and in dark.
     assert seen["body"] == seen["text"]

@@ -58,6 +58,30 @@ def test_intervals_are_all_there_also_those_without_records() -> None:
     assert [1.0, 0.0, 0.0, 6.0] == [one.records_per_s for one in measurement.intervals]
 
 
+def test_intervals_without_records_are_over_before_the_next_record_comes() -> None:
+    measurement = Measurement(S, S)
+    measurement.count(4, 40, S + S // 4, {1: 4})
+    assert [] == measurement.latest_intervals(2 * S - 1, 9)
+    measurement.count(2, 20, 2 * S, {1: 2})
+    for now_ns, count, records in (
+        (2 * S, 9, [4]),
+        (3 * S - 1, 9, [4]),
+        (3 * S, 9, [4, 2]),
+        (5 * S, 9, [4, 2, 0, 0]),
+        (5 * S, 3, [2, 0, 0]),
+        (60 * S, 2, [0, 0]),
+    ):
+        latest = measurement.latest_intervals(now_ns, count)
+        assert records == [one.records for one in latest]
+        assert {1.0} == {one.end_s - one.start_s for one in latest}
+        assert now_ns // S - 1 == latest[-1].end_s
+    # What is asked for counts nothing.
+    measurement.finish()
+    assert [(0.0, 1.0, 4), (1.0, 1.0, 2)] == [
+        (one.start_s, one.end_s, one.records) for one in measurement.intervals
+    ]
+
+
 @pytest.mark.parametrize("records", [0, 5])
 def test_a_window_of_no_time_has_no_rate(records: int) -> None:
     measurement = Measurement(S, S)
