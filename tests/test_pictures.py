@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,7 +13,7 @@ import pytest
 from tests.parsed_sources import ONE_PROCESS
 from tests.test_docs import PAGES, ROOT
 from tools.pictures import IMAGES, Picture, drawn
-from tools.screen_pictures import report_picture, top_picture
+from tools.screen_pictures import DRAWN_WITH, report_picture, top_picture
 
 pytestmark = ONE_PROCESS
 
@@ -61,12 +62,20 @@ def test_what_changes_from_run_to_run_is_not_drawn() -> None:
     assert "2026-01-01T00:00:00.000Z" in first
 
 
+def words(svg: str) -> str:
+    """Return what can be read on a picture."""
+    return re.sub(r"\s", "", "".join(ElementTree.fromstring(svg).itertext()))
+
+
 @pytest.mark.parametrize(
     ("name", "draw"), [("top.svg", top_picture), ("report-charts.svg", report_picture)]
 )
 def test_the_pictures_of_screens_are_what_is_drawn_now(name: str, draw: Callable[[], str]) -> None:
-    """If they are not: `make pictures`."""
-    assert draw() == (IMAGES / name).read_text()
+    """If they are not: `make pictures`. Other releases of the libraries may draw them otherwise."""
+    drawn_now, picture = draw(), (IMAGES / name).read_text()
+    assert words(drawn_now) == words(picture)
+    if DRAWN_WITH == {package: version(package) for package in DRAWN_WITH}:
+        assert drawn_now == picture
 
 
 def test_a_font_from_the_network_is_found() -> None:

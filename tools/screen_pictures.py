@@ -20,6 +20,8 @@ from kctl.commands.top.top_request import TopRequest
 from tools import shown_cluster
 from tools.shown_cluster import INTERVAL_MS, SAMPLED_MS
 
+#: The libraries that drew the pictures that are kept; others may place and colour otherwise.
+DRAWN_WITH: Final = {"textual": "8.2.8", "rich": "15.0.0", "vl-convert-python": "1.9.0.post1"}
 TOP: Final = "top"
 REPORT: Final = "report-charts"
 _SIZE: Final = (80, 12)
