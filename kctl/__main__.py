@@ -9,7 +9,7 @@ from errno import ENOSPC
 from typing import Any, NoReturn
 
 from kctl import exits
-from kctl.app import NOUNS, closest, help_text
+from kctl.app import NOUNS, READERS, closest, help_text
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -65,6 +65,10 @@ def _unknown(argument: str) -> int:
 def _run(name: str, module: str, args: list[str]) -> int:
     from importlib import import_module
 
+    if name not in READERS:
+        from kctl.typer_alone import import_typer
+
+        import_typer()
     commands = import_module(f"kctl.commands.{module}.app")
     runner = getattr(commands, "run", None)
     if runner is not None:
@@ -75,13 +79,12 @@ def _run(name: str, module: str, args: list[str]) -> int:
 
 def run_typer(app: Any, prog: str, args: list[str]) -> int:
     """Run a Typer application without letting it exit or print tracebacks."""
-    from typer.main import get_command
-
-    from kctl.guard import with_guard
+    from kctl.guarded import with_guard
+    from kctl.named_command import command_for
     from kctl.numbers import with_ranges
     from kctl.verbosity import with_verbose
 
-    command = with_guard(get_command(app), prog.removeprefix("kctl "))
+    command = with_guard(command_for(app, args), prog.removeprefix("kctl "))
     command = with_ranges(with_verbose(command))
     _collect_from_here()
     code = command.main(args=args, prog_name=prog, standalone_mode=False)

@@ -36,8 +36,10 @@ _Found: TypeAlias = "list[tuple[Any, ...]] | str"
 
 def _addresses_of(host: str, port: int) -> _Found:
     """Return the addresses of a host; blocks for the system's resolver."""
+    # The codec of texts, with its tables, has nothing to do for a numeric address.
+    name = host if numeric_address(host) is None else host.encode()
     try:
-        return list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        return list(socket.getaddrinfo(name, port, type=socket.SOCK_STREAM))
     except (OSError, ValueError) as error:
         return reason_of(error)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -175,8 +175,13 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     found.ok("cluster", "destroy", "-y")
 
 
-def imported_by(command: list[str], environment: dict[str, str], stdin: str = "") -> set[str]:
-    """Return what a process imports, of HEAVY."""
+def imported_by(
+    command: list[str],
+    environment: dict[str, str],
+    stdin: str = "",
+    heavy: Iterable[str] = HEAVY,
+) -> set[str]:
+    """Return what a process imports, of HEAVY or others."""
     done = subprocess.run(
         command,
         input=stdin,
@@ -190,7 +195,7 @@ def imported_by(command: list[str], environment: dict[str, str], stdin: str = ""
     names = {line.rpartition("|")[2].strip() for line in lines}
     others = [line for line in done.stderr.splitlines() if line.startswith("error:")]
     assert not others, others
-    return {heavy for heavy in HEAVY if _is_imported(heavy, names)}
+    return {one for one in heavy if _is_imported(one, names)}
 
 
 def _is_imported(heavy: str, names: set[str]) -> bool:
@@ -216,6 +221,25 @@ def test_a_command_imports_what_the_table_says(shell: Shell, address: str, line:
     environment = {**shell.environment, "KCTL_COMPLETION_MS": "60000"}
     found = imported_by([*KCTL, *words], environment, stdin="a\n")
     assert TABLE[line].split() == sorted(found)
+
+
+#: What Typer and others import for what a single answer does not use.
+UNUSED = {
+    *("difflib", "pathlib", "platform", "shutil", "subprocess", "traceback", "urllib.parse"),
+    *("uuid", "encodings.idna", "atexit"),
+}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("topics --help", "topics list --help", "topics list", "topics describe clicks"),
+        *("offsets get clicks", "groups list", "brokers list", "configs describe --topic clicks"),
+    ],
+)
+def test_a_single_answer_imports_nothing_that_it_does_not_use(shell: Shell, line: str) -> None:
+    unused = UNUSED - {"shutil"} if line.endswith("--help") else UNUSED
+    assert set() == imported_by([*KCTL, *line.split()], shell.environment, heavy=unused)
 
 
 def test_a_table_of_wide_characters_imports_their_widths(tmp_path: Path) -> None:
