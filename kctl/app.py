@@ -82,6 +82,9 @@ NOUNS: dict[str, Noun] = {
     "completions": Noun("completions", "Print the completion script of a shell", _SHELL),
 }
 
+#: Nouns that read their plain calls themselves, and import Typer only for others.
+READERS = frozenset(("cluster", "compat", "dump-log"))
+
 
 def help_text() -> str:
     """Return the top-level help, made from the table alone."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -54,20 +54,6 @@ class Guard:
 
 
 # -- before a command begins
-
-
-def with_guard(command: Any, command_path: str) -> Any:
-    """Return a Typer command that is entered here before it runs, and so are its children."""
-    for name, child in getattr(command, "commands", {}).items():
-        with_guard(child, f"{command_path} {name}")
-    if not getattr(command, "commands", {}):
-        command.invoke = partial(_entered, command_path, command.invoke)
-    return command
-
-
-def _entered(command_path: str, invoke: Callable[[object], object], context: Any) -> object:
-    enter(command_path, context.params)
-    return invoke(context)
 
 
 def enter(command_path: str, parameters: Mapping[str, object]) -> None:

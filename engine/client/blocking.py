@@ -34,7 +34,6 @@ from engine.client.metadata import (
     topic_failure,
 )
 from engine.client.request_checks import ClientChecks
-from engine.client.sasl import conversation_of
 from engine.client.settings import Address, ClientSettings
 from engine.errors import ApiError, EngineError, api_error
 from engine.host.ports import Clock, Entropy
@@ -157,6 +156,8 @@ class KafkaClient:
         sasl = self.settings.sasl
         if sasl is None:
             return BrokerConnection(self.settings.client_id)
+        from engine.client.sasl import conversation_of
+
         return BrokerConnection(
             self.settings.client_id, lambda: conversation_of(sasl, self.entropy)
         )

@@ -23,7 +23,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from engine import __version__
 from engine.client.errors import (
@@ -34,7 +34,6 @@ from engine.client.errors import (
     TlsExpected,
     TokenExpired,
 )
-from engine.client.sasl import SaslConversation
 from engine.errors import api_error
 from engine.host.ports import Buffer
 from engine.kafka_errors import ILLEGAL_SASL_STATE, NONE, UNSUPPORTED_VERSION, kafka_error
@@ -50,6 +49,9 @@ from engine.wire.headers import (
 )
 from engine.wire.schema import ENGINE_RELEASE
 from engine.wire.structs import Message, Struct
+
+if TYPE_CHECKING:
+    from engine.client.sasl import SaslConversation
 
 CONNECTING: Final = "connecting"
 NEGOTIATING: Final = "negotiating"

@@ -32,17 +32,18 @@ Every other that this client has no use for (those of consumers and producers) i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.client.errors import ClientSettingRefused
-from engine.client.oauth_login import OAUTHBEARER, OAuthLogin
-from engine.client.sasl import SCRAM_HASHES, SaslSettings
 from engine.host.streams import TlsSettings
 from engine.limits import CLIENT_PORT_DEFAULT
 
+if TYPE_CHECKING:
+    from engine.client.oauth_login import OAuthLogin
+    from engine.client.sasl import SaslSettings
+
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _SECURITY_PREFIXES: Final = ("ssl.", "sasl.", "security.")
-_MECHANISMS: Final = ("PLAIN", *SCRAM_HASHES, OAUTHBEARER)
 _TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"
 _LOGIN_HANDLER: Final = "sasl.login.callback.handler.class"
 _OAUTH: Final = "org.apache.kafka.common.security.oauthbearer"
@@ -314,11 +315,15 @@ def _sasl(reader: _Reader) -> SaslSettings:
 
     Raises ClientSettingRefused for a mechanism that is not supported, or missing credentials.
     """
+    from engine.client.oauth_login import OAUTHBEARER
+    from engine.client.sasl import SCRAM_HASHES, SaslSettings
+
+    mechanisms = ("PLAIN", *SCRAM_HASHES, OAUTHBEARER)
     mechanism = (
         reader.text("sasl.mechanism") or reader.text("sasl.mechanisms") or "GSSAPI"
     ).upper()
-    if mechanism not in _MECHANISMS:
-        rule = f"kctl's client supports {', '.join(_MECHANISMS)}"
+    if mechanism not in mechanisms:
+        rule = f"kctl's client supports {', '.join(mechanisms)}"
         raise ClientSettingRefused("sasl.mechanism", mechanism, rule)
     given = jaas_options(reader.text("sasl.jaas.config") or "")
     url = reader.text(_TOKEN_URL)
@@ -353,6 +358,8 @@ def _oauth(reader: _Reader, given: Mapping[str, str], url: str | None) -> OAuthL
     if url is not None and url.startswith("http") and (client_id is None or client_secret is None):
         rule = 'must have clientId="…" and clientSecret="…"'
         raise ClientSettingRefused("sasl.jaas.config", "…", rule)
+    from engine.client.oauth_login import OAuthLogin
+
     return OAuthLogin(url, client_id, client_secret, given.get("scope"), principal)
 
 

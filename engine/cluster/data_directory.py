@@ -53,17 +53,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from engine.cluster.halts import Halt, last_halt
-from engine.cluster.plan import ClusterPlan
-from engine.cluster.process_log import log_end
 from engine.errors import EngineError, StorageError
 from engine.host.lock_file import is_held
 from engine.host.ports import FileMissing, Files
 from engine.host.replace import TEMPORARY_SUFFIX
 from engine.json_text import JsonObject
-from engine.naming import STORE_FILE
+
+# Every command reads the address of the embedded cluster here, and hardly one the rest.
+if TYPE_CHECKING:
+    from engine.cluster.halts import Halt
+    from engine.cluster.plan import ClusterPlan
 
 _BROKER_LOCK = re.compile(r"broker-([0-9]{1,10})\.lock")
 
@@ -157,7 +158,6 @@ class DataDirectory:
         self.lock_path = f"{path}/cluster.lock"
         self.start_lock_path = f"{path}/cluster.start"
         self.log_path = f"{path}/cluster.log"
-        self.store_path = f"{path}/{STORE_FILE}"
         self.plan_path = f"{path}/cluster.json"
         self.served_path = f"{path}/served.json"
         self._running_path = f"{path}/running.json"
@@ -167,6 +167,13 @@ class DataDirectory:
         self.network_path = f"{path}/network.json"
         self.network_done_path = f"{path}/network.done"
         self.network_lock_path = f"{path}/cluster.network"
+
+    @property
+    def store_path(self) -> str:
+        """The file of the metadata store."""
+        from engine.naming import STORE_FILE
+
+        return f"{self.path}/{STORE_FILE}"
 
     def broker_path(self, broker_id: int) -> str:
         """Return the log directory of a broker, the first one if it has several."""
@@ -271,6 +278,8 @@ class DataDirectory:
 
     def plan(self) -> ClusterPlan | None:
         """Return the cluster's plan, None if there is none; raises BadClusterFile."""
+        from engine.cluster.plan import ClusterPlan
+
         content = self._read(self.plan_path)
         if content is None:
             return None
@@ -319,6 +328,8 @@ class DataDirectory:
         this one too. A plan that is stored already belongs to the command that waits for the
         start, and is left to it.
         """
+        from engine.cluster.plan import ClusterPlan
+
         kept = self.plan() or ClusterPlan(plan.broker_count)
         if kept == plan and self._files.exists(self.plan_path):
             yield _nothing
@@ -385,10 +396,14 @@ class DataDirectory:
 
     def broker_log_end(self, broker_id: int) -> tuple[str, ...]:
         """Return the last log lines of a broker's process."""
+        from engine.cluster.process_log import log_end
+
         return log_end(self._files, self.broker_log_path(broker_id))
 
     def last_halt(self, broker_id: int | None = None) -> Halt | None:
         """Return the last halt of a broker's process, or of the process of all brokers."""
+        from engine.cluster.halts import last_halt
+
         if broker_id is None:
             again = f"`kctl cluster start --data {self.path}`"
             return last_halt(self._files, self.log_path, self.path, again)

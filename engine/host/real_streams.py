@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from engine.host.name_lookup import numeric_address, reason_of
 from engine.host.ports import Buffer
 from engine.host.process_guard import ProcessGuard
-from engine.host.streams import Stream, StreamEvent, TlsSettings
-from engine.host.tls import Failure, tls_context, tls_failure
+from engine.host.streams import Failure, Stream, StreamEvent, TlsSettings
 from engine.limits import RECEIVE_BYTES
 
 if TYPE_CHECKING:
@@ -36,10 +35,19 @@ _Found: TypeAlias = "list[tuple[Any, ...]] | str"
 
 def _addresses_of(host: str, port: int) -> _Found:
     """Return the addresses of a host; blocks for the system's resolver."""
+    # The codec of texts, with its tables, has nothing to do for a numeric address.
+    name = host if numeric_address(host) is None else host.encode()
     try:
-        return list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        return list(socket.getaddrinfo(name, port, type=socket.SOCK_STREAM))
     except (OSError, ValueError) as error:
         return reason_of(error)
+
+
+def _tls_context(tls: TlsSettings) -> ssl.SSLContext:
+    """Return the TLS context for settings; raises BadTlsFile."""
+    from engine.host.tls import tls_context
+
+    return tls_context(tls)
 
 
 class RealStream:
@@ -51,7 +59,7 @@ class RealStream:
         self.port = port
         self._owner = owner
         self._tls = tls
-        self._context = None if tls is None else tls_context(tls)
+        self._context = None if tls is None else _tls_context(tls)
         #: Set by the look-up's thread before it signals its end.
         self._found: _Found = "unknown host"
         self._addresses: deque[tuple[Any, ...]] = deque()
@@ -190,6 +198,8 @@ class RealStream:
         elif self._phase != "closed":
             failure = Failure(error.strerror or str(error))
             if self._tls is not None:
+                from engine.host.tls import tls_failure
+
                 is_handshake = self._phase == "handshake"
                 failure = tls_failure(error, self._tls, is_handshake=is_handshake)
             self.end(failure)

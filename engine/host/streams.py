@@ -40,6 +40,13 @@ class TlsSettings(NamedTuple):
         return f"TlsSettings({self.ca_path}, {self.certificate_path})"
 
 
+class Failure(NamedTuple):
+    """The reason for a failed connection, and its remedy."""
+
+    reason: str
+    hint: str | None = None
+
+
 class Stream(Protocol):
     """One outgoing connection."""
 

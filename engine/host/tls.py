@@ -12,9 +12,9 @@ Source: OpenSSL's verification codes (x509_vfy.h) and TLS's alerts (RFC 8446 §6
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from engine.host.streams import TlsSettings
+from engine.host.streams import Failure, TlsSettings
 from engine.host.tls_stores import (
     BadTlsFile,
     PrivateKey,
@@ -52,13 +52,6 @@ _ABOUT_OUR_CERTIFICATE = (
     "ALERT_CERTIFICATE_EXPIRED",
     "ALERT_CERTIFICATE_UNKNOWN",
 )
-
-
-class Failure(NamedTuple):
-    """The reason for a failed connection, and its remedy."""
-
-    reason: str
-    hint: str | None = None
 
 
 def tls_context(tls: TlsSettings) -> ssl.SSLContext:

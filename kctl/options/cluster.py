@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
+from functools import cached_property
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -66,21 +66,48 @@ def on_cluster(command: Callable[..., int]) -> Callable[..., int]:
     that is a NamedTuple of options, as `MoveOptions`, becomes these, after all others. A command
     with settings of its own declares `-X` itself.
     """
-    own, sets = _options_of(command)
-    added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        for name, kind, default in (
-            ("bootstrap", Bootstrap, None),
-            ("command_config", CommandConfig, None),
-            ("context", Context, None),
-            ("timeout", Timeout, TIMEOUT_S),
-            ("client_settings", Settings, None),
-        )
-        if kind is not Settings or not any(map(_is_settings, own))
-    ]
+    return _OnCluster(command)
 
-    @functools.wraps(command)
-    def with_cluster(
+
+class _OnCluster:
+    """A command on a cluster; its options are only made if Typer asks for them."""
+
+    def __init__(self, command: Callable[..., int]) -> None:
+        self._command = command
+        self.__name__ = command.__name__
+        self.__doc__ = command.__doc__
+        self.__module__ = command.__module__
+        # `get_type_hints` resolves annotations in the names of its module.
+        self.__wrapped__ = command
+
+    @cached_property
+    def _options(self) -> tuple[list[inspect.Parameter], dict[str, Any]]:
+        return _options_of(self._command)
+
+    @cached_property
+    def __signature__(self) -> inspect.Signature:
+        own, _ = self._options
+        added = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
+            )
+            for name, kind, default in (
+                ("bootstrap", Bootstrap, None),
+                ("command_config", CommandConfig, None),
+                ("context", Context, None),
+                ("timeout", Timeout, TIMEOUT_S),
+                ("client_settings", Settings, None),
+            )
+            if kind is not Settings or not any(map(_is_settings, own))
+        ]
+        return inspect.Signature([*own[:-1], *added, *own[-1:]])
+
+    @property
+    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
+        return {p.name: p.annotation for p in self.__signature__.parameters.values()}
+
+    def __call__(
+        self,
         *,
         bootstrap: str | None,
         command_config: str | None,
@@ -89,15 +116,12 @@ def on_cluster(command: Callable[..., int]) -> Callable[..., int]:
         client_settings: list[str] | None = None,
         **others: Any,
     ) -> int:
+        """Run the command with the values of its options."""
+        _, sets = self._options
         for name, kind in sets.items():
             others[name] = kind(**{field: others.pop(field) for field in kind._fields})
         cluster = ClusterOptions(bootstrap, command_config, context, timeout)
-        return command(with_settings(cluster, client_settings), **others)
-
-    parameters = [*own[:-1], *added, *own[-1:]]
-    with_cluster.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    with_cluster.__annotations__ = {p.name: p.annotation for p in parameters}
-    return with_cluster
+        return self._command(with_settings(cluster, client_settings), **others)
 
 
 def with_settings(cluster: ClusterOptions, settings: list[str] | None) -> ClusterOptions:

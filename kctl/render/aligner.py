@@ -1,4 +1,4 @@
-"""tabulate, without the imports that most tables do not need.
+"""tabulate for markup, without the imports that most tables do not need, and widths of texts.
 
 | tabulate imports | for | here |
 |---|---|---|
@@ -20,13 +20,8 @@ _METADATA = "importlib.metadata"
 _WIDTHS = "wcwidth"
 
 
-def tabulated(
-    cells: Sequence[Sequence[str]], headings: Sequence[str], *, padding: int = 2, **options: Any
-) -> str:
-    """Return a table in one of tabulate's formats.
-
-    A column is at least as wide as its heading and `padding` more.
-    """
+def tabulated(cells: Sequence[Sequence[str]], headings: Sequence[str], **options: Any) -> str:
+    """Return a table in one of tabulate's formats."""
     tabulate = _tabulate()
     is_ascii = all(text.isascii() for line in (headings, *cells) for text in line)
     if not is_ascii and tabulate.wcwidth is None:
@@ -34,7 +29,6 @@ def tabulated(
 
         tabulate.wcwidth = wcwidth
         tabulate.WIDE_CHARS_MODE = True
-    tabulate.MIN_PADDING = padding
     return str(
         tabulate.tabulate(
             cells, list(headings), disable_numparse=True, preserve_whitespace=True, **options

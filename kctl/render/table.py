@@ -1,11 +1,11 @@
-"""Tables for people: rich on a terminal, tabulate elsewhere, and as markup for tickets.
+"""Tables for people: rich on a terminal, aligned by spaces elsewhere, and as markup for tickets.
 
 | format | how |
 |---|---|
 | table, wide | aligned columns; on a terminal by rich, with bold headings |
-| markdown | a table as GitHub shows it |
-| html | one `<table>` |
-| tsv | cells with a tab between them, headings first |
+| markdown | a table as GitHub shows it, by tabulate |
+| html | one `<table>`, by tabulate |
+| tsv | cells with a tab between them, headings first, by tabulate |
 
 Wide characters count as wide as they are shown. Control characters are escaped in every cell.
 """
@@ -169,14 +169,19 @@ def _write_aligned(
 
 def _aligned(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[str]:
     """Return the line of headings and a line for each row."""
-    text = tabulated(
-        cells,
-        [column.heading for column in columns],
-        padding=0,
-        tablefmt="plain",
-        colalign=_alignment(columns) if cells else None,
-    )
-    return text.split("\n")
+    lines = [[column.heading for column in columns], *cells]
+    aligned = []
+    for place, column in enumerate(columns):
+        texts = [line[place] for line in lines]
+        widths = [width_of(text) for text in texts]
+        width = max(widths)
+        rooms = [" " * (width - each) for each in widths]
+        # Headings alone stand from the left.
+        if column.right and cells:
+            aligned.append([room + text for room, text in zip(rooms, texts, strict=True)])
+        else:
+            aligned.append([text + room for room, text in zip(rooms, texts, strict=True)])
+    return [_BETWEEN.join(parts) for parts in zip(*aligned, strict=True)]
 
 
 def _write_beneath(columns: Sequence[Column], row: Mapping[str, object], stream: TextIO) -> None:

@@ -224,9 +224,9 @@ def _starter(
 
 def _code_of_entry() -> int:
     """Run kctl as an interpreter would, and return the exit code."""
-    from kctl.__main__ import entry
+    from kctl.__main__ import own_process
 
-    return _code_of(entry)
+    return _code_of(lambda: sys.exit(own_process()))
 
 
 def _code_of(run: Callable[[], object]) -> int:

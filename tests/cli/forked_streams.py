@@ -34,7 +34,7 @@ def main(lines: list[str]) -> None:
             if pid == 0:
                 _redirect(path, of_child)
                 sys.argv[1:] = line.split()
-                sys.exit(entry())
+                entry()
             os.close(of_child)
             with open(told) as said:
                 err = said.read()

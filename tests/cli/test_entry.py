@@ -96,3 +96,52 @@ def test_a_full_disk_under_the_output_is_a_clear_error(command: str) -> None:
     assert exits.FAILED == run.returncode
     assert b"error: the output cannot be written: No space left on device" in run.stderr
     assert b"Traceback" not in run.stderr
+
+
+_AT_THE_END = "print('at the end', file=sys.stderr)"
+
+
+@pytest.mark.parametrize(
+    ("prepared", "said"),
+    [
+        # Only the end of the interpreter frees it.
+        (f"class Kept:\n def __del__(self): {_AT_THE_END}\nsys.kept = Kept()", ""),
+        (f"import atexit; atexit.register(lambda: {_AT_THE_END})", "at the end\n"),
+        (
+            "import threading, time\n"
+            f"def later(): time.sleep(0.1); {_AT_THE_END}\n"
+            "threading.Thread(target=later).start()",
+            "at the end\n",
+        ),
+    ],
+)
+def test_a_process_ends_at_once_unless_something_waits_for_it(prepared: str, said: str) -> None:
+    code = f"import sys\n{prepared}\nfrom kctl.__main__ import entry\nentry()"
+    run = subprocess.run(
+        [sys.executable, "-c", code, "offsets", "nothing"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert exits.USAGE == run.returncode
+    assert said == run.stderr.partition("shows the usage\n")[2]
+
+
+def test_garbage_is_collected_while_a_command_runs_but_not_what_it_imported() -> None:
+    code = (
+        "import gc, sys\nfrom kctl.__main__ import entry\n"
+        "from kctl.commands.schema import app\n"
+        "class Said:\n def write(self, text):\n"
+        "  states.add((gc.isenabled(), gc.get_freeze_count() > 0)); return len(text)\n"
+        " def flush(self): print(states, file=sys.stderr)\n"
+        "states = set()\nimport kctl.standard_streams as streams\n"
+        "def prepare(): assert not gc.isenabled(); sys.stdout = Said()\n"
+        "streams.prepare_streams = prepare\nentry()"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, "schema", "topics", "list"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "{(True, True)}" == run.stderr.splitlines()[0]

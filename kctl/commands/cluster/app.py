@@ -17,6 +17,9 @@ def run(args: list[str]) -> int:
     requested = read_start(args[1:]) if args[:1] == ["start"] else None
     if requested is None:
         from kctl.__main__ import run_typer
+        from kctl.typer_alone import import_typer
+
+        import_typer()
         from kctl.commands.cluster.typer_app import app
 
         return run_typer(app, "kctl cluster", args)

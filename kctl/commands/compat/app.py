@@ -13,6 +13,9 @@ def run(args: list[str]) -> int:
     if args and args[0] in TOOLS:
         return run_tool(args[0], args[1:])
     from kctl.__main__ import run_typer
+    from kctl.typer_alone import import_typer
+
+    import_typer()
     from kctl.commands.compat.typer_app import app
 
     return run_typer(app, "kctl compat", args)

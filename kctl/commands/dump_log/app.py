@@ -119,6 +119,9 @@ def run(args: list[str]) -> int:
 
 @cache
 def _command() -> Any:
+    from kctl.typer_alone import import_typer
+
+    import_typer()
     from typer.main import get_command
 
     from kctl.commands.dump_log.options import app

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.metadata import PartitionView, TopicView
-from engine.client.rates import PartitionRate
 from engine.client.reassignments import with_moves
 from engine.errors import EngineError
 from engine.kafka_errors import NONE, kafka_error
@@ -25,6 +24,9 @@ from kctl.connect import ClusterOptions, connect
 from kctl.console import report_error
 from kctl.render import Column, check_format, write_rows
 from kctl.selection import name_matcher, select_topics
+
+if TYPE_CHECKING:
+    from engine.client.rates import PartitionRate
 
 _NESTED = ("json", "ndjson", "yaml")
 _MIN_ISR = "min.insync.replicas"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from engine.client.rates import PartitionRate
 from engine.model import TopicPartition
 from kctl.render import Column
+
+if TYPE_CHECKING:
+    from engine.client.rates import PartitionRate
 
 PARTITION_RATE_COLUMNS = (
     Column("bytes_per_s", "BYTES/S", right=True, is_size=True, kind="integer?", is_optional=True),

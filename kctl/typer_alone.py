@@ -1,0 +1,90 @@
+"""Typer, without the imports that no command of kctl needs: they take as long as the rest of it.
+
+| Typer imports | for | here |
+|---|---|---|
+| platform, subprocess, traceback | browsers, pagers, pretty tracebacks | at the first use |
+| shellingham | the shell to install completions for | at the first use |
+| difflib, shutil | guesses at words that do not exist, the width of help | at the first use |
+| pathlib, uuid | options of these types | never; kctl reads them as texts |
+
+Only for a process that ends with its command: in others somebody else may use Typer.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final
+
+from kctl import exits
+
+
+class _NoParameter:
+    """A type that no parameter of kctl has, where Typer compares types with it."""
+
+
+#: Names that Typer imports from a module: functions that import it when they are called, and types.
+_FUNCTIONS: Final = {"difflib": ("get_close_matches",), "shutil": ("get_terminal_size",)}
+_TYPES: Final = {
+    "pathlib": ("Path",),
+    "traceback": ("FrameSummary", "StackSummary"),
+    "uuid": ("UUID",),
+}
+_MODULES: Final = (
+    *("difflib", "pathlib", "platform", "shellingham", "shutil", "subprocess", "traceback"),
+    "uuid",
+)
+
+
+class _LateModule(ModuleType):
+    """A module that is imported when anything of it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        # What belongs to modules as such, the import system asks for.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(import_module(self.__name__), name)
+
+
+def import_typer() -> None:
+    """Import Typer with replaced modules, or leave that to others if it fails."""
+    if not exits.OwnProcess.is_own or "typer" in sys.modules:
+        return
+    try:
+        with _stand_ins():
+            import typer  # noqa: F401
+    except (ImportError, AttributeError, TypeError):
+        # A release of Typer that needs more of the modules than their replacements have.
+        for name in [name for name in sys.modules if name.partition(".")[0] == "typer"]:
+            del sys.modules[name]
+
+
+@contextmanager
+def _stand_ins() -> Iterator[None]:
+    """Replace modules during an import of Typer, unless they are there already."""
+    stand_ins = {name: _stand_in(name) for name in _MODULES if name not in sys.modules}
+    sys.modules.update(stand_ins)
+    try:
+        yield
+    finally:
+        for name in stand_ins:
+            del sys.modules[name]
+
+
+def _stand_in(name: str) -> ModuleType:
+    module = _LateModule(name)
+    for function in _FUNCTIONS.get(name, ()):
+        setattr(module, function, _late(name, function))
+    for kind in _TYPES.get(name, ()):
+        setattr(module, kind, _NoParameter)
+    return module
+
+
+def _late(module: str, name: str) -> Callable[..., Any]:
+    def call(*arguments: Any, **named: Any) -> Any:
+        return getattr(import_module(module), name)(*arguments, **named)
+
+    return call
