@@ -6,14 +6,23 @@ A key that would have no effect is refused: one that is misspelt must not be pas
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from engine.client.settings import CLIENT_KEYS
+from engine.client.settings import CLIENT_KEYS, jaas_options
 from engine.errors import EngineError
 from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.hints import did_you_mean
 from kctl.numbers import INT32_MAX, whole_number
+
+#: Keys of which a client follows one alone: what it trusts, and its own certificate.
+_ONE_OF: Final = (
+    ("ssl.truststore.location", "ssl.ca.location", "ssl.truststore.certificates"),
+    ("ssl.keystore.location", "ssl.certificate.location", "ssl.keystore.key"),
+)
+_WITH_KEY: Final = "ssl.keystore.certificate.chain"
+_JAAS: Final = "sasl.jaas.config"
+_LOGIN: Final = {"sasl.username": "username", "sasl.password": "password"}
 
 
 class UnknownClientSetting(EngineError):
@@ -66,3 +75,25 @@ def client_overrides(arguments: Sequence[str], own_keys: Sequence[str] = ()) -> 
         else:
             raise UnknownClientSetting(key, (*CLIENT_KEYS, *own_keys))
     return ClientOverrides(shared, own)
+
+
+def over_file(in_file: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of a file with others before them, however each is spelt.
+
+    Else a file's JAAS line would count before `sasl.username`, as Java's keys do before those of
+    librdkafka.
+    """
+    kept = dict(in_file)
+    for keys in _ONE_OF:
+        if any(key in overrides for key in keys):
+            for key in keys:
+                kept.pop(key, None)
+            if "ssl.keystore.key" in keys:
+                kept.pop(_WITH_KEY, None)
+    if any(key in overrides for key in _LOGIN) and _JAAS in kept:
+        given = jaas_options(kept[_JAAS])
+        login = {key: given[option] for key, option in _LOGIN.items() if option in given}
+        if login:
+            del kept[_JAAS]
+            kept |= login
+    return {**kept, **overrides}
