@@ -5,6 +5,7 @@ A key that would have no effect is refused: one that is misspelt must not be pas
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -21,6 +22,8 @@ _ONE_OF: Final = (
     ("ssl.keystore.location", "ssl.certificate.location", "ssl.keystore.key"),
 )
 _WITH_KEY: Final = "ssl.keystore.certificate.chain"
+_KEY_CHARACTERS: Final = f"{string.ascii_letters}{string.digits}.-_"
+_EXPECTED: Final = "KEY=VALUE, as client.id=me"
 _JAAS: Final = "sasl.jaas.config"
 _LOGIN: Final = {"sasl.username": "username", "sasl.password": "password"}
 
@@ -67,7 +70,7 @@ def client_overrides(arguments: Sequence[str], own_keys: Sequence[str] = ()) -> 
         key, equals, value = argument.partition("=")
         key = key.strip()
         if not key or not equals:
-            raise UnreadableArgument("a client setting", argument, "KEY=VALUE, as client.id=me")
+            raise UnreadableArgument("a client setting", _key_in(argument), _EXPECTED)
         if key in own_keys:
             own[key] = value.strip()
         elif key in CLIENT_KEYS:
@@ -75,6 +78,12 @@ def client_overrides(arguments: Sequence[str], own_keys: Sequence[str] = ()) -> 
         else:
             raise UnknownClientSetting(key, (*CLIENT_KEYS, *own_keys))
     return ClientOverrides(shared, own)
+
+
+def _key_in(argument: str) -> str:
+    """Return an argument as far as it may be a key: a password may stand behind it."""
+    key = argument[: len(argument) - len(argument.lstrip(_KEY_CHARACTERS))]
+    return key if key == argument else f"{key}…"
 
 
 def over_file(in_file: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:

@@ -45,6 +45,13 @@ def test_what_is_no_setting_is_refused(word: str) -> None:
         client_overrides([word])
 
 
+@pytest.mark.parametrize("word", ["sasl.password:hunter2", "=hunter2", "sasl.password hunter2"])
+def test_what_may_be_a_password_is_not_shown(word: str) -> None:
+    with pytest.raises(UnreadableArgument) as caught:
+        client_overrides([word])
+    assert "hunter2" not in f"{caught.value} {caught.value.hint}"
+
+
 def test_a_setting_without_an_effect_is_refused_and_the_others_are_named() -> None:
     with pytest.raises(UnknownClientSetting, match="liger") as caught:
         client_overrides(["liger.ms=5"], ["linger.ms"])
