@@ -5,15 +5,27 @@ A key that would have no effect is refused: one that is misspelt must not be pas
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from engine.client.settings import CLIENT_KEYS
+from engine.client.settings import CLIENT_KEYS, jaas_options
 from engine.errors import EngineError
 from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.hints import did_you_mean
 from kctl.numbers import INT32_MAX, whole_number
+
+#: Keys of which a client follows one alone: what it trusts, and its own certificate.
+_ONE_OF: Final = (
+    ("ssl.truststore.location", "ssl.ca.location", "ssl.truststore.certificates"),
+    ("ssl.keystore.location", "ssl.certificate.location", "ssl.keystore.key"),
+)
+_WITH_KEY: Final = "ssl.keystore.certificate.chain"
+_KEY_CHARACTERS: Final = f"{string.ascii_letters}{string.digits}.-_"
+_EXPECTED: Final = "KEY=VALUE, as client.id=me"
+_JAAS: Final = "sasl.jaas.config"
+_LOGIN: Final = {"sasl.username": "username", "sasl.password": "password"}
 
 
 class UnknownClientSetting(EngineError):
@@ -58,7 +70,7 @@ def client_overrides(arguments: Sequence[str], own_keys: Sequence[str] = ()) -> 
         key, equals, value = argument.partition("=")
         key = key.strip()
         if not key or not equals:
-            raise UnreadableArgument("a client setting", argument, "KEY=VALUE, as client.id=me")
+            raise UnreadableArgument("a client setting", _key_in(argument), _EXPECTED)
         if key in own_keys:
             own[key] = value.strip()
         elif key in CLIENT_KEYS:
@@ -66,3 +78,31 @@ def client_overrides(arguments: Sequence[str], own_keys: Sequence[str] = ()) -> 
         else:
             raise UnknownClientSetting(key, (*CLIENT_KEYS, *own_keys))
     return ClientOverrides(shared, own)
+
+
+def _key_in(argument: str) -> str:
+    """Return an argument as far as it may be a key: a password may stand behind it."""
+    key = argument[: len(argument) - len(argument.lstrip(_KEY_CHARACTERS))]
+    return key if key == argument else f"{key}…"
+
+
+def over_file(in_file: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of a file with others before them, however each is spelt.
+
+    Else a file's JAAS line would count before `sasl.username`, as Java's keys do before those of
+    librdkafka.
+    """
+    kept = dict(in_file)
+    for keys in _ONE_OF:
+        if any(key in overrides for key in keys):
+            for key in keys:
+                kept.pop(key, None)
+            if "ssl.keystore.key" in keys:
+                kept.pop(_WITH_KEY, None)
+    if any(key in overrides for key in _LOGIN) and _JAAS in kept:
+        given = jaas_options(kept[_JAAS])
+        login = {key: given[option] for key, option in _LOGIN.items() if option in given}
+        if login:
+            del kept[_JAAS]
+            kept |= login
+    return {**kept, **overrides}

@@ -108,9 +108,10 @@ def client_settings_of(path: str | None, overrides: Mapping[str, str]) -> Client
     if path is None:
         return client_settings(overrides)
     from engine.host.real import RealFiles
+    from kctl.client_overrides import over_file
     from kctl.properties_file import properties_of
 
-    return client_settings({**properties_of(RealFiles(), path), **overrides})
+    return client_settings(over_file(properties_of(RealFiles(), path), overrides))
 
 
 def settings_in_file(options: ClusterOptions, keys: Iterable[str]) -> dict[str, str]:

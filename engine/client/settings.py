@@ -54,6 +54,9 @@ _LOGIN_HANDLERS: Final = (
 )
 _STORE_KINDS: Final = ("PEM", "PKCS12", "JKS")
 _CHAIN: Final = "ssl.keystore.certificate.chain"
+#: What a string of a request, and a number of Java's client, can hold.
+_CLIENT_ID_BYTES_MAX: Final = (1 << 15) - 1
+_NUMBER_MAX: Final = (1 << 63) - 1
 #: Every property that has an effect on a client, in the order of the table.
 CLIENT_KEYS: Final = (
     "client.id",
@@ -209,7 +212,7 @@ def client_settings(properties: Mapping[str, str]) -> ClientSettings:
     protocol = reader.choice("security.protocol", "PLAINTEXT", _PROTOCOLS)
     defaults = ClientSettings()
     settings = ClientSettings(
-        client_id=reader.text("client.id") or defaults.client_id,
+        client_id=_client_id(reader) or defaults.client_id,
         tls=_tls(reader) if protocol.endswith("SSL") else None,
         sasl=_sasl(reader) if protocol.startswith("SASL") else None,
         request_timeout_ms=reader.count("request.timeout.ms", defaults.request_timeout_ms),
@@ -221,6 +224,13 @@ def client_settings(properties: Mapping[str, str]) -> ClientSettings:
     )
     reader.refuse_unread_settings(protocol)
     return settings
+
+
+def _client_id(reader: _Reader) -> str | None:
+    text = reader.text("client.id")
+    if text is not None and len(text.encode(errors="replace")) > _CLIENT_ID_BYTES_MAX:
+        raise ClientSettingRefused("client.id", "…", f"has more than {_CLIENT_ID_BYTES_MAX} bytes")
+    return text
 
 
 class _Reader:
@@ -243,7 +253,8 @@ class _Reader:
         text = self.text(key)
         if text is None:
             return default
-        if not text.isdecimal():
+        # Python converts no number of thousands of digits.
+        if len(text) > len(str(_NUMBER_MAX)) or not text.isdecimal() or int(text) > _NUMBER_MAX:
             raise ClientSettingRefused(key, text, "must be a number of milliseconds")
         return int(text)
 

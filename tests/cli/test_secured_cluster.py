@@ -50,6 +50,19 @@ def test_a_secured_cluster_is_used_at_once_and_leaves_nothing(tmp_path: Path) ->
     assert [] == contexts(shell)
 
 
+def test_the_certificate_is_for_the_host_that_is_advertised(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    # Resolved on this machine without a name server.
+    advertised = ("--advertise", "127.0.0.7")
+    try:
+        started = shell.ok("cluster", "start", "--secure", "--port", "0", *advertised, "-o", "json")
+        assert json.loads(started)["bootstrap_servers"].startswith("127.0.0.7:")
+        shell.ok("topics", "create", "t", "--context", "embedded")
+        assert "t\n" == shell.ok("topics", "list", "-o", "name", "--context", "embedded")
+    finally:
+        shell.ok("cluster", "destroy", "-y")
+
+
 def store_of(shell: Shell) -> str:
     """Return the address of the cluster's store."""
     return str(json.loads(shell.ok("cluster", "status", "-o", "json"))["zookeeper"])

@@ -40,5 +40,7 @@ def advertised_settings(
     plan = kept or ClusterPlan()
     port = plan.port if port is None else port
     named = {**plan.settings, **settings}.get("inter.broker.listener.name", "PLAINTEXT")
-    addresses = (f"{named}://0.0.0.0:{port}", f"{named}://{host}:{port}")
+    # All addresses of IPv4 are none of IPv6, and a machine may have IPv4 alone.
+    everywhere = "[::]" if host.startswith("[") else "0.0.0.0"
+    addresses = (f"{named}://{everywhere}:{port}", f"{named}://{host}:{port}")
     return dict(zip(_LISTENERS, addresses, strict=True))

@@ -212,7 +212,9 @@ def settings_to_start(data: DataDirectory, request: StartRequest) -> dict[str, s
 
         if request.foreground:
             raise SecureInForeground
-        given = {**secure_settings(data, RealFiles()), **given}
+        # An address of IPv6 is in brackets for a listener, and in a certificate without them.
+        advertised = request.advertise and request.advertise.strip("[]")
+        given = {**secure_settings(data, RealFiles(), advertised), **given}
     if request.config is not None:
         from engine.config.java_properties import parse_properties
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.client.errors import AuthenticationFailed, Unreachable
@@ -119,14 +119,18 @@ def secured_files(data: DataDirectory) -> SecuredFiles:
     return SecuredFiles(data.security_path)
 
 
-def secure_settings(data: DataDirectory, files: Files) -> dict[str, str]:
+def secure_settings(
+    data: DataDirectory, files: Files, advertised: str | None = None
+) -> dict[str, str]:
     """Return the settings of a secured cluster; missing files are created.
+
+    A new certificate is for this machine, and for the host that is advertised.
 
     Errors: ContextTaken, and those of making certificates and files.
     """
     secured = secured_files(data)
     check_context(data)
-    _make_files(secured, files, RealEntropy())
+    _make_files(secured, files, RealEntropy(), [] if advertised is None else [advertised])
     password = _password_in(files, secured.broker_properties)
     listener = f"listener.name.{_LISTENER.lower()}"
     plain = f'{_PLAIN} username="{_BROKER}" password="{password}" user_{_BROKER}="{password}";'
@@ -156,12 +160,14 @@ def _store_settings(data: DataDirectory, secured: SecuredFiles) -> dict[str, str
     return {"zookeeper.set.acl": "true", JAAS_FILE: secured.store_login}
 
 
-def _make_files(secured: SecuredFiles, files: Files, entropy: Entropy) -> None:
+def _make_files(
+    secured: SecuredFiles, files: Files, entropy: Entropy, hosts: Sequence[str]
+) -> None:
     """Create the missing certificates and properties files of the broker and administrator."""
     files.make_dir(secured.folder)
     os.chmod(secured.folder, 0o700)
     if not files.exists(secured.keystore):
-        request = CertificatesRequest(secured.folder, [_BROKER], [], [], _DAYS, "table")
+        request = CertificatesRequest(secured.folder, [_BROKER], [], hosts, _DAYS, "table")
         write_certificates(request, files, now_ms=RealClock().wall_ms())
     if not files.exists(secured.store_login):
         password = random_password(entropy)

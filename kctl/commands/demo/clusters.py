@@ -61,6 +61,7 @@ def demo_cluster(options: ClusterOptions, plan: ClusterPlan) -> Iterator[DemoClu
 def _named_cluster(options: ClusterOptions) -> DemoCluster:
     """Return the cluster that the options or the current context name, with its properties."""
     from engine.host.real import RealFiles
+    from kctl.client_overrides import over_file
     from kctl.context import choose
     from kctl.properties_file import properties_of
 
@@ -72,10 +73,8 @@ def _named_cluster(options: ClusterOptions) -> DemoCluster:
         command_config=options.command_config,
     )
     path = choice.command_config
-    properties = {
-        **({} if path is None else properties_of(RealFiles(), path)),
-        **options.overrides,
-    }
+    in_file = {} if path is None else properties_of(RealFiles(), path)
+    properties = over_file(in_file, options.overrides)
     return DemoCluster(choice.bootstrap_servers, properties, lambda: connect(options), None)
 
 

@@ -254,8 +254,13 @@ def _groups_at(
         return []
     for broker_id, failure in unlisted.items():
         failures.report(failure, f"groups of broker {broker_id}")
+    # The thousands of groups of one coordinator fail for one reason.
+    alike: dict[str, list[str]] = {}
     for group_id, failure in errors.items():
-        failures.report(failure, f"group {group_id}")
+        alike.setdefault(str(failure), []).append(group_id)
+    for first, *more in alike.values():
+        subject = f"{len(more) + 1} groups, as {first}" if more else f"group {first}"
+        failures.report(errors[first], subject)
     return there
 
 

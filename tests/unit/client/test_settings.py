@@ -115,3 +115,22 @@ def test_what_is_not_honoured_is_refused_where_its_protocol_is_in_use(
     else:
         with pytest.raises(ClientSettingRefused, match=refused):
             client_settings(properties)
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("client.id", "x" * 32768),
+        ("client.id", "\u00e4" * 16384),
+        ("request.timeout.ms", "9" * 5000),
+        ("retry.backoff.ms", str(1 << 63)),
+    ],
+    ids=["characters", "bytes", "digits", "int64"],
+)
+def test_what_no_request_or_timer_can_hold_is_refused(key: str, text: str) -> None:
+    with pytest.raises(ClientSettingRefused, match=key):
+        client_settings({key: text})
+
+
+def test_the_longest_client_id_is_taken() -> None:
+    assert "x" * 32767 == client_settings({"client.id": "x" * 32767}).client_id

@@ -35,6 +35,12 @@ def test_a_free_port_is_advertised_as_one() -> None:
     assert ["PLAINTEXT://0.0.0.0:0", "PLAINTEXT://kafka:0"] == [*settings.values()]
 
 
+def test_an_address_of_ipv6_has_a_listener_that_takes_it() -> None:
+    settings = advertised_settings("[::1]", 9092, None, {})
+    assert ["PLAINTEXT://[::]:9092", "PLAINTEXT://[::1]:9092"] == [*settings.values()]
+    check_plan(ClusterPlan(2, settings=settings))
+
+
 @pytest.mark.parametrize("kept", [ClusterPlan(), None])
 def test_the_listener_has_the_name_that_brokers_use(kept: ClusterPlan | None) -> None:
     name = {"inter.broker.listener.name": "INSIDE"}
