@@ -108,8 +108,8 @@ _AT_THE_END = "print('at the end', file=sys.stderr)"
         (f"class Kept:\n def __del__(self): {_AT_THE_END}\nsys.kept = Kept()", ""),
         (f"import atexit; atexit.register(lambda: {_AT_THE_END})", "at the end\n"),
         (
-            "import threading, time\n"
-            f"def later(): time.sleep(0.1); {_AT_THE_END}\n"
+            "import threading\n"
+            f"def later(): threading.main_thread().join(); {_AT_THE_END}\n"
             "threading.Thread(target=later).start()",
             "at the end\n",
         ),
