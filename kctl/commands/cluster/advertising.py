@@ -11,6 +11,7 @@ from kctl import exits
 from kctl.arguments import UnreadableArgument
 
 _HOST = re.compile(r"[\w.-]+|\[[0-9A-Fa-f:.]+\]", re.ASCII)
+_PORTS = re.compile(r":([0-9]+)(?=\s*(?:,|$))")
 _LISTENERS = ("listeners", "advertised.listeners")
 
 
@@ -23,6 +24,28 @@ class AdvertisedTwice(EngineError):
     def __init__(self, name: str) -> None:
         super().__init__(f"--advertise sets the one listener of a broker, and {name} is set too")
         self.name = name
+
+
+class PortOfListeners(EngineError):
+    """--port is given, and the listeners that are set have others."""
+
+    exit_code = exits.USAGE
+    hint = (
+        "--advertise HOST with --port sets them again, --set listeners=… to what is given; "
+        "--unset listeners --unset advertised.listeners leaves them to --port"
+    )
+
+    def __init__(self, port: int, listeners: str) -> None:
+        super().__init__(f"--port {port} is the port of no listener: they are set to {listeners}")
+        self.port = port
+        self.listeners = listeners
+
+
+def check_port(plan: ClusterPlan, port: int | None) -> None:
+    """Raise PortOfListeners if a port is given that the plan's own listeners do not have."""
+    listeners = plan.settings.get("listeners", "")
+    if port and listeners and str(port) not in _PORTS.findall(listeners):
+        raise PortOfListeners(port, listeners)
 
 
 def advertised_settings(

@@ -201,7 +201,12 @@ def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
     if request.log_dirs is not None:
         plan = plan._replace(log_dir_count=request.log_dirs)
         given.add("log_dir_count")
-    return daemon.plan_for(data, plan, frozenset(given), request.unset)
+    plan = daemon.plan_for(data, plan, frozenset(given), request.unset)
+    if request.port and "listeners" in plan.settings:
+        from kctl.commands.cluster.advertising import check_port
+
+        check_port(plan, request.port)
+    return plan
 
 
 def settings_to_start(data: DataDirectory, request: StartRequest) -> dict[str, str]:

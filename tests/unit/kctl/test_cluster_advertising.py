@@ -7,7 +7,12 @@ import pytest
 from engine.cluster.plan import ClusterPlan, broker_settings, check_plan
 from engine.errors import ConfigError
 from kctl.arguments import UnreadableArgument
-from kctl.commands.cluster.advertising import AdvertisedTwice, advertised_settings
+from kctl.commands.cluster.advertising import (
+    AdvertisedTwice,
+    PortOfListeners,
+    advertised_settings,
+    check_port,
+)
 
 
 @pytest.mark.parametrize(
@@ -65,3 +70,17 @@ def test_nobody_is_sent_to_all_addresses() -> None:
     plan = ClusterPlan(settings=advertised_settings("0.0.0.0", 9092, None, {}))
     with pytest.raises(ConfigError, match=r"advertised\.listeners"):
         check_plan(plan)
+
+
+@pytest.mark.parametrize("port", [None, 0, 9300, 9301])
+def test_a_port_of_the_listeners_is_taken(port: int | None) -> None:
+    set_ = {"listeners": "IN://127.0.0.1:9300, OUT://[::]:9301"}
+    check_port(ClusterPlan(settings=set_), port)
+    check_port(ClusterPlan(), port)
+
+
+@pytest.mark.parametrize("port", [930, 9302, 1])
+def test_a_port_that_no_listener_has_is_refused(port: int) -> None:
+    set_ = {"listeners": "IN://127.0.0.1:9300,OUT://[::1]:9301"}
+    with pytest.raises(PortOfListeners, match=r"they are set to IN://127.0.0.1:9300"):
+        check_port(ClusterPlan(settings=set_), port)
