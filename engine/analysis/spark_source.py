@@ -269,7 +269,11 @@ class PushingLogSource(KafkaLogSource):
 
 
 def _columns(options: _Options, schema: Any) -> tuple[ViewColumn, ...]:
+    """Return the columns of a schema, null where that allows it: Spark compares both."""
     columns = chosen(VIEWS[options.view], list(schema.names))
     if [column.name for column in columns] != list(schema.names):
         raise WrongOption("schema", "its columns are to come in the order of the view")
-    return columns
+    return tuple(
+        column._replace(nullable=column.nullable or field.nullable)
+        for column, field in zip(columns, schema.fields, strict=True)
+    )

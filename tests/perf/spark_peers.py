@@ -44,7 +44,7 @@ def spark_keys(folder: str) -> None:
     session = start_session(SparkTarget())
     register(session)
     session.read.format("kafka-log").schema(
-        "topic string, key binary, key_size int, value_size int"
+        "key binary, topic string, key_size int, value_size int"
     ).load(folder).createOrReplaceTempView("logs")
     session.sql(
         "select topic, key, count(*) records, sum(key_size + greatest(value_size, 0)) bytes"

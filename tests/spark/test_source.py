@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from pyspark.sql.datasource import (
     LessThan,
     StringStartsWith,
 )
+from pyspark.sql.types import LongType, StructField, StructType
 
 from engine.analysis.logs import open_logs, register
 from engine.analysis.pruning import ValueRange
@@ -26,6 +26,7 @@ from tests.unit.log.logs import batch, name_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 LOGS = str(case_dir("plain") / "data")
+OFFSETS = StructType([StructField("offset", LongType(), nullable=False)])
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,16 @@ def test_a_frame_has_the_rows_of_the_view(source: Any, view: str) -> None:
     assert _sorted(open_logs(LOGS).read(view).read_all()) == _sorted(frame.toArrow())
 
 
+def test_a_schema_of_some_columns_reads_those_alone(source: Any) -> None:
+    """A schema of a text has columns that may be null, which Spark compares with the view's."""
+    wanted = ["key", "topic", "offset", "value_size"]
+    schema = "key binary, topic string, offset bigint, value_size int"
+    frame = source.read.format("kafka-log").schema(schema).load(LOGS)
+    assert wanted == frame.columns
+    expected = open_logs(LOGS).read("records", wanted).read_all()
+    assert _sorted(expected) == _sorted(frame.toArrow())
+
+
 WANTED = """topic = 'clicks' and offset between 260 and 280 and partition in (0, 7)
             and timestamp >= '2026-01-01T01:00:00+01:00'"""
 
@@ -54,7 +65,7 @@ def test_a_filter_leaves_the_rows_that_meet_it(source: Any) -> None:
 
 
 def test_a_filter_narrows_what_tasks_read() -> None:
-    reader = PushingLogSource({"path": LOGS}).reader(SimpleNamespace(names=["offset"]))
+    reader = PushingLogSource({"path": LOGS}).reader(OFFSETS)
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     filters = [
         EqualTo(("topic",), "clicks"), GreaterThanOrEqual(("offset",), 260),
@@ -68,7 +79,7 @@ def test_a_filter_narrows_what_tasks_read() -> None:
     assert ("timestamp", ValueRange(least=time_ms * 1000 - 999)) == range_of_filter(filters[4])
     # What is damaged elsewhere would be passed over.
     failing = PushingLogSource({"path": LOGS, "mode": "FAILFAST"})
-    assert not isinstance(failing.reader(SimpleNamespace(names=["offset"])), PushingLogReader)
+    assert not isinstance(failing.reader(OFFSETS), PushingLogReader)
 
 
 def test_a_stream_follows_a_directory(source: Any, tmp_path: Path) -> None:
