@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from engine.analysis import spark_jvm
 from engine.analysis.class_archive import ClassArchive, class_archive
 from engine.analysis.spark_jvm import (
     PORT_VARIABLE,
@@ -164,8 +165,13 @@ done
 
 @pytest.fixture
 def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a program of Java that crashes with an archive that is not whole."""
+    """Return a program of Java that crashes with an archive that is not whole.
+
+    Its JVMs are in a list of their own: `end_jvms` would end the one of the Spark tests in this
+    process.
+    """
     pytest.importorskip("pyspark")
+    monkeypatch.setattr(spark_jvm, "_jvms", [])
     java = tmp_path / "java" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(_JAVA)
