@@ -11,6 +11,7 @@ from kctl.spark_input import engine_for
 
 if TYPE_CHECKING:
     from engine.analysis.problem import Problem
+    from engine.analysis.reports.report import Report
     from engine.analysis.saved_views import SavedViews
     from engine.analysis.spark_target import SparkTarget
     from engine.analysis.splits import ReadingPlan
@@ -23,6 +24,8 @@ class LogQueries(NamedTuple):
     """Runs a query (with the maximum number of rows, 0 for all) on the logs that it has."""
 
     run: Callable[..., QueryResult]
+    #: Runs a report, also with the maximum number of rows.
+    run_report: Callable[[Report, int], QueryResult]
     #: Differences of replicas, and transactions that damage left undecided, with read_committed.
     problems: list[Problem]
     #: The columns of each view.
@@ -79,7 +82,12 @@ def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
     def execute(query: str, max_rows: int, **how: Any) -> QueryResult:
         return run_local_query(query, splits, control=wanted.control, max_rows=max_rows, **how)
 
-    return _decoding(wanted, execute, [*wanted.plan.problems, *read.problems], show_step)
+    def execute_report(report: Report, max_rows: int) -> QueryResult:
+        return execute(report.whole_query, max_rows)
+
+    return _decoding(
+        wanted, execute, execute_report, [*wanted.plan.problems, *read.problems], show_step
+    )
 
 
 @contextmanager
@@ -87,7 +95,7 @@ def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQ
     """Yield queries that Spark runs; stop the session after use."""
     from engine.analysis.isolation import Committed, committed_on_spark
     from engine.analysis.shipping import SCHEMA_PACKAGES, ship
-    from engine.analysis.spark_query import run_query
+    from engine.analysis.spark_query import run_query, run_report
     from engine.analysis.spark_session import require_spark, start_session, stopped_session
     from engine.analysis.spark_target import SparkTarget
 
@@ -109,12 +117,18 @@ def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQ
                 session, query, splits, control=wanted.control, max_rows=max_rows, **how
             )
 
-        yield _decoding(wanted, execute, [*wanted.plan.problems, *read.problems], show_step)
+        def execute_report(report: Report, max_rows: int) -> QueryResult:
+            return run_report(session, report, splits, control=wanted.control, max_rows=max_rows)
+
+        yield _decoding(
+            wanted, execute, execute_report, [*wanted.plan.problems, *read.problems], show_step
+        )
 
 
 def _decoding(
     wanted: Wanted,
     execute: Callable[..., QueryResult],
+    execute_report: Callable[[Report, int], QueryResult],
     problems: list[Problem],
     show_step: Callable[[str], None],
 ) -> LogQueries:
@@ -128,7 +142,7 @@ def _decoding(
         show_step("looking for schemas")
     decoding = decoding_of(wanted.values, lambda query: execute(query, 0))
     run = partial(execute, decoding=decoding)
-    return LogQueries(run, problems, views_of(decoding), wanted.saved)
+    return LogQueries(run, execute_report, problems, views_of(decoding), wanted.saved)
 
 
 def warn_of(problems: list[Problem]) -> None:

@@ -9,9 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.analysis.plan_text import explained, writing_operator
+from engine.analysis.reports.report import Report
+from engine.analysis.reports.totals import RECORD_TOTALS
 from engine.analysis.saved_views import NO_VIEWS, SavedViews, failed_view, views_for
 from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_tasks import is_remote
+from engine.analysis.spark_totals import register_totals
 from engine.analysis.spark_views import register_views, views_used, whole
 from engine.analysis.splits import Split
 from engine.analysis.statements import (
@@ -27,7 +30,7 @@ from engine.analysis.value_decoding import ValueDecoding, views_of
 from engine.analysis.view_statements import listed_views
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def run_query(
@@ -59,13 +62,7 @@ def run_query(
             used = views_used(session, query, views, definitions.define, definitions.queries)
         register_views(session, used, splits, control=control, decoding=decoding)
         definitions.define()
-        frame = session.sql(query)
-        if max_rows:
-            frame = frame.limit(max_rows + 1)
-        # Arrow keeps times in UTC; Spark's rows would have this machine's zone.
-        table = frame.toArrow()
-        kept = table.slice(0, max_rows) if max_rows else table
-        rows = plain_rows(kept)
+        return _rows_of(session.sql(query), max_rows)
     except StatementRefused:
         raise
     except Exception as error:
@@ -73,7 +70,34 @@ def run_query(
         raise definitions.failure or QueryFailed(reason) from error
     finally:
         definitions.remove()
-    return QueryResult(list(frame.columns), rows, kept.num_rows < table.num_rows)
+
+
+def run_report(
+    session: SparkSession, report: Report, splits: list[Split], *, control: bool, max_rows: int
+) -> QueryResult:
+    """Return the rows of a report, as `run_query` does those of its whole query.
+
+    Of a report with totals the tasks send these in place of the records. Errors: QueryFailed.
+    """
+    if report.totals is None:
+        return run_query(session, report.query, splits, control=control, max_rows=max_rows)
+    try:
+        register_totals(session, report.name, splits, control=control)
+        return _rows_of(session.sql(report.query), max_rows)
+    except Exception as error:
+        raise QueryFailed(failure_of(error)) from error
+    finally:
+        session.catalog.dropTempView(RECORD_TOTALS)
+
+
+def _rows_of(frame: DataFrame, max_rows: int) -> QueryResult:
+    """Return the rows of a frame, at most `max_rows` unless that is 0."""
+    if max_rows:
+        frame = frame.limit(max_rows + 1)
+    # Arrow keeps times in UTC; Spark's rows would have this machine's zone.
+    table = frame.toArrow()
+    kept = table.slice(0, max_rows) if max_rows else table
+    return QueryResult(list(frame.columns), plain_rows(kept), kept.num_rows < table.num_rows)
 
 
 class SavedOnSpark:

@@ -98,10 +98,14 @@ def _event_options(folder: Path) -> list[str]:
             "--conf=spark.eventLog.compress=false"]  # fmt: skip
 
 
-def test_queries_and_reports_are_those_of_the_local_engine(cluster: Cluster, logs: Path) -> None:
-    for words in (("spark-sql", _QUERY), ("spark-report", "topics")):
-        local = Run(*words, logs, "--engine", "local", "-o", "json").result()
-        assert local == Run(*words, logs, *cluster.options, "-o", "json").result()
+@pytest.mark.parametrize(
+    "words", [("spark-sql", _QUERY), ("spark-report", "topics"), ("spark-report", "keys")]
+)
+def test_queries_and_reports_are_those_of_the_local_engine(
+    words: tuple[str, str], cluster: Cluster, logs: Path
+) -> None:
+    local = Run(*words, logs, "--engine", "local", "-o", "json").result()
+    assert local == Run(*words, logs, *cluster.options, "-o", "json").result()
 
 
 def test_a_condition_brings_its_engine_along(cluster: Cluster, tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ import pytest
 from engine.analysis.columns import VIEWS
 from engine.analysis.local_query import run_local_query
 from engine.analysis.reports import REPORTS, report_named
-from engine.analysis.spark_query import run_query
+from engine.analysis.reports.report import Report
+from engine.analysis.reports.totals import RECORD_TOTALS
+from engine.analysis.spark_query import run_query, run_report
 from engine.analysis.splits import Selection, Split, plan_reading, plan_splits
 from engine.analysis.statements import QueryFailed
 from engine.analysis.value_decoding import (
@@ -116,7 +118,7 @@ def _in_turns() -> list[tuple[str, str]]:
     A query costs Spark seconds even where it reads little.
     """
     cases = ("plain", "txn")
-    queries = [*QUERIES, *(report.query for report in REPORTS)]
+    queries = [*QUERIES, *(report.whole_query for report in REPORTS)]
     if os.environ.get("KCTL_TEST_EVERY_CASE"):
         return [(query, case) for query in queries for case in cases]
     return [(query, cases[number % 2]) for number, query in enumerate(queries)]
@@ -125,6 +127,19 @@ def _in_turns() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("query", "case"), _in_turns())
 def test_both_engines_give_the_same_rows(spark: Any, query: str, case: str) -> None:
     assert _on_spark(spark, query, case) == _here(query, case)
+
+
+@pytest.mark.parametrize("case", ["plain", "txn"])
+@pytest.mark.parametrize(
+    "report", [report for report in REPORTS if report.totals], ids=lambda report: report.name
+)
+def test_totals_of_tasks_give_the_rows_of_the_whole_query(
+    spark: Any, report: Report, case: str
+) -> None:
+    on_spark = run_report(spark, report, _splits(case), control=False, max_rows=0)
+    assert on_spark.rows
+    assert _here(report.whole_query, case) == _rows(on_spark)
+    assert RECORD_TOTALS not in {table.name for table in spark.catalog.listTables()}
 
 
 #: Cases that have rows of each view, and those without any.

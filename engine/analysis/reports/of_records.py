@@ -3,6 +3,21 @@
 from __future__ import annotations
 
 from engine.analysis.reports.report import KEYS, VALUES, Report
+from engine.analysis.reports.totals import (
+    EMPTY_VALUES,
+    HOUR,
+    KEY,
+    RECORD_BYTES,
+    RECORD_COUNT,
+    TOMBSTONES,
+    TOPIC,
+    WITHOUT_KEY,
+    Totals,
+)
+
+_OF_KEYS = Totals((TOPIC, KEY), (RECORD_COUNT, RECORD_BYTES), has_key=True)
+_OF_HOURS = Totals((TOPIC, HOUR), (RECORD_COUNT, RECORD_BYTES))
+_OF_TOPICS = Totals((TOPIC,), (RECORD_COUNT, TOMBSTONES, WITHOUT_KEY, EMPTY_VALUES))
 
 RECORD_REPORTS = (
     Report(
@@ -20,9 +35,9 @@ RECORD_REPORTS = (
         "The keys with the most bytes",
         KEYS,
         "one key that dominates makes one partition hot, however many there are",
-        """select topic, key, count(*) records, sum(key_size + greatest(value_size, 0)) bytes
-           from records where key is not null group by topic, key
-           order by bytes desc, topic, key limit 20""",
+        """select topic, key, sum(records) records, sum(bytes) bytes
+           from record_totals group by topic, key order by bytes desc, topic, key limit 20""",
+        _OF_KEYS,
     ),
     Report(
         "key-skew",
@@ -31,9 +46,9 @@ RECORD_REPORTS = (
         "a share far above 1/keys is skew",
         """select topic, count(*) keys, sum(records) records, max(records) most_records,
                   max(records) / sum(records) largest_share
-           from (select topic, key, count(*) records from records where key is not null
-                 group by topic, key)
+           from (select topic, key, sum(records) records from record_totals group by topic, key)
            group by topic order by largest_share desc, topic""",
+        _OF_KEYS,
     ),
     Report(
         "tombstones",
@@ -41,9 +56,10 @@ RECORD_REPORTS = (
         KEYS,
         "records without a key in a compacted topic are refused; many tombstones wait for"
         " delete.retention.ms",
-        """select topic, count(*) records, count_if(is_tombstone) tombstones,
-                  count_if(key_size < 0) without_key, count_if(value_size = 0) empty_values
-           from records group by topic order by tombstones desc, topic""",
+        """select topic, sum(records) records, sum(tombstones) tombstones,
+                  sum(without_key) without_key, sum(empty_values) empty_values
+           from record_totals group by topic order by tombstones desc, topic""",
+        _OF_TOPICS,
     ),
     Report(
         "compaction-savings",
@@ -103,8 +119,8 @@ RECORD_REPORTS = (
         "Records of each topic and hour, by the time of each record",
         KEYS,
         "the rate that a consumer has to keep up with",
-        """select topic, date_trunc('hour', timestamp) hour, count(*) records,
-                  sum(greatest(key_size, 0) + greatest(value_size, 0)) bytes
-           from records group by topic, date_trunc('hour', timestamp) order by topic, hour""",
+        """select topic, hour, sum(records) records, sum(bytes) bytes
+           from record_totals group by topic, hour order by topic, hour""",
+        _OF_HOURS,
     ),
 )

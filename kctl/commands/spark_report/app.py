@@ -114,7 +114,7 @@ def spark_report(
     with quiet_py4j(), ProgressBar("reporting") as bar, log_queries(wanted, bar.show) as queries:
         for report in reports:
             bar.show(report.name)
-            results.append((report, queries.run_saved(report.query, max_rows)))
+            results.append((report, queries.run_report(report, max_rows)))
     if html is not None:
         _write_page(html, results, queries.problems, logdirs)
     elif name == "all":

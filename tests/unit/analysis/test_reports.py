@@ -33,7 +33,7 @@ def _rows(name: str, case: str) -> list[dict[str, Any]]:
 def _rows_of(name: str, *data: Path) -> list[dict[str, Any]]:
     plan = plan_reading(RealFiles(), [str(path) for path in data], Selection())
     splits = [*plan.splits, *plan.spares]
-    query = report_named(name).query
+    query = report_named(name).whole_query
     return run_local_query(query, splits, control=False, max_rows=0).rows
 
 

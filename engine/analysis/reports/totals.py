@@ -1,0 +1,161 @@
+"""Sums over records by group: what a report needs of the records before it adds up further.
+
+| engine | `record_totals` in the report's query |
+|---|---|
+| embedded | a subquery over `records` |
+| Spark | partial sums that each task makes of its Arrow batches, so that a group may have several |
+
+Spark would else take each record from Python into its JVM, to sum it up there. A report says
+`sum(records)`, and both have the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from engine.limits import ARROW_BATCH_RECORDS_MAX
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: The name of the totals in a report's query.
+RECORD_TOTALS: Final = "record_totals"
+
+
+class Term(NamedTuple):
+    """A value of each record: in SQL, and of the columns of an Arrow batch.
+
+    `type` is a word of `column_types.py`; that of a sum is long.
+    """
+
+    name: str
+    sql: str
+    columns: tuple[str, ...]
+    of_batch: Callable[[pa.RecordBatch], pa.Array]
+    type: str = "long"
+
+
+class Totals(NamedTuple):
+    """Sums of some terms for each group of records; `has_key` leaves out records without a key."""
+
+    groups: tuple[Term, ...]
+    sums: tuple[Term, ...]
+    has_key: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns of `records` that are read."""
+        of_terms = (column for term in (*self.groups, *self.sums) for column in term.columns)
+        return tuple(dict.fromkeys((*of_terms, *(("key",) if self.has_key else ()))))
+
+    def query(self) -> str:
+        """Return the totals as a query over `records`, in Spark's SQL."""
+        terms = [
+            *(f"{term.sql} {term.name}" for term in self.groups),
+            *(f"sum({term.sql}) {term.name}" for term in self.sums),
+        ]
+        condition = " where key is not null" if self.has_key else ""
+        groups = ", ".join(term.sql for term in self.groups)
+        return f"select {', '.join(terms)} from records{condition} group by {groups}"
+
+
+def totals_of(totals: Totals, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the totals of batches, in columns of the terms' names; a group may come twice.
+
+    At most as many groups are kept as a batch may have records, beside those of one batch.
+    """
+    kept: list[pa.Table] = []
+    for batch in batches:
+        kept.append(_summed(totals, _terms_of(totals, batch)))
+        if sum(table.num_rows for table in kept) > ARROW_BATCH_RECORDS_MAX:
+            kept = [_merged(totals, kept)]
+            if kept[0].num_rows > ARROW_BATCH_RECORDS_MAX // 2:
+                # Nearly every record has a group of its own: there is little to sum up.
+                yield from kept.pop().to_batches()
+    if kept:
+        yield from _merged(totals, kept).to_batches()
+
+
+def _terms_of(totals: Totals, batch: pa.RecordBatch) -> pa.Table:
+    import pyarrow as pa
+
+    if totals.has_key:
+        batch = batch.filter(batch.column("key").is_valid())
+    terms = (*totals.groups, *totals.sums)
+    return pa.table({term.name: term.of_batch(batch) for term in terms})
+
+
+def _merged(totals: Totals, tables: list[pa.Table]) -> pa.Table:
+    import pyarrow as pa
+
+    return tables[0] if len(tables) == 1 else _summed(totals, pa.concat_tables(tables))
+
+
+def _summed(totals: Totals, table: pa.Table) -> pa.Table:
+    """Return one row a group."""
+    groups = [term.name for term in totals.groups]
+    sums = [term.name for term in totals.sums]
+    summed = table.group_by(groups, use_threads=False).aggregate([(name, "sum") for name in sums])
+    return summed.select([*groups, *(f"{name}_sum" for name in sums)]).rename_columns(
+        table.schema.names
+    )
+
+
+def column(name: str, type_name: str) -> Term:
+    """Return a column of `records` as a term."""
+    return Term(name, name, (name,), lambda batch: batch.column(name), type_name)
+
+
+def _ones(batch: pa.RecordBatch) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)
+
+
+def _bytes(batch: pa.RecordBatch) -> pa.Array:
+    """Return the bytes of keys and values; those that are null have the size -1."""
+    import pyarrow.compute as pc
+
+    sizes = (batch.column(name).cast("int64") for name in ("key_size", "value_size"))
+    return pc.add(*(pc.max_element_wise(size, 0) for size in sizes))
+
+
+def _hours(batch: pa.RecordBatch) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    # Without a zone no table of zones is asked for, which not every machine has.
+    times = batch.column("timestamp").cast(pa.timestamp("us"))
+    return pc.floor_temporal(times, unit="hour").cast(pa.timestamp("us", "UTC"))
+
+
+def _without_key(batch: pa.RecordBatch) -> pa.Array:
+    import pyarrow.compute as pc
+
+    return pc.less(batch.column("key_size"), 0).cast("int64")
+
+
+def _empty_values(batch: pa.RecordBatch) -> pa.Array:
+    import pyarrow.compute as pc
+
+    return pc.equal(batch.column("value_size"), 0).cast("int64")
+
+
+TOPIC: Final = column("topic", "string")
+KEY: Final = column("key", "binary")
+HOUR: Final = Term("hour", "date_trunc('hour', timestamp)", ("timestamp",), _hours, "timestamp")
+RECORD_COUNT: Final = Term("records", "1", ("topic",), _ones)
+RECORD_BYTES: Final = Term(
+    "bytes", "greatest(key_size, 0) + greatest(value_size, 0)", ("key_size", "value_size"), _bytes
+)
+TOMBSTONES: Final = Term(
+    "tombstones",
+    "cast(is_tombstone as int)",
+    ("is_tombstone",),
+    lambda batch: batch.column("is_tombstone").cast("int64"),
+)
+WITHOUT_KEY: Final = Term("without_key", "cast(key_size < 0 as int)", ("key_size",), _without_key)
+EMPTY_VALUES: Final = Term(
+    "empty_values", "cast(value_size = 0 as int)", ("value_size",), _empty_values
+)

@@ -1,0 +1,59 @@
+"""The totals of a report on Spark: each task sums up its records before Spark's JVM sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from engine.analysis.column_types import spark_type
+from engine.analysis.columns import VIEWS, chosen
+from engine.analysis.record_batches import ViewReader
+from engine.analysis.reports import report_named
+from engine.analysis.reports.totals import RECORD_TOTALS, Totals, totals_of
+from engine.analysis.spark_tasks import frame_of_tasks, parallelism
+from engine.analysis.splits import Split, decode_splits, encode_splits, pack_splits
+from engine.analysis.view_pieces import pieces_of
+from engine.host.source_files import SourceFiles
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+
+def register_totals(
+    session: SparkSession, report: str, splits: list[Split], *, control: bool
+) -> None:
+    """Make the view `record_totals` of a report that has totals."""
+    totals = report_named(report).totals
+    assert totals is not None
+    groups = pack_splits(pieces_of("records", splits), parallelism(session))
+    frame = frame_of_tasks(session, [(encode_splits(group),) for group in groups], "splits string")
+    # Its name is sent, not the functions that it has.
+    totalled = frame.mapInArrow(partial(_read_totals, report, control), _schema(totals))
+    totalled.createOrReplaceTempView(RECORD_TOTALS)
+
+
+def _schema(totals: Totals) -> str:
+    terms = (*totals.groups, *totals.sums)
+    return ", ".join(f"`{term.name}` {spark_type(term.type)}" for term in terms)
+
+
+def _read_totals(
+    report: str, control: bool, groups: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Run as a Spark task: Arrow batches of splits in, totals of their records out."""
+    from engine.analysis.worker import calm_worker
+
+    calm_worker()
+    totals = report_named(report).totals
+    assert totals is not None
+    columns = chosen(VIEWS["records"], list(totals.columns))
+    reader = ViewReader(SourceFiles(), "records", columns, control=control)
+    splits = (
+        split
+        for batch in groups
+        for row in batch.to_pylist()
+        for split in decode_splits(row["splits"])
+    )
+    yield from totals_of(totals, (batch for split in splits for batch in reader.batches_of(split)))
