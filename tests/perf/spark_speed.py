@@ -9,9 +9,10 @@ each is taken, as whatever else the machine does only adds.
 
 | case | what is compared |
 |---|---|
-| start | commands on one batch: start and end of Spark, and the first query without it |
+| start | commands on one batch: start and end of Spark, and the first query without it; |
+| | and one row through one task, which no command on Spark can leave out |
 | export | CPU-s a GB over the start: one process, Spark's own writer |
-| cores | the export on `local[1]` and `local[2]`, wall over the start |
+| cores | the export on `local[1]` and `local[2]`, wall over the start; one process and two |
 | decode | one process: columns by compiled code, by plain Python, aiokafka's records into Arrow; |
 | | and what none of them can leave out: reading, checksums, one copy |
 | headers | `select topic, count(*)` of `--large DIR`, of `tests.perf.log_directories` |
@@ -71,14 +72,18 @@ class Bench:
         """Time commands that read one batch."""
         tiny = str(self._tiny())
         query = "select topic, count(*) from records group by topic"
-        export, sql, local = self._least(
+        export, sql, local, nothing, stock = self._least(
             lambda: self._export(tiny),
             lambda: [_KCTL, "spark-sql", "--engine", "spark", query, tiny],
             lambda: [_KCTL, "spark-sql", "--engine", "local", query, tiny],
+            lambda: self._peer("nothing"),
+            lambda: self._peer("stock-nothing"),
         )
         _line("spark-export", export, "<= 7 CPU-s, <= 5 s")
         _line("spark-sql --engine spark", sql, "<= 7 CPU-s, <= 5 s")
         _line("spark-sql --engine local", local, "<= 0.8 s")
+        _line("one row through one task, kctl's start of Spark", nothing, "")
+        _line("one row through one task, PySpark's start", stock, "")
 
     def export(self) -> None:
         """Compare the export with one process and with Spark's own writer."""
@@ -102,13 +107,17 @@ class Bench:
     def cores(self) -> None:
         """Compare one core with two."""
         tiny, data = str(self._tiny()), str(self._records())
-        one, two, none = self._least(
+        one, two, none, process, processes = self._least(
             lambda: self._export(data, "--master", "local[1]"),
             lambda: self._export(data, "--master", "local[2]"),
             lambda: self._export(tiny),
+            lambda: self._peer("one-process", data, self._out()),
+            lambda: self._peer("two-processes", data, self._out()),
         )
         ratio = (one.wall_s - none.wall_s) / (two.wall_s - none.wall_s)
         print(f"| local[1] / local[2], wall over the start | {ratio:.2f}x | >= 1.7x |")
+        ratio = process.wall_s / processes.wall_s
+        print(f"| one process / two processes, without Spark | {ratio:.2f}x | |")
 
     def decode(self) -> None:
         """Compare compiled code, plain Python and aiokafka in this process."""
