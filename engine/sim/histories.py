@@ -273,6 +273,15 @@ class History:
         if log_start_offset > self.committed_end:
             self.start = self.committed_end = log_start_offset
 
+    def begin_behind_losses(self, log_start_offset: int) -> None:
+        """Take note of a leader whose log begins behind what is committed, if all between was lost.
+
+        It had what an earlier leader lacked, and deleted it by age before it heard of that one.
+        """
+        between = range(self.committed_end, log_start_offset)
+        if all(self.is_lost(offset, offset + 1) for offset in between):
+            self.begin_after(log_start_offset)
+
     def lose_of_before(self, loss: Loss, batches: Iterable[BatchView]) -> None:
         """Take note of what a leader of an epoch before a loss commits behind it."""
         self.losses.append(loss)
