@@ -187,6 +187,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_is_there_with_its_note_whenever_its_writer_dies(name: str) -> None:
+    """Source: ZN:config, ZN:acl."""
     path, before, change = CHANGES[name]
     are_changed = []
     for writes in range(REQUESTS):
