@@ -188,6 +188,25 @@ def test_an_unclean_election_of_who_lost_writes_unseen_is_still_one() -> None:
     assert (True, True) == (history.awaited.is_rewriting, history.awaited.is_unclean)
 
 
+@pytest.mark.parametrize(
+    ("isr", "reason"),
+    [
+        ((1, 2), "the leader 1 lost writes unseen by its controller"),
+        ((1,), "all of ISR [1] lost unsynced writes"),
+    ],
+)
+def test_a_loss_that_no_election_can_help_against_is_named_so_though_one_leads(
+    isr: tuple[int, ...], reason: str
+) -> None:
+    history = History("t-0")
+    history.state = PartitionStateNode(1, EPOCH, isr, 7)
+    history.lost_writes(1, 6)
+    history.judge_unseen(7)
+    assert reason == history.excuse
+    assert history.awaited is not None
+    assert history.awaited.is_rewriting
+
+
 def test_commits_of_before_an_unclean_election_are_kept_by_nobody(cluster: Cluster) -> None:
     cluster.history.elected_uncleanly()
     assert cluster.lead(*range(COUNT)) == ""
