@@ -1,9 +1,9 @@
 """Access rules in znodes: read into a cache, and changed as Kafka changes them.
 
 ```
-read the node ── compute the entries ── same version? ── set · create · delete if none are left
-     ^                                        no │                     │ other entries than before
-     └────────────────────────────────────────────┘      create a note: …-changes/acl_changes_<S>
+read the node ── compute the entries ── same version? ── multi { set · create · delete if none
+     ^                                        no │           are left; other entries than before:
+     └────────────────────────────────────────────┘          create …-changes/acl_changes_<S> }
 ```
 
 The broker that changes a rule applies it at once, the others when they read the note. An entry that
@@ -11,7 +11,9 @@ is there already is written again, without a note.
 
 Source: ZN:acl; AclAuthorizer.updateResourceAcls, KafkaZkClient.createAclPaths.
 Differs: the node is read before the first attempt too, where Kafka begins with its cache; a
-node that cannot be read is an error, where Kafka takes one that is no JSON for an empty one.
+node that cannot be read is an error, where Kafka takes one that is no JSON for an empty one. Kafka
+writes the note in a request of its own: if it is not made, other brokers go by the old entries,
+also once the same change comes again.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ from engine.znode.acl_values import (
 )
 from engine.znode.client import ZnodeClient
 from engine.znode.errors import BadVersion, NodeExists, NoNode
+from engine.znode.model import Create, Delete, Operation, SetData
 from engine.znode.paths import (
     ACL_CHANGE_PREFIX,
     ACL_CHANGES,
@@ -203,13 +206,12 @@ class AclAdmin:
         for _ in range(_WRITES_MAX):
             before, version = await self._read(pattern)
             after = tuple(dict.fromkeys(compute(before)))
-            if await self._write(pattern, after, version):
+            notes = [_note(pattern)] if set(after) != set(before) else []
+            if await self._write(pattern, after, version, notes):
                 break
         else:
             raise AclWriteFailed(pattern, f"others wrote it too, {_WRITES_MAX} times")
         self._know(pattern, after)
-        if set(after) != set(before):
-            await self._notify_brokers(pattern)
 
     async def _read(self, pattern: AclPattern) -> tuple[tuple[AccessEntry, ...], int | None]:
         path = _path_of(pattern)
@@ -221,33 +223,34 @@ class AclAdmin:
         return tuple(dict.fromkeys(entries)), stat.version
 
     async def _write(
-        self, pattern: AclPattern, entries: Sequence[AccessEntry], version: int | None
+        self,
+        pattern: AclPattern,
+        entries: Sequence[AccessEntry],
+        version: int | None,
+        notes: Sequence[Create],
     ) -> bool:
         """Write the node of a pattern; returns whether it still was as it had been read."""
+        if version is None and not entries:
+            return True
         path = _path_of(pattern)
         data = encode_acls(_stored(entry) for entry in entries)
+        write: Operation
+        if version is None:
+            write = Create(path, data)
+        elif entries:
+            write = SetData(path, data, version)
+        else:
+            write = Delete(path, version)
         try:
-            if version is None:
-                if entries:
-                    await self._znodes.create(path, data)
-            elif entries:
-                await self._znodes.set(path, data, version)
-            else:
-                await self._znodes.delete(path, version)
+            await self._znodes.multi((write, *notes))
         except (BadVersion, NodeExists):
             return False
-        except NoNode:
-            if version is None:
+        except NoNode as error:
+            if version is None or error.operation_index != 0:
                 raise
-            # A concurrent deletion of all of them has the same result.
-            return not entries
+            # The others removed all entries.
+            return False
         return True
-
-    async def _notify_brokers(self, pattern: AclPattern) -> None:
-        is_literal = pattern.pattern_type is PatternType.LITERAL
-        prefix = ACL_CHANGE_PREFIX if is_literal else EXTENDED_ACL_CHANGE_PREFIX
-        change = AclChange(pattern.kind.name, pattern.name, pattern.pattern_type.name)
-        await self._znodes.create(prefix, encode_acl_change(change), sequential=True)
 
     def _know(self, pattern: AclPattern, entries: Iterable[AccessEntry]) -> None:
         was_empty = self.cache.is_empty
@@ -263,6 +266,13 @@ def pattern_of(change: AclChange) -> AclPattern:
         change.name,
         from_name(PatternType, change.pattern_type),
     )
+
+
+def _note(pattern: AclPattern) -> Create:
+    is_literal = pattern.pattern_type is PatternType.LITERAL
+    prefix = ACL_CHANGE_PREFIX if is_literal else EXTENDED_ACL_CHANGE_PREFIX
+    change = AclChange(pattern.kind.name, pattern.name, pattern.pattern_type.name)
+    return Create(prefix, encode_acl_change(change), sequential=True)
 
 
 def _path_of(pattern: AclPattern) -> str:

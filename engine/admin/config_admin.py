@@ -3,18 +3,18 @@
 ```
 read /controller and the entity ── compute the new settings ──┐
      ^                                                        v
-     └── another was faster  ── multi { check /controller · set or create /config/<entity> }
-                                                              │
-                                        create /config/changes/config_change_<S>
+     └── another was faster  ── multi { check /controller · set or create /config/<entity>
+                                        · create /config/changes/config_change_<S> }
 ```
 
-The entity is written before its change note: a broker that sees the note reads the new
-settings. A crash between the two leaves settings that brokers take over when they start.
+The entity and its change note are written together: a broker that sees the note reads the new
+settings, and none keeps the old ones because the writer died between the two.
 
 Nodes of users, clients and addresses are deleted with their last setting (`emptied_entities.py`).
 
 Source: ZN:config; KafkaZkClient.setOrCreateEntityConfigs, AdminZkClient.changeEntityConfig.
-Differs: settings that changed meanwhile are read again; in Kafka the last writer wins.
+Differs: settings that changed meanwhile are read again; in Kafka the last writer wins. Kafka writes
+the note in a request of its own: if it is not made, running brokers keep the old settings.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ from engine.znode.values import (
 )
 
 Compute: TypeAlias = Callable[[Mapping[str, str]], Mapping[str, str]]
+#: Of the note in the transaction that writes an entity.
+_NOTE_INDEX = 2
 
 
 class NoController(ApiError):
@@ -53,6 +55,11 @@ class NoController(ApiError):
     def __init__(self, reason: str) -> None:
         super().__init__(NOT_CONTROLLER, reason)
         self.reason = reason
+
+
+def change_note(entity_path: str) -> Create:
+    """Return the note by which brokers hear of a change of an entity, such as `topics/t`."""
+    return Create(CONFIG_CHANGE_PREFIX, encode_config_change(entity_path), sequential=True)
 
 
 class ConfigAdmin:
@@ -74,6 +81,7 @@ class ConfigAdmin:
         Errors: those of `compute` and the store, NoController, InvalidZnodeValue.
         """
         path = config_path(entity_path)
+        note = change_note(entity_path)
         while True:
             current, version = await self._read(path)
             changed = compute(current)
@@ -81,13 +89,11 @@ class ConfigAdmin:
                 return
             may_go = not changed and goes_when_empty(entity_path)
             if may_go and not await has_children(self._znodes, path):
-                is_done = await delete_emptied(self._znodes, path, version)
+                is_done = await delete_emptied(self._znodes, path, version, note)
             else:
-                is_done = await self._write(path, encode_config(changed), version)
+                is_done = await self._write(path, encode_config(changed), version, note)
             if is_done:
-                break
-        change = encode_config_change(entity_path)
-        await self._znodes.create(CONFIG_CHANGE_PREFIX, change, sequential=True)
+                return
 
     async def _read(self, path: str) -> tuple[dict[str, str], int | None]:
         try:
@@ -96,8 +102,8 @@ class ConfigAdmin:
             return {}, None
         return decode_config(data, path), stat.version
 
-    async def _write(self, path: str, data: bytes, version: int | None) -> bool:
-        """Write an entity; returns whether it still was as it had been read."""
+    async def _write(self, path: str, data: bytes, version: int | None, note: Create) -> bool:
+        """Write an entity with its note; returns whether it still was as it had been read."""
         guard = Check(CONTROLLER, await self._controller_version())
         write: Operation
         if version is None:
@@ -106,8 +112,10 @@ class ConfigAdmin:
         else:
             write = SetData(path, data, version)
         try:
-            await self._znodes.multi((guard, write))
-        except (BadVersion, NodeExists, NoNode):
+            await self._znodes.multi((guard, write, note))
+        except (BadVersion, NodeExists, NoNode) as error:
+            if error.operation_index == _NOTE_INDEX:
+                raise
             return False
         return True
 

@@ -9,14 +9,14 @@ Without this there would be a node for every user who ever had a quota. A node w
 stays, empty.
 
 Source: AdminZkClient.tryCleanQuotaNodes of 3.9.1.
-Differs: all are deleted in one transaction, each by its version.
+Differs: all are deleted in one transaction with the note of it, each by its version.
 """
 
 from __future__ import annotations
 
 from engine.znode.client import ZnodeClient
 from engine.znode.errors import BadVersion, NoNode, NotEmpty
-from engine.znode.model import Delete
+from engine.znode.model import Create, Delete
 from engine.znode.names import name_of, parent_of
 from engine.znode.paths import CLIENT_CONFIGS, CONFIG, IP_CONFIGS, USER_CONFIGS
 from engine.znode.values import decode_config
@@ -32,12 +32,13 @@ async def has_children(znodes: ZnodeClient, path: str) -> bool:
     return bool(await _children(znodes, path))
 
 
-async def delete_emptied(znodes: ZnodeClient, path: str, version: int | None) -> bool:
-    """Delete an entity's node and those above that are empty then.
+async def delete_emptied(znodes: ZnodeClient, path: str, version: int | None, note: Create) -> bool:
+    """Delete an entity's node and those above that are empty then, and make the note of it.
 
     `version` is that of the node, None if there is none. Returns whether all was as it was read.
     """
     if version is None:
+        await znodes.multi([note])
         return True
     deletes = [Delete(path, version)]
     clients = parent_of(path)
@@ -49,8 +50,10 @@ async def delete_emptied(znodes: ZnodeClient, path: str, version: int | None) ->
         if not decode_config(data, user) and await _children(znodes, user) == [CLIENT_CONFIGS]:
             deletes.append(Delete(user, stat.version))
     try:
-        await znodes.multi(deletes)
-    except (BadVersion, NoNode, NotEmpty):
+        await znodes.multi([*deletes, note])
+    except (BadVersion, NoNode, NotEmpty) as error:
+        if error.operation_index == len(deletes):
+            raise
         return False
     return True
 

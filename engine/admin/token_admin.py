@@ -1,8 +1,8 @@
 """Delegation tokens in znodes: made, renewed, ended, and read into a broker's cache.
 
 ```
-set or create /delegation_token/tokens/<id>, or delete it
-create /delegation_token/token_changes/token_change_<S> ── every broker reads the token again
+multi { set, create or delete /delegation_token/tokens/<id>
+        · create /delegation_token/token_changes/token_change_<S> } ── every broker reads it again
 ```
 
 The broker that changes a token applies it at once. Any broker does, not only the controller; the
@@ -15,6 +15,8 @@ controller alone removes those that have expired (`expire`).
 | of a token that has expired, but for its end at once | DELEGATION_TOKEN_EXPIRED |
 
 Source: DelegationTokenManagerZk of 3.9.1, and a real broker's responses.
+Differs: Kafka writes the note in a request of its own; a broker that dies before that leaves others
+with the token as it was.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from engine.security.delegation_tokens import DelegationToken, TokenCache, is_sh
 from engine.znode.client import ZnodeClient
 from engine.znode.errors import NodeExists, NoNode
 from engine.znode.json_text import InvalidZnodeValue
+from engine.znode.model import Create, Delete, SetData
 from engine.znode.paths import (
     DELEGATION_TOKEN_CHANGE_PREFIX,
     DELEGATION_TOKEN_CHANGES,
@@ -184,25 +187,25 @@ class TokenAdmin:
 
     async def _write(self, token: DelegationToken) -> None:
         path, data = delegation_token_path(token.token_id), encode_token(TokenNode(*token))
+        note = _note(token.token_id)
         try:
-            await self._znodes.set(path, data)
+            await self._znodes.multi((SetData(path, data), note))
         except NoNode:
-            await self._znodes.create(path, data)
+            await self._znodes.multi((Create(path, data), note))
         self.cache.put(token)
-        await self._note(token.token_id)
 
     async def _remove(self, token: DelegationToken) -> None:
+        note = _note(token.token_id)
         try:
-            await self._znodes.delete(delegation_token_path(token.token_id))
+            await self._znodes.multi((Delete(delegation_token_path(token.token_id)), note))
         except NoNode:
             _log.info("Token %s was removed already", token.token_id)
+            await self._znodes.multi((note,))
         self.cache.remove(token.token_id)
-        await self._note(token.token_id)
         _log.info(
             "Delegation token expired for token: %s for owner: %s", token.token_id, token.owner
         )
 
-    async def _note(self, token_id: str) -> None:
-        await self._znodes.create(
-            DELEGATION_TOKEN_CHANGE_PREFIX, token_id.encode(), sequential=True
-        )
+
+def _note(token_id: str) -> Create:
+    return Create(DELEGATION_TOKEN_CHANGE_PREFIX, token_id.encode(), sequential=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 
+from engine.admin.config_admin import change_note
 from engine.config.broker_config import BrokerConfig
 from engine.config.change import is_encrypted
 from engine.errors import EngineError
@@ -25,12 +26,9 @@ from engine.security.password_encoder import (
 from engine.znode.client import ZnodeClient
 from engine.znode.errors import NoNode
 from engine.znode.json_text import InvalidZnodeValue
-from engine.znode.paths import (
-    BROKER_CONFIGS,
-    CONFIG_CHANGE_PREFIX,
-    broker_config_path,
-)
-from engine.znode.values import decode_config, encode_config, encode_config_change
+from engine.znode.model import SetData
+from engine.znode.paths import BROKER_CONFIGS, broker_config_path
+from engine.znode.values import decode_config, encode_config
 
 _log = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
@@ -75,6 +73,5 @@ async def re_encode_passwords(
             _log.error("Passwords stay as they are encrypted: %s", error)
             return
     if changed != stored:
-        await znodes.set(path, encode_config(changed), stat.version)
-        change = encode_config_change(f"{BROKER_CONFIGS}/{broker_id}")
-        await znodes.create(CONFIG_CHANGE_PREFIX, change, sequential=True)
+        write = SetData(path, encode_config(changed), stat.version)
+        await znodes.multi((write, change_note(f"{BROKER_CONFIGS}/{broker_id}")))

@@ -223,12 +223,18 @@ class History:
 
         That is Kafka's "last replica standing": no election can help any more.
         """
-        isr = () if self.state is None else self.state.isr
-        if isr and all(broker_id in self.lossy for broker_id in isr):
-            is_set_back = any(self.lossy[broker_id].whole_end is not None for broker_id in isr)
-            what = "lack records, the store was set back" if is_set_back else "lost unsynced writes"
-            reason = f"all of ISR {list(isr)} {what}"
+        reason = self._reason_of_all()
+        if reason is not None:
             self.awaited = self.awaited or Awaited(reason)
+
+    def _reason_of_all(self) -> str | None:
+        """Return why no member of the in-sync set has all that is committed, None if one has."""
+        isr = () if self.state is None else self.state.isr
+        if not isr or any(broker_id not in self.lossy for broker_id in isr):
+            return None
+        is_set_back = any(self.lossy[broker_id].whole_end is not None for broker_id in isr)
+        what = "lack records, the store was set back" if is_set_back else "lost unsynced writes"
+        return f"all of ISR {list(isr)} {what}"
 
     def judge_unseen(self, controller_epoch: int) -> None:
         """Await a loss when a replica leads whose loss its controller cannot know of.
@@ -239,7 +245,8 @@ class History:
         leader = -1 if self.state is None else self.state.leader
         lossy = self.lossy.get(leader)
         if lossy is not None and lossy.controller_epoch != controller_epoch:
-            reason = f"the leader {leader} lost writes unseen by its controller"
+            unseen = f"the leader {leader} lost writes unseen by its controller"
+            reason = self._reason_of_all() or unseen
             if lossy.whole_end is not None:
                 reason = f"the leader {leader} lacks records, the store was set back"
             is_unclean = self.awaited is not None and self.awaited.is_unclean
@@ -272,6 +279,15 @@ class History:
         """
         if log_start_offset > self.committed_end:
             self.start = self.committed_end = log_start_offset
+
+    def begin_behind_losses(self, log_start_offset: int) -> None:
+        """Take note of a leader whose log begins behind what is committed, if all between was lost.
+
+        It had what an earlier leader lacked, and deleted it by age before it heard of that one.
+        """
+        between = range(self.committed_end, log_start_offset)
+        if all(self.is_lost(offset, offset + 1) for offset in between):
+            self.begin_after(log_start_offset)
 
     def lose_of_before(self, loss: Loss, batches: Iterable[BatchView]) -> None:
         """Take note of what a leader of an epoch before a loss commits behind it."""

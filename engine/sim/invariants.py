@@ -390,6 +390,7 @@ class Invariants:
     ) -> None:
         """Take what a watermark covers for the first time; enough are in sync where it rose."""
         key = partition.topic_partition
+        history.begin_behind_losses(partition.log.log_start_offset)
         # Where replicas differ, one that follows a leader that lost writes may know more committed.
         is_forked = history.is_forked(history.committed_end, high_watermark)
         if has_risen and not is_forked:

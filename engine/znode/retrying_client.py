@@ -4,6 +4,7 @@
 |---|---|
 | a read, a watch | is repeated |
 | a write | is repeated; refused then, it counts as done if the store has its result |
+| one with a sequential node | same; the node is that of the same transaction, with the same data |
 | a write larger than jute.maxbuffer | is repeated twice: the server may close for its size |
 
 A controller that gave up its work at every lost connection would never resume it: the event
@@ -40,9 +41,12 @@ from engine.znode.model import (
     Watcher,
     WatchKind,
 )
+from engine.znode.names import parent_of
 from engine.znode.request_size import request_bytes
 
 T = TypeVar("T")
+#: The digits of a sequential node's number, at the end of its name.
+_SEQUENCE_DIGITS = 10
 
 
 class _NotDone(Exception):
@@ -165,26 +169,53 @@ class RetryingZnodeClient:
         Of several operations on one node the last one counts.
         """
         last = {operation.path: operation for operation in operations}
+        stats = [await self._found(each, is_last=last[each.path] is each) for each in operations]
+        pairs = list(zip(operations, stats, strict=True))
+        zxids = [_zxid(operation, stat) for operation, stat in pairs if stat is not None]
+        has_deletion = any(isinstance(operation, Delete) for operation in operations)
         results: list[OperationResult] = []
-        for operation in operations:
-            is_last = last[operation.path] is operation
-            if isinstance(operation, Create):
-                results.append(await self._created(operation, is_last=is_last))
-            elif isinstance(operation, SetData):
-                results.append(await self._replaced(operation, is_last=is_last))
+        for operation, stat in pairs:
+            if not isinstance(operation, Create):
+                results.append(stat)
+            elif not operation.sequential:
+                results.append(operation.path)
+            elif zxids or has_deletion:
+                results.append(await self._numbered(operation, zxids[0] if zxids else None))
             else:
-                if isinstance(operation, Delete) and await self.exists(operation.path) is not None:
-                    raise _NotDone
-                results.append(None)
+                raise _NotDone
         return results
 
-    async def _created(self, operation: Create, *, is_last: bool) -> str:
+    async def _found(self, operation: Operation, *, is_last: bool) -> Stat | None:
+        """Return the stat of a node that was written; raises _NotDone if it was not."""
+        if isinstance(operation, SetData):
+            return await self._replaced(operation, is_last=is_last)
+        if isinstance(operation, Create) and not operation.sequential:
+            return await self._created(operation, is_last=is_last)
+        if isinstance(operation, Delete) and await self.exists(operation.path) is not None:
+            raise _NotDone
+        return None
+
+    async def _created(self, operation: Create, *, is_last: bool) -> Stat:
         data, stat = await self._parked(operation.path)
-        if operation.sequential or (is_last and data != operation.data):
+        if is_last and data != operation.data:
             raise _NotDone
         if operation.ephemeral and stat.ephemeral_owner != self.session_id:
             raise _NotDone
-        return operation.path
+        return stat
+
+    async def _numbered(self, operation: Create, zxid: int | None) -> str:
+        """Return the path of a transaction's sequential node; of the latest like it for None."""
+        parent = parent_of(operation.path)
+        prefix = operation.path.removeprefix(parent).removeprefix("/")
+        for name in reversed(await self.children(parent)):
+            path = f"{parent.rstrip('/')}/{name}"
+            if name.startswith(prefix) and len(name) == len(prefix) + _SEQUENCE_DIGITS:
+                data, stat = await self._parked(path)
+                if data == operation.data and zxid in (None, stat.czxid):
+                    return path
+                if zxid is not None and stat.czxid < zxid:
+                    break
+        raise _NotDone
 
     async def _replaced(self, operation: SetData, *, is_last: bool) -> Stat:
         data, stat = await self._parked(operation.path)
@@ -199,6 +230,11 @@ class RetryingZnodeClient:
             return await self.get(path)
         except NoNode as error:
             raise _NotDone from error
+
+
+def _zxid(operation: Operation, stat: Stat) -> int:
+    """Return the transaction that created or replaced a node."""
+    return stat.czxid if isinstance(operation, Create) else stat.mzxid
 
 
 def _check_size(operations: Sequence[Operation], tries: int) -> None:

@@ -15,10 +15,12 @@ from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
 from engine.records.batch_header import LEADER_EPOCH_AT, set_leader_epoch
 from engine.records.builder import BatchBuilder, BatchSettings
+from engine.sim import invariants as invariants_module
 from engine.sim import losses as losses_module
 from engine.sim.bit_rot import BitRot, BitRotRules
 from engine.sim.clients import ProducerKind, SentBatch
 from engine.sim.histories import Awaited, Fork, History, Loss
+from engine.sim.invariants import Invariants
 from engine.sim.ledger import Ledger
 from engine.sim.losses import LossRules, ReplicaEnd, Rules
 from engine.sim.records import batches
@@ -184,6 +186,25 @@ def test_an_unclean_election_of_who_lost_writes_unseen_is_still_one() -> None:
     history.judge_unseen(7)
     assert history.awaited is not None
     assert (True, True) == (history.awaited.is_rewriting, history.awaited.is_unclean)
+
+
+@pytest.mark.parametrize(
+    ("isr", "reason"),
+    [
+        ((1, 2), "the leader 1 lost writes unseen by its controller"),
+        ((1,), "all of ISR [1] lost unsynced writes"),
+    ],
+)
+def test_a_loss_that_no_election_can_help_against_is_named_so_though_one_leads(
+    isr: tuple[int, ...], reason: str
+) -> None:
+    history = History("t-0")
+    history.state = PartitionStateNode(1, EPOCH, isr, 7)
+    history.lost_writes(1, 6)
+    history.judge_unseen(7)
+    assert reason == history.excuse
+    assert history.awaited is not None
+    assert history.awaited.is_rewriting
 
 
 def test_commits_of_before_an_unclean_election_are_kept_by_nobody(cluster: Cluster) -> None:
@@ -391,6 +412,40 @@ def test_a_leader_out_of_sync_may_begin_behind_what_is_committed(
     assert "" == cluster.lead(COUNT + 2)
     assert (COUNT + 2, COUNT + 2) == (cluster.history.start, cluster.history.committed_end)
     assert cluster.lost == ([] if lost_from is None else [(lost_from, COUNT)])
+
+
+@pytest.mark.parametrize(
+    ("losses", "start", "broken"),
+    [
+        ([(7, COUNT)], COUNT, None),
+        ([(7, COUNT)], 8, None),
+        ([(7, COUNT)], COUNT + 1, "R6"),
+        ([(7, COUNT), (COUNT + 1, COUNT + 3)], COUNT + 3, "R6"),
+        ([], COUNT + 1, "R6"),
+    ],
+)
+def test_a_leader_that_deleted_all_that_was_lost_begins_behind_it_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch,
+    losses: list[tuple[int, int]],
+    start: int,
+    broken: str | None,
+) -> None:
+    # It was in sync in what the store was set back to, and deleted by age before it heard more.
+    monkeypatch.setattr(invariants_module, "content_batches", lambda *_: [])
+    invariants = Invariants(Rules(1, False, False), {}, on_broken=lambda: None)
+    history = invariants.history(T0)
+    for batch in batches(log_of(*range(COUNT))):
+        history.commit(batch, 0)
+    for first, end in losses[:1]:
+        history.lose(Loss(first, end, "a reason", 0), 2)
+    for first, end in losses[1:]:
+        history.lose_of_before(Loss(first, end, "a reason", 0), [])
+    partition = SimpleNamespace(log=SimpleNamespace(log_start_offset=start), topic_partition=T0)
+    invariants._commit(history, 1, cast(Any, partition), start, has_risen=False)
+    violation = invariants.violation
+    assert broken == (None if violation is None else violation.rule)
+    assert start == history.committed_end
+    assert (start if broken is None else 0) == history.start
 
 
 @pytest.mark.parametrize(("seen_count", "is_lost"), [(0, True), (1, False)])

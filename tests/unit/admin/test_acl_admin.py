@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import pytest
@@ -28,7 +28,7 @@ from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.errors import BadVersion, NodeExists, NoNode
 from engine.znode.json_text import InvalidZnodeValue
 from engine.znode.memory_journal import MemoryJournal
-from engine.znode.model import ANY_VERSION
+from engine.znode.model import Operation, OperationResult
 from engine.znode.store import ZnodeStore
 
 T = AclPattern(AclResource.TOPIC, "t", PatternType.LITERAL)
@@ -45,22 +45,11 @@ class RivalClient(EmbeddedZnodeClient):
 
     rival: Any = None
 
-    async def _run_rival(self) -> None:
+    async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
         rival, self.rival = self.rival, None
         if rival is not None:
             await rival()
-
-    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Any:
-        await self._run_rival()
-        return await super().set(path, data, version)
-
-    async def create(self, path: str, data: bytes | None = None, **how: bool) -> str:
-        await self._run_rival()
-        return await super().create(path, data, **how)
-
-    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        await self._run_rival()
-        await super().delete(path, version)
+        return await super().multi(operations)
 
 
 class Stage:
@@ -206,7 +195,7 @@ def test_who_is_always_overtaken_gives_up(stage: Stage, error: Exception) -> Non
     async def refuse(*_args: Any, **_how: Any) -> None:
         raise error
 
-    stage.client.create = refuse  # type: ignore[assignment]
+    stage.client.multi = refuse  # type: ignore[method-assign]
     (failure,) = stage.add(AclBinding(T, BOB_READS))
     assert isinstance(failure, AclWriteFailed)
     assert T == failure.pattern
@@ -218,13 +207,22 @@ def test_a_pattern_whose_kind_has_no_node_is_an_error(stage: Stage) -> None:
     assert isinstance(error, NoNode)
 
 
+def test_a_removal_without_a_place_for_its_note_is_an_error(stage: Stage) -> None:
+    stage.add(AclBinding(T, BOB_READS))
+    stage.do(stage.client.delete("/kafka-acl-changes/acl_changes_0000000000"))
+    stage.do(stage.client.delete("/kafka-acl-changes"))
+    ((deleted,),) = stage.do(stage.admin.delete([removal_of(T)]))
+    assert isinstance(deleted.error, NoNode)
+    assert stage.data("/kafka-acl/Topic/t") is not None
+
+
 def test_rules_that_could_not_be_removed_say_so(stage: Stage) -> None:
     stage.add(AclBinding(T, BOB_READS))
 
     async def refuse(*_args: Any, **_how: Any) -> None:
         raise BadVersion("/t", 1, 2)
 
-    stage.client.delete = refuse  # type: ignore[method-assign]
+    stage.client.multi = refuse  # type: ignore[method-assign]
     ((deleted,),) = stage.do(stage.admin.delete([removal_of(T)]))
     assert isinstance(deleted.error, AclWriteFailed)
 

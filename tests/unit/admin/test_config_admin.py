@@ -12,6 +12,7 @@ from engine.errors import ConfigError
 from engine.host.coroutine import drive
 from engine.host.memory import ManualClock
 from engine.znode.embedded import EmbeddedZnodeClient
+from engine.znode.errors import NoNode
 from engine.znode.memory_journal import MemoryJournal
 from engine.znode.model import Check, Create, Operation, OperationResult, SetData
 from engine.znode.paths import CONTROLLER
@@ -59,17 +60,16 @@ def setting(name: str, value: str) -> Callable[[Mapping[str, str]], Mapping[str,
     return lambda current: {**current, name: value}
 
 
-def test_the_entity_is_written_before_its_change_notification() -> None:
+def test_the_entity_is_written_with_its_change_notification() -> None:
     client = client_with(ControllerRegistration(1, 0))
     admin = ConfigAdmin(client)
     do(admin.change("topics/t", setting("a", "1")))
     do(admin.change("topics/t", setting("b", "2")))
     assert {"a": "1", "b": "2"} == do(admin.read("topics/t"))
+    note = f"{Create.__name__} /config/changes/config_change_"
     assert [
-        (f"{Check.__name__} /controller", f"{Create.__name__} /config/topics/t"),
-        ("/config/changes/config_change_0000000000",),
-        (f"{Check.__name__} /controller", f"{SetData.__name__} /config/topics/t"),
-        ("/config/changes/config_change_0000000001",),
+        (f"{Check.__name__} /controller", f"{Create.__name__} /config/topics/t", note),
+        (f"{Check.__name__} /controller", f"{SetData.__name__} /config/topics/t", note),
     ] == client.writes
     data, _ = do(client.get("/config/changes/config_change_0000000000"))
     assert b'{"version":2,"entity_path":"topics/t"}' == data
@@ -84,6 +84,22 @@ def test_parents_that_are_missing_are_made() -> None:
 
 def test_an_entity_without_a_node_has_no_settings() -> None:
     assert {} == do(ConfigAdmin(client_with(None)).read("topics/t"))
+
+
+@pytest.mark.parametrize(
+    ("entity", "settings"), [("topics/t", {"a": "1"}), ("users/bob", {"a": "1"}), ("users/bob", {})]
+)
+def test_nothing_is_written_without_a_place_for_the_note(
+    entity: str, settings: dict[str, str]
+) -> None:
+    client = client_with(ControllerRegistration(1, 0))
+    do(client.create("/config/users"))
+    do(client.create("/config/users/bob", encode_config({"b": "1"})))
+    do(client.delete("/config/changes"))
+    before = do(ConfigAdmin(client).read(entity))
+    with pytest.raises(NoNode):
+        do(ConfigAdmin(client).change(entity, lambda _: settings))
+    assert before == do(ConfigAdmin(client).read(entity))
 
 
 def test_somebody_elses_change_is_not_lost() -> None:

@@ -14,6 +14,7 @@ from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.errors import (
     BadVersion,
     NodeExists,
+    NoNode,
     SessionExpired,
     ZnodeConnectionLost,
     ZnodeLimitExceeded,
@@ -119,6 +120,38 @@ def test_what_another_wrote_meanwhile_is_not_taken_for_the_own() -> None:
     drive(other.create("/mine", b"1", ephemeral=True)).result()
     with pytest.raises(NodeExists):
         stage.do(stage.patient.create("/mine", b"1", ephemeral=True), BEFORE)
+
+
+def _with_note(operation: Operation, number: int = 0) -> list[Operation]:
+    return [operation, Create("/notes/c_", b"of %d" % number, sequential=True)]
+
+
+@pytest.mark.parametrize("loss", [BEFORE, BEHIND])
+def test_a_lost_write_is_done_once_with_its_sequential_node(loss: bool) -> None:
+    stage = Stage()
+    stage.do(stage.patient.create("/notes"))
+    stage.do(stage.patient.create("/notes/c", b"of 0"))
+    write = stage.patient.multi
+    assert ["/a", "/notes/c_0000000001"] == stage.do(write(_with_note(Create("/a"))), loss)
+    stat, path = stage.do(write(_with_note(SetData("/a", b"2", 0))), loss)
+    assert (1, "/notes/c_0000000002") == (stat.version, path)
+    assert [None, "/notes/c_0000000003"] == stage.do(write(_with_note(Delete("/a", 1))), loss)
+    assert 4 == len(stage.do(stage.patient.children("/notes")))
+
+
+def test_a_sequential_node_of_another_transaction_is_not_taken_for_the_own() -> None:
+    stage = Stage()
+    stage.do(stage.patient.create("/notes"))
+    stage.do(stage.patient.multi(_with_note(Create("/a", b"1"))))
+    stage.do(stage.patient.set("/a", b"2", 0))
+    stage.do(stage.patient.multi(_with_note(Create("/b"), 1)))
+    for refused in (SetData("/a", b"2", 0), Check("/a", 0)):
+        with pytest.raises(BadVersion):
+            stage.do(stage.patient.multi(_with_note(refused)), BEFORE)
+    stage.do(stage.patient.delete("/a"))
+    with pytest.raises(NoNode):
+        stage.do(stage.patient.multi(_with_note(Delete("/a"), 2)), BEFORE)
+    assert 2 == len(stage.do(stage.patient.children("/notes")))
 
 
 def test_a_request_that_ends_each_connection_is_refused_in_the_end() -> None:
