@@ -39,7 +39,7 @@ _SEGMENT = f"{_PARTITION}/00000000000000000000.log"
 TABLE = {
     "--help": "",
     "--version": "",
-    "completions bash": "typer",
+    "completions bash": "engine.records engine.wire fastcrc typer",
     "schema": "typer",
     "schema topics list": "engine.wire json typer",
     "spark-report list": "typer",
