@@ -222,7 +222,7 @@ UNUSED = {
     *("difflib", "pathlib", "platform", "shutil", "subprocess", "traceback", "urllib.parse"),
     *("uuid", "encodings.idna", "atexit", "html", "tabulate", "textwrap", "dataclasses"),
     *("engine.client.sasl", "engine.host.tls", "engine.cluster.plan", "engine.cluster.halts"),
-    *("engine.assignors", "engine.client.topic_admin"),
+    *("engine.assignors", "engine.client.topic_admin", "engine.naming"),
 }
 
 
