@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 
@@ -19,3 +20,11 @@ class TopicPartition(NamedTuple):
 #: tuple's own constructor is Python code and takes twice as long, which counts where one is made
 #: for every record or request.
 new_tuple: Final = tuple.__new__
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
+    """Return partitions grouped as requests want them."""
+    grouped: dict[str, list[TopicPartition]] = {}
+    for partition in partitions:
+        grouped.setdefault(partition.topic, []).append(partition)
+    return grouped

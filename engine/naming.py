@@ -18,12 +18,11 @@ Source: Kafka's LocalLog, LogFileUtils, Snapshots and Topic; `LOG-1`.
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
 
-from engine.errors import ApiError, EngineError, StorageError
+from engine.errors import ApiError, StorageError
 from engine.java_text import java_string_hash
 from engine.kafka_errors import INVALID_TOPIC_EXCEPTION
 from engine.limits import (
@@ -40,11 +39,8 @@ STORE_FILE = "znodes.sqlite"
 
 _TOPIC_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _HEX_CHARS = frozenset("0123456789abcdef")
-_BASE64URL_CHARS = _TOPIC_CHARS - {"."}
 _DIGITS = frozenset("0123456789")
 _UNIQUE_ID_CHARS = 32
-_UUID_CHARS = 22
-_UUID_BYTES = 16
 _OFFSET_DIGITS = 20
 _EPOCH_DIGITS = 10
 _UTF8_BYTES_MAX = 4
@@ -94,14 +90,6 @@ class UnknownFileName(StorageError):
         super().__init__(f"file {name!r} does not belong to a segment: {reason}")
         self.name = name
         self.reason = reason
-
-
-class InvalidUuid(EngineError):
-    """A text is not an id as Kafka writes one."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(f"{text[:100]!r} is not an id of {_UUID_CHARS} characters")
-        self.text = text
 
 
 class DirectoryKind(Enum):
@@ -251,19 +239,6 @@ def parse_segment_file(name: str) -> SegmentFileName:
     if len(number) != _OFFSET_DIGITS or not _is_number(number, _OFFSET_MAX):
         raise UnknownFileName(name, f"no offset of {_OFFSET_DIGITS} digits")
     return SegmentFileName(int(number), kind, state, epoch)
-
-
-def uuid_text(raw: bytes) -> str:
-    """Return an id of 16 bytes as Kafka writes it: base64url without padding."""
-    assert len(raw) == _UUID_BYTES
-    return urlsafe_b64encode(raw).decode("ascii").rstrip("=")
-
-
-def uuid_bytes(text: str) -> bytes:
-    """Return the 16 bytes of an id; raises InvalidUuid."""
-    if len(text) != _UUID_CHARS or not _BASE64URL_CHARS.issuperset(text):
-        raise InvalidUuid(text)
-    return urlsafe_b64decode(text + "==")
 
 
 def _is_number(text: str, most: int) -> bool:

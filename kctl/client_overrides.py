@@ -87,7 +87,7 @@ def _key_in(argument: str) -> str:
 
 
 def over_file(in_file: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of a file with others before them, however each is spelt.
+    """Return the settings of a file, or of `-X`, with others before them, however each is spelt.
 
     Else a file's JAAS line would count before `sasl.username`, as Java's keys do before those of
     librdkafka.

@@ -1,7 +1,8 @@
 """`kctl __complete KIND WORD...`: values that depend on files or a cluster, for a shell's TAB.
 
 No errors, and no long waits: values not known in time are not offered. WORDs are those of
-the command line so far; of their options those count that select the cluster.
+the command line so far, behind `kctl`; `--line LINE` has them, and `kctl`, as they are typed.
+Of their options those count that select the cluster and the settings of its client.
 `KCTL_COMPLETION_MS` sets another time limit, for a cluster that is far away.
 """
 
@@ -37,7 +38,7 @@ def complete(args: Sequence[str]) -> int:
     watchdog.daemon = True
     watchdog.start()
     try:
-        values = _values(args[0], args[1:], budget_s) if args else []
+        values = _values(args[0], _words(args[1:]), budget_s) if args else []
     except Exception:
         values = []
     watchdog.cancel()
@@ -56,6 +57,20 @@ def can_be_offered(value: str) -> bool:
 def _budget_s() -> float:
     text = os.environ.get(_BUDGET_VARIABLE, "")
     return (int(text) if text.isdecimal() and len(text) < 10 else _BUDGET_MS) / 1000
+
+
+def _words(args: Sequence[str]) -> Sequence[str]:
+    """Return the words behind `kctl`, of the line that is given, or given themselves."""
+    if args[:1] != ["--line"]:
+        return args
+    import shlex
+
+    line = "".join(args[1:2])
+    try:
+        return shlex.split(line)[1:]
+    except ValueError:
+        # A quotation mark is open.
+        return line.split()[1:]
 
 
 def _values(kind: str, words: Sequence[str], budget_s: float) -> list[str]:
@@ -112,12 +127,28 @@ def options_in(words: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def settings_in(words: Sequence[str]) -> dict[str, str]:
+    """Return the client settings (`-X`) of a command line that every client has."""
+    from engine.client.settings import CLIENT_KEYS
+
+    found: dict[str, str] = {}
+    for before, word in zip(("", *words), words, strict=False):
+        key, _, value = (word if before == "-X" else word.removeprefix("-X")).partition("=")
+        if (before == "-X" or word.startswith("-X")) and key in CLIENT_KEYS:
+            found[key] = value
+    return found
+
+
 def _cluster_options(words: Sequence[str], budget_s: float) -> ClusterOptions:
     from kctl.connect import ClusterOptions
 
     given = options_in(words)
     return ClusterOptions(
-        given.get("bootstrap_server"), given.get("command_config"), given.get("context"), budget_s
+        given.get("bootstrap_server"),
+        given.get("command_config"),
+        given.get("context"),
+        budget_s,
+        settings_in(words),
     )
 
 

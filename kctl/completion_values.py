@@ -4,6 +4,7 @@
 |---|---|---|
 | `words a b` | these | the help, which names all of them |
 | `topic-keys`, `broker-keys` | settings | the tables of settings |
+| `client-keys`, `producer-keys`, `consumer-keys` | settings | what commands take as `-X` |
 | `config-keys` | one of the two | the other words of the line |
 | `topics`, `groups`, `contexts`, `zookeepers` | the existing ones | `completion_live.py` |
 | `outputs` | nouns, then verbs, that have a JSON schema | `completion_live.py` |
@@ -39,6 +40,9 @@ _BY_OPTION = {
     "--zookeeper": "zookeepers",
 }
 _KEYS = {"topics": "topic-keys", "configs": "config-keys"}
+#: Kinds of settings that are the same on every line.
+KEY_KINDS = ("topic-keys", "broker-keys", "client-keys", "producer-keys", "consumer-keys")
+_CLIENT_KEYS = {"produce": "producer-keys", "consume": "consumer-keys"}
 #: Commands that create names, so that existing names are no candidates.
 _NEW_NAMES = ("topics create",)
 
@@ -59,6 +63,8 @@ def kind_of(path: str, parameter: Any) -> str:
         return NONE if path in _NEW_NAMES else "topics"
     if metavar == "NAME" and path.startswith("context "):
         return "contexts"
+    if any(option.endswith("-X") for option in parameter.opts):
+        return f"{_CLIENT_KEYS.get(path, 'client-keys')}="
     if metavar.startswith("KEY"):
         keys = _KEYS.get(path.partition(" ")[0], "broker-keys")
         return f"{keys}=" if "=" in metavar else keys
@@ -68,7 +74,15 @@ def kind_of(path: str, parameter: Any) -> str:
 
 
 def keys_of(kind: str) -> list[str]:
-    """Return the settings of `topic-keys` or `broker-keys`."""
+    """Return the settings of a kind of `KEY_KINDS`."""
+    from engine.client.settings import CLIENT_KEYS
     from engine.config.key import broker_keys, topic_keys
+    from kctl.commands.consume.settings import CONSUMER_KEYS, GROUP_KEYS
+    from kctl.commands.produce.request import PRODUCER_KEYS
 
-    return sorted(topic_keys() if kind == "topic-keys" else broker_keys())
+    if kind == "topic-keys":
+        return sorted(topic_keys())
+    if kind == "broker-keys":
+        return sorted(broker_keys())
+    own = {"producer-keys": PRODUCER_KEYS, "consumer-keys": (*CONSUMER_KEYS, *GROUP_KEYS)}
+    return sorted({*CLIENT_KEYS, *own.get(kind, ())})

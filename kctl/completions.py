@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from kctl.app import NOUNS
-from kctl.completion_values import LIVE, NONE, keys_of, kind_of
+from kctl.completion_values import KEY_KINDS, LIVE, NONE, keys_of, kind_of
 from kctl.verbosity import with_verbose
 
 SHELLS = ("bash", "zsh", "fish")
@@ -100,7 +100,6 @@ def _values_function(words: str, line: str) -> list[str]:
 
     `words` and `line` are the shell's expressions for the words and the whole of the line.
     """
-    topic, broker = (" ".join(keys_of(kind)) for kind in ("topic-keys", "broker-keys"))
     return [
         "_kctl_values() {",
         "  local kind=$1 ending= keys=",
@@ -109,8 +108,7 @@ def _values_function(words: str, line: str) -> list[str]:
         "config-keys*) kind=topic-keys ;; esac",
         "  case $kind in",
         '    "words "*) keys=${kind#words } ;;',
-        f'    topic-keys) keys="{topic}" ;;',
-        f'    broker-keys) keys="{broker}" ;;',
+        *(f'    {kind}) keys="{" ".join(keys_of(kind))}" ;;' for kind in KEY_KINDS),
         f'    {"|".join(LIVE)}) kctl __complete "$kind" {words} 2>/dev/null ;;',
         "  esac",
         '  [ -z "$keys" ] || printf "%s\\n" $(echo "$keys" | sed "s/ /$ending /g; s/\\$/$ending/")',
@@ -128,7 +126,8 @@ def _bash(commands: list[CommandCompletions]) -> str:
     return "\n".join(
         [
             "# bash completion for kctl; source it or put it where bash-completion looks.",
-            *_values_function('"${COMP_WORDS[@]:1}"', "$COMP_LINE"),
+            "# The line is passed as it is: COMP_WORDS has been split at = and :, too.",
+            *_values_function('--line "${COMP_LINE:0:COMP_POINT}"', "$COMP_LINE"),
             "# Offers each line that begins as the word does. Names are data: `compgen -W` would",
             "# run the commands in them, and an unquoted `$(...)` match files.",
             "_kctl_offer() {",
@@ -182,7 +181,7 @@ def _zsh(commands: list[CommandCompletions]) -> str:
     lines = [
         "#compdef kctl",
         "# zsh completion for kctl; put it in a folder of $fpath as _kctl.",
-        *_values_function("$words[2,-1]", "$words"),
+        *_values_function('"${(@Q)words[2,-1]}"', "$words"),
         "_kctl() {",
         "  local noun= kind= option=$words[CURRENT-1] word=$words[CURRENT]",
         "  local -a choices found",
@@ -222,7 +221,7 @@ def _zsh_entry(name: str, text: str) -> str:
 
 def _fish(commands: list[CommandCompletions]) -> str:
     """Return the completion script for fish."""
-    topic, broker = (" ".join(keys_of(kind)) for kind in ("topic-keys", "broker-keys"))
+    keys = {kind: " ".join(keys_of(kind)) for kind in KEY_KINDS}
     lines = [
         "# fish completion for kctl; put it in ~/.config/fish/completions/kctl.fish.",
         "function __kctl_values",
@@ -234,8 +233,10 @@ def _fish(commands: list[CommandCompletions]) -> str:
         "    contains -- --broker $line; and set kind broker-keys",
         "  end",
         "  switch $kind",
-        f"    case topic-keys; printf '%s\\n' {topic} | string replace -r '$' \"$ending\"",
-        f"    case broker-keys; printf '%s\\n' {broker} | string replace -r '$' \"$ending\"",
+        *(
+            f"    case {kind}; printf '%s\\n' {words} | string replace -r '$' \"$ending\""
+            for kind, words in keys.items()
+        ),
         "    case '*'; kctl __complete $kind $line[2..-1] 2>/dev/null",
         "  end",
         "end",

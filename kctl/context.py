@@ -38,12 +38,14 @@ Secrets stay in the properties file. `guard` applies the last three.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import EngineError
-from engine.host.ports import Files
 from kctl import exits
 from kctl.embedded import EMBEDDED, running_properties, running_servers
+
+if TYPE_CHECKING:
+    from engine.host.ports import Files
 
 _FILE = "kctl/config.yaml"
 _PROTECTED, _READ_ONLY = "protected", "read_only"

@@ -7,6 +7,8 @@
 | difflib, shutil | guesses at words that do not exist, the width of help | at the first use |
 | pathlib, uuid | options of these types | never; kctl reads them as texts |
 
+It would look for words like `-o`, too, before it reads that as a short option.
+
 Only for a process that ends with its command: in others somebody else may use Typer.
 """
 
@@ -56,10 +58,30 @@ def import_typer() -> None:
     try:
         with _stand_ins():
             import typer  # noqa: F401
+
+            _guess_at_long_options_alone()
     except (ImportError, AttributeError, TypeError):
         # A release of Typer that needs more of the modules than their replacements have.
         for name in [name for name in sys.modules if name.partition(".")[0] == "typer"]:
             del sys.modules[name]
+
+
+def _guess_at_long_options_alone() -> None:
+    """Have the parser refuse a short option as a long one without a guess, which nobody sees."""
+    try:
+        from typer._click.exceptions import NoSuchOption
+        from typer._click.parser import _OptionParser
+    except ImportError:
+        # A release of Typer that has its parser from elsewhere.
+        return
+    match = _OptionParser._match_long_opt
+
+    def match_long_opt(self: Any, opt: str, explicit_value: str | None, state: Any) -> None:
+        if opt not in self._long_opt and opt[:2] not in self._opt_prefixes:
+            raise NoSuchOption(opt, ctx=self.ctx)
+        match(self, opt, explicit_value, state)
+
+    _OptionParser._match_long_opt = match_long_opt  # type: ignore[method-assign]
 
 
 @contextmanager

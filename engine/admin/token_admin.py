@@ -28,12 +28,12 @@ from typing import NamedTuple
 from engine.controller.topic_ids import random_topic_id
 from engine.errors import api_error
 from engine.host.ports import Clock, Entropy
+from engine.ids import uuid_text
 from engine.kafka_errors import (
     DELEGATION_TOKEN_EXPIRED,
     DELEGATION_TOKEN_NOT_FOUND,
     DELEGATION_TOKEN_OWNER_MISMATCH,
 )
-from engine.naming import uuid_text
 from engine.security.delegation_tokens import DelegationToken, TokenCache, is_shown
 from engine.znode.client import ZnodeClient
 from engine.znode.errors import NodeExists, NoNode

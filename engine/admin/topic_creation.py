@@ -40,8 +40,8 @@ from engine.controller.topic_ids import random_topic_id
 from engine.errors import ApiError, ConfigError
 from engine.hash_order import in_hash_order
 from engine.host.turns import Share
+from engine.ids import uuid_text
 from engine.kafka_errors import INVALID_CONFIG, TOPIC_ALREADY_EXISTS, UNKNOWN_SERVER_ERROR
-from engine.naming import uuid_text
 from engine.znode.model import Create, Operation, OperationResult, SetData
 from engine.znode.paths import TOPICS, delete_topic_path, topic_config_path, topic_path
 from engine.znode.values import (

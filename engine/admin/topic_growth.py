@@ -28,12 +28,12 @@ from engine.admin.topic_rules import (
 )
 from engine.controller.cluster_reader import StoredTopic, read_brokers, read_topic
 from engine.controller.grouped_writes import write_groups
+from engine.ids import InvalidUuid
 from engine.kafka_errors import (
     REASSIGNMENT_IN_PROGRESS,
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from engine.naming import InvalidUuid
 from engine.znode.client import ZnodeClient
 from engine.znode.errors import BadVersion, InvalidZnodePath, ZnodeLimitExceeded
 from engine.znode.json_text import InvalidZnodeValue

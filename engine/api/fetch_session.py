@@ -26,6 +26,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from engine.host.ports import Entropy
+from engine.ids import uuid_text
 from engine.kafka_errors import (
     FETCH_SESSION_ID_NOT_FOUND,
     FETCH_SESSION_TOPIC_ID_ERROR,
@@ -33,7 +34,6 @@ from engine.kafka_errors import (
 )
 from engine.limits import FETCH_SESSION_EVICTION_MS
 from engine.model import TopicPartition, new_tuple
-from engine.naming import uuid_text
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition_types import FetchSpec
 from engine.wire.fetch_bytes import (

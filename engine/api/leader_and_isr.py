@@ -26,10 +26,10 @@ from engine.hash_order import partitions_in_hash_order
 from engine.host.coroutine import PromiseCoroutine
 from engine.host.promise import Promise
 from engine.host.turns import Line, LoopTurns, Share
+from engine.ids import uuid_text
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.limits import ROWS_PER_SHARE
 from engine.model import TopicPartition
-from engine.naming import uuid_text
 from engine.replication.leadership import Leadership
 from engine.replication.partition_types import PartitionState
 from engine.wire import messages

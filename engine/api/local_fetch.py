@@ -12,9 +12,9 @@ from engine.api.fetch import FetchDeps
 from engine.api.fetch_refusal import fetch_refusal
 from engine.errors import StorageError
 from engine.host.promise import Promise
+from engine.ids import uuid_text
 from engine.kafka_errors import KAFKA_STORAGE_ERROR
 from engine.model import TopicPartition
-from engine.naming import uuid_text
 from engine.replication.delayed_fetch import FetchResult, FetchResults
 from engine.replication.follower_encoders import local_park
 from engine.replication.follower_session import LocalSession

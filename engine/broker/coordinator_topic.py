@@ -19,11 +19,11 @@ from typing import NamedTuple, TypeVar
 from engine.errors import ApiError
 from engine.host.ports import Clock
 from engine.host.promise import Promise
+from engine.ids import uuid_text
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.log.local_log import DATA_ATTRIBUTES, LocalLog
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition, new_tuple
-from engine.naming import uuid_text
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
 from engine.records.one_record import one_record

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from engine.config.broker_config import BrokerConfig
 from engine.errors import EngineError
 from engine.host.ports import Entropy
-from engine.naming import uuid_text
+from engine.ids import uuid_text
 from engine.znode.client import ZnodeClient
 from engine.znode.errors import NodeExists
 from engine.znode.model import Create, SetData, Stat

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from engine.client.broker_connections import BrokerConnections, CallResult
 from engine.client.connection import BrokerConnection, Call, RequestMessage, Response
@@ -36,7 +36,6 @@ from engine.client.metadata import (
 from engine.client.request_checks import ClientChecks
 from engine.client.settings import Address, ClientSettings
 from engine.errors import ApiError, EngineError, api_error
-from engine.host.ports import Clock, Entropy
 from engine.host.streams import Streams
 from engine.kafka_errors import (
     BROKER_NOT_AVAILABLE,
@@ -49,6 +48,9 @@ from engine.model import TopicPartition
 from engine.wire import messages
 from engine.wire.schema import ENGINE_RELEASE
 from engine.wire.structs import Message
+
+if TYPE_CHECKING:
+    from engine.host.ports import Clock, Entropy
 
 ANY: Final = "any"
 CONTROLLER: Final = "controller"

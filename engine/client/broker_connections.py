@@ -12,7 +12,7 @@ which makes up an id for the coordinator's node.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from engine.client.connection import (
     READY,
@@ -24,8 +24,10 @@ from engine.client.connection import (
 from engine.client.errors import ConnectionLost, TimedOut, Unreachable
 from engine.client.settings import Address, ClientSettings
 from engine.errors import EngineError
-from engine.host.ports import Clock
 from engine.host.streams import Stream, StreamEvent, Streams, WakeableStreams
+
+if TYPE_CHECKING:
+    from engine.host.ports import Clock
 
 CallResult: TypeAlias = "Response | EngineError"
 #: Where a connection leads, and whether it is the second one to there.

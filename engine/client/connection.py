@@ -35,7 +35,6 @@ from engine.client.errors import (
     TokenExpired,
 )
 from engine.errors import api_error
-from engine.host.ports import Buffer
 from engine.kafka_errors import ILLEGAL_SASL_STATE, NONE, UNSUPPORTED_VERSION, kafka_error
 from engine.limits import CLIENT_FRAME_BYTES_MAX
 from engine.model import new_tuple
@@ -52,6 +51,7 @@ from engine.wire.structs import Message, Struct
 
 if TYPE_CHECKING:
     from engine.client.sasl import SaslConversation
+    from engine.host.ports import Buffer
 
 CONNECTING: Final = "connecting"
 NEGOTIATING: Final = "negotiating"

@@ -18,9 +18,8 @@ from struct import Struct as Format
 from typing import Final
 
 from engine.assignors.subscription import NO_GENERATION, Subscription
-from engine.client.topic_admin import by_topic
 from engine.errors import WireError
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.wire import messages
 from engine.wire.codec import message_codec
 from engine.wire.errors import MalformedMessage

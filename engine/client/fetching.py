@@ -30,12 +30,11 @@ from engine.client.errors import TimedOut, Unreachable
 from engine.client.fetched_records import aborted_of, seen_records
 from engine.client.metadata import ClusterView, leader_of
 from engine.client.read_replicas import ReadReplicas
-from engine.client.topic_admin import by_topic
 from engine.client.truncation import TruncationChecks, leader_epoch_of
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE, OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION, kafka_error
 from engine.limits import FETCH_BYTES_MAX, FETCH_PARTITION_BYTES_MAX, UNKNOWN_TOPIC_ATTEMPTS_MAX
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.records.record import Record
 from engine.records.record_run import RecordRun, records_of
 from engine.wire import messages

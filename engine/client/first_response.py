@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from engine.client.broker_connections import BrokerConnections, CallResult
 from engine.client.connection import Call, Response
 from engine.client.errors import TimedOut, Unreachable
 from engine.client.settings import Address
 from engine.errors import EngineError
-from engine.host.ports import Clock
 from engine.limits import NEXT_BROKER_MS
+
+if TYPE_CHECKING:
+    from engine.host.ports import Clock
 
 
 class FirstResponse:

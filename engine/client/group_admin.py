@@ -16,10 +16,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.topic_admin import by_topic
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import NONE, UNKNOWN_SERVER_ERROR
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.wire import messages
 from engine.wire.structs import Message
 

@@ -10,13 +10,11 @@ from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.connection import Call, Response
-from engine.client.consumer_protocol import decode_assignment
 from engine.client.errors import NoCommonVersion
 from engine.client.every_broker import send_to_every_broker
-from engine.client.topic_admin import by_topic
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import GROUP_ID_NOT_FOUND, NONE, UNSUPPORTED_VERSION
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.wire import messages
 from engine.wire.schema import ENGINE_RELEASE
 from engine.wire.structs import Message, message_class
@@ -153,11 +151,18 @@ def classic_description(row: messages.DescribeGroupsResponse.DescribedGroup) -> 
                 member.group_instance_id,
                 member.client_id,
                 member.client_host,
-                decode_assignment(bytes(member.member_assignment)) if is_consumer else None,
+                _assignment(bytes(member.member_assignment)) if is_consumer else None,
             )
             for member in row.members
         ),
     )
+
+
+def _assignment(content: bytes) -> tuple[TopicPartition, ...] | None:
+    # Most answers about groups are of none with members.
+    from engine.client.consumer_protocol import decode_assignment
+
+    return decode_assignment(content)
 
 
 def _describe_consumer_group(client: KafkaClient, group_id: str) -> GroupDescription | None:

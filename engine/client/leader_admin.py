@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from enum import IntEnum
 
 from engine.client.blocking import CONTROLLER, KafkaClient
-from engine.client.topic_admin import by_topic
 from engine.errors import ApiError, api_error
 from engine.kafka_errors import NONE, NOT_CONTROLLER
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.wire import messages
 
 #: The first version that knows of unclean elections.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.client.topic_admin import by_topic
 from engine.kafka_errors import NONE, UNKNOWN_TOPIC_OR_PARTITION
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.records.record_run import NO_EPOCH
 from engine.wire import messages
 from engine.wire.structs import Message

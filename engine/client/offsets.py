@@ -20,10 +20,9 @@ from typing import Final, NamedTuple
 from engine.client.blocking import KafkaClient
 from engine.client.connection import Call
 from engine.client.metadata import ClusterView
-from engine.client.topic_admin import by_topic
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import NONE
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.wire import messages
 
 LATEST: Final = -1

@@ -8,10 +8,9 @@ from typing import Final
 from engine.client.blocking import KafkaClient
 from engine.client.connection import Call
 from engine.client.outgoing_batch import OutgoingBatch
-from engine.client.topic_admin import by_topic
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import DUPLICATE_SEQUENCE_NUMBER, NONE
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.records.codec import Codec
 from engine.wire import messages
 

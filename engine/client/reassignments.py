@@ -12,10 +12,9 @@ from typing import NamedTuple
 from engine.client.blocking import CONTROLLER, KafkaClient
 from engine.client.connection import Call
 from engine.client.metadata import ClusterView, TopicView
-from engine.client.topic_admin import by_topic
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import BROKER_NOT_AVAILABLE, NONE
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.wire import messages
 from engine.wire.schema import ENGINE_RELEASE
 from engine.wire.structs import message_class

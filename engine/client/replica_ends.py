@@ -11,10 +11,9 @@ from typing import Final
 from engine.client.blocking import KafkaClient
 from engine.client.connection import Call
 from engine.client.offsets import EARLIEST, LATEST
-from engine.client.topic_admin import by_topic
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import NONE
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.wire import messages
 
 #: Asks a replica whether it leads or not, for the end of its log and not for what is committed.

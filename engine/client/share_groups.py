@@ -17,10 +17,9 @@ from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.described_groups import described_group
-from engine.client.topic_admin import by_topic
 from engine.errors import ApiError, api_error
 from engine.kafka_errors import NONE
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.wire.schema import Release
 from engine.wire.structs import Message, message_class
 

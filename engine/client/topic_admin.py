@@ -10,7 +10,7 @@ from engine.client.connection import Call, RequestMessage
 from engine.client.metadata import ClusterView
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE, NOT_CONTROLLER
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.wire import messages
 from engine.wire.layout import NO_UUID
 
@@ -185,11 +185,3 @@ def delete_records(
         }
 
     return client.send_to_leaders(before, make_call, read)
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
-    """Return partitions grouped as requests want them."""
-    grouped: dict[str, list[TopicPartition]] = {}
-    for partition in partitions:
-        grouped.setdefault(partition.topic, []).append(partition)
-    return grouped

@@ -20,10 +20,9 @@ from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.topic_admin import by_topic
 from engine.errors import api_error
 from engine.kafka_errors import CONCURRENT_TRANSACTIONS, NONE, OPERATION_NOT_ATTEMPTED
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.wire import messages
 from engine.wire.structs import Message
 

@@ -23,10 +23,9 @@ from engine.client.blocking import KafkaClient
 from engine.client.connection import Call
 from engine.client.every_broker import send_to_every_broker
 from engine.client.metadata import ClusterView
-from engine.client.topic_admin import by_topic
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE, TRANSACTIONAL_ID_NOT_FOUND
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.wire import messages
 
 _TRANSACTION_KEY: Final = 1

@@ -22,10 +22,9 @@ from engine.client.blocking import KafkaClient
 from engine.client.connection import Call
 from engine.client.errors import NoCommonVersion
 from engine.client.metadata import ClusterView
-from engine.client.topic_admin import by_topic
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import NONE
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.records.record_run import NO_EPOCH
 from engine.wire import messages
 from engine.wire.layout import NO_UUID

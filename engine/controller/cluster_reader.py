@@ -15,9 +15,9 @@ from engine.controller.context import LiveBroker, PartitionLeadership
 from engine.host.coroutine import PromiseCoroutine, drive, together
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
+from engine.ids import uuid_bytes
 from engine.limits import CONTROLLER_READS_MAX
 from engine.model import TopicPartition
-from engine.naming import uuid_bytes
 from engine.replication.metadata_cache import BrokerNode, Endpoint
 from engine.znode.client import ZnodeClient
 from engine.znode.errors import NoNode

@@ -28,8 +28,8 @@ from engine.controller.machines import Machines
 from engine.controller.states import PartitionPhase, ReplicaPhase
 from engine.controller.topic_ids import random_topic_id
 from engine.host.ports import Entropy
+from engine.ids import InvalidUuid, uuid_text
 from engine.model import TopicPartition
-from engine.naming import InvalidUuid, uuid_text
 from engine.znode.errors import NoNode
 from engine.znode.json_text import InvalidZnodeValue
 from engine.znode.model import EventType, SetData

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.host.ports import Entropy
-from engine.naming import uuid_text
+from engine.ids import uuid_text
 
 _ID_BYTES = 16
 

@@ -19,10 +19,10 @@ from engine.copying.copy_continuation import SourceReplaced
 from engine.copying.copy_plan import TopicCopy
 from engine.copying.copy_writers import CopyWriter
 from engine.errors import ApiError, EngineError
+from engine.ids import uuid_text
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.limits import FETCH_PARTITION_BYTES_MAX
 from engine.model import TopicPartition
-from engine.naming import uuid_text
 from engine.records.record_run import RecordRun
 from engine.timing.token_bucket import TokenBucket
 from engine.wire.layout import NO_UUID

@@ -14,7 +14,6 @@ import errno
 import os
 
 from engine.errors import StorageError
-from engine.host.ports import FileMissing, FileRefused, LogDirOffline
 
 _REFUSED = frozenset(
     (
@@ -34,6 +33,9 @@ _REFUSED = frozenset(
 
 def storage_error(code: int, path: str, operation: str) -> StorageError:
     """Return the engine's error for an errno raised by `operation` on `path`."""
+    # A client of a cluster needs no ports, unless there is an error.
+    from engine.host.ports import FileMissing, FileRefused, LogDirOffline
+
     if code == errno.ENOENT:
         return FileMissing(path)
     reason = os.strerror(code)

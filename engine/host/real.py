@@ -11,13 +11,16 @@ import os
 import stat
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from engine.errors import StorageError
 from engine.host.os_errors import storage_error
-from engine.host.ports import Buffer, DiskSpace, File, FileRefused, LogDirOffline
 from engine.host.replace import replace_durably
 from engine.host.reserve import reserve_blocks
 from engine.limits import IOV_BUFFERS_MAX, UNCHECKED_READ_BYTES_MAX
+
+if TYPE_CHECKING:
+    from engine.host.ports import Buffer, DiskSpace, File
 
 _FILE_MODE = 0o644
 _PRIVATE_MODE = 0o600
@@ -172,6 +175,8 @@ class RealFile:
         marked the pages clean.
         """
         if self._sync_error is not None:
+            from engine.host.ports import LogDirOffline
+
             raise LogDirOffline(self.path, "sync", "an earlier sync failed", self._sync_error)
         try:
             os.fsync(self._descriptor)
@@ -230,6 +235,8 @@ class RealFiles:
             descriptor = os.open(path, flags, _FILE_MODE)
         except OSError as error:
             if error.errno == errno.ELOOP and self.is_link(path):
+                from engine.host.ports import FileRefused
+
                 reason = "it is a link, and what it leads to may be somebody else's"
                 raise FileRefused(path, "write", reason, errno.ELOOP) from error
             raise _failure(error, path, "open") from error
@@ -298,6 +305,8 @@ class RealFiles:
 
     def disk_space(self, path: str) -> DiskSpace:
         """Return the space of the file system that a file or directory lies in."""
+        from engine.host.ports import DiskSpace
+
         try:
             volume = os.statvfs(path)
         except OSError as error:

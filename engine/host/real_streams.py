@@ -17,13 +17,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.host.name_lookup import numeric_address, reason_of
-from engine.host.ports import Buffer
 from engine.host.process_guard import ProcessGuard
 from engine.host.streams import Failure, Stream, StreamEvent, TlsSettings
 from engine.limits import RECEIVE_BYTES
 
 if TYPE_CHECKING:
     import ssl
+
+    from engine.host.ports import Buffer
 
 _READ = selectors.EVENT_READ
 _WRITE = selectors.EVENT_WRITE

@@ -13,8 +13,11 @@ State after a crash, by the last completed step:
 from __future__ import annotations
 
 import os.path
+from typing import TYPE_CHECKING
 
-from engine.host.ports import Files
+if TYPE_CHECKING:
+    from engine.host.ports import Files
+
 
 #: Suffix of the new version of a file until it is renamed.
 TEMPORARY_SUFFIX = ".tmp"

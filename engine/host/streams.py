@@ -7,9 +7,10 @@ Events are returned by `wait` alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
-from engine.host.ports import Buffer
+if TYPE_CHECKING:
+    from engine.host.ports import Buffer
 
 
 class TlsSettings(NamedTuple):

@@ -31,6 +31,7 @@ from collections.abc import Callable, Container, Sequence
 from functools import partial
 
 from engine.host.ports import Buffer, Files
+from engine.ids import uuid_bytes
 from engine.log import log_reader
 from engine.log.checked_batch import CheckedBatch, open_fast
 from engine.log.directory import partition_metadata
@@ -64,7 +65,6 @@ from engine.log.segment import Segment
 from engine.log.tasks import LogHooks
 from engine.log.validation import LeaderRules
 from engine.model import TopicPartition, new_tuple
-from engine.naming import uuid_bytes
 from engine.native.record_walk import WalkTier
 from engine.records.batch import BatchView
 from engine.records.batch_header import (

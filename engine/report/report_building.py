@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from engine.client.config_admin import ConfigEntry
 from engine.client.rates import PartitionRate
 from engine.errors import EngineError
+from engine.ids import uuid_text
 from engine.model import TopicPartition
-from engine.naming import uuid_text
 from engine.report.cluster_report import REPORT_FORMAT, BrokerOverrides, ClusterReport
 from engine.report.findings_in_report import certificate_finding, findings_in_report
 from engine.report.gathering import Gathered, ReportOptions

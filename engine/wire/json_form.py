@@ -26,8 +26,8 @@ from functools import cache
 from math import isfinite, isinf, isnan
 from typing import Final, TypeAlias
 
+from engine.ids import uuid_text
 from engine.json_text import JsonObject
-from engine.naming import uuid_text
 from engine.wire.errors import FieldNotInVersion
 from engine.wire.layout import FieldLayout, FieldValue, StructLayout, message_layout
 from engine.wire.structs import Struct, struct_classes

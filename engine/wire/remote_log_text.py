@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.naming import uuid_text
+from engine.ids import uuid_text
 from engine.wire.structs import Message, Struct
 from engine.wire.tool_reader import ToolFailure
 

@@ -20,7 +20,7 @@ from engine.client.config_admin import (
 )
 from engine.errors import EngineError
 from engine.host.ports import Files
-from engine.naming import uuid_text
+from engine.ids import uuid_text
 from kctl import exits
 from kctl.compat.configs_views import client_metrics_names
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT, admin_call, admin_failure, raise_first

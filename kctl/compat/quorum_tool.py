@@ -11,7 +11,7 @@ from engine.client.blocking import KafkaClient
 from engine.client.errors import NoCommonVersion
 from engine.client.quorum_admin import QuorumReplica, QuorumView, describe_quorum, remove_voter
 from engine.errors import EngineError
-from engine.naming import uuid_text
+from engine.ids import uuid_text
 from kctl import exits
 from kctl.compat.java_commands import Arity, Command, CommandOption, GivenCommand, NumberType
 from kctl.compat.java_failures import TerseFailure, as_java

@@ -21,10 +21,9 @@ from engine.client.blocking import KafkaClient
 from engine.client.connection import Call
 from engine.client.metadata import ClusterView
 from engine.client.offsets import list_offsets
-from engine.client.topic_admin import by_topic
 from engine.errors import EngineError
 from engine.kafka_errors import NONE
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.records.batch import BatchView
 from engine.records.crc import crc32c
 from engine.records.view import RecordBatch, batches_in

@@ -17,13 +17,13 @@ from engine.controller.topic_ids import random_topic_id
 from engine.errors import StorageError
 from engine.hash_order import in_java_hash_order
 from engine.host.ports import Clock, Entropy, Files
+from engine.ids import uuid_text
 from engine.log.directory.bootstrap_snapshot import (
     FILE_NAME,
     FeatureLevel,
     bootstrap_snapshot,
 )
 from engine.log.directory.meta_properties import MetaProperties, encode_meta_properties
-from engine.naming import uuid_text
 from kctl.compat.java_failures import TerseFailure, ToolFailure
 from kctl.compat.storage_dirs import (
     MetadataRefused,

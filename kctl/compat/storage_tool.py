@@ -15,8 +15,8 @@ from typing import Final
 from engine.controller.topic_ids import random_topic_id
 from engine.errors import EngineError
 from engine.host.real import RealClock, RealEntropy
+from engine.ids import uuid_text
 from engine.log.directory.bootstrap_snapshot import FeatureLevel
-from engine.naming import uuid_text
 from kctl import exits
 from kctl.compat.feature_levels import (
     dependency_lines,

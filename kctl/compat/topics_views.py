@@ -22,9 +22,9 @@ from engine.client.eligible_replicas import EligibleReplicas, eligible_replicas
 from engine.client.metadata import PartitionView, TopicView
 from engine.client.reassignments import OngoingReassignment, list_reassignments
 from engine.errors import ApiError, EngineError
+from engine.ids import uuid_text
 from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION
 from engine.model import TopicPartition
-from engine.naming import uuid_text
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT, admin_call, admin_failure
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import GivenOptions

@@ -127,7 +127,8 @@ def _note_undeclared(steps: Sequence[StateStep]) -> None:
     for step in steps:
         by_kind.setdefault(step.kind, []).append(name_of(step))
     for kind, named in by_kind.items():
-        names = list(map(visible_cell, named))
+        # The deletion of a user is a step for each mechanism.
+        names = list(map(visible_cell, dict.fromkeys(named)))
         few = ", ".join(names[:_NOTED_MAX]) + (", …" if len(names) > _NOTED_MAX else "")
         notify(f"note: not declared and left, {kind.value}: {few}; --prune would delete them")
 

@@ -15,8 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
+from typing import TYPE_CHECKING
 
-from engine.host.ports import Buffer
+if TYPE_CHECKING:
+    from engine.host.ports import Buffer
+
 
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 

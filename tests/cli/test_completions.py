@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from kctl.completion_live import can_be_offered, options_in
+from kctl.completion_live import can_be_offered, options_in, settings_in
 from kctl.completions import all_commands
 from tests.cli.shell import KCTL, Shell
 
@@ -55,11 +56,14 @@ def environment(shell: Shell, tmp_path: Path) -> dict[str, str]:
 
 
 def _bash(line: str, environment: dict[str, str], separator: str | None = None) -> list[str]:
-    words = line.split(" ")
+    # Words end at these characters, which are words themselves (COMP_WORDBREAKS).
+    words = [word for word in re.split("([=:]+)| ", line) if word is not None]
+    words = [word for word in words[:-1] if word] + words[-1:]
     quoted = " ".join(f"'{word}'" for word in words)
     script = (
         f"source {SCRIPTS}/kctl.bash; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1};"
-        f"COMP_LINE='{line}'; _kctl 2>&1; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        f"COMP_LINE='{line}'; COMP_POINT={len(line)}; _kctl 2>&1; "
+        f"printf '%s\\n' \"${{COMPREPLY[@]}}\""
     )
     done = subprocess.run(
         ["bash", "--norc", "-c", script],
@@ -139,6 +143,9 @@ def test_words_and_values_that_never_change_are_offered(complete: Complete) -> N
         ("kctl configs unset --topic t retention.", {"retention.ms"}),
         ("kctl configs unset --broker 1 log.retention.", {"log.retention.hours"}),
         ("kctl cluster start --set num.par", {"num.partitions="}),
+        ("kctl topics list -X sasl.", {"sasl.username=", "sasl.mechanism="}),
+        ("kctl copy a b --source-X ssl.ca", {"ssl.ca.location="}),
+        ("kctl produce t -X lin", {"linger.ms="}),
     ):
         offered = set(complete(line))
         # One that is alone is completed, and not listed, by zsh.
@@ -199,6 +206,20 @@ def test_a_look_up_that_hangs_ends_in_time(tmp_path: Path) -> None:
 def test_the_cluster_is_read_from_the_line() -> None:
     line = ["topics", "describe", "-b", "h:1", "--context=prod", "--command-config"]
     assert {"bootstrap_server": "h:1", "context": "prod"} == options_in(line)
+
+
+def test_the_settings_of_clients_are_read_from_the_line() -> None:
+    line = ["consume", "-X", "sasl.username=bob", "-Xsasl.password=a=b", "-X", "isolation.level=x"]
+    assert {"sasl.username": "bob", "sasl.password": "a=b"} == settings_in([*line, "-X", ""])
+
+
+@pytest.mark.parametrize("quote", ["", "'"])
+def test_a_typed_line_is_read_as_the_shell_reads_it(shell: Shell, quote: str) -> None:
+    where = shell.status()["bootstrap_servers"]
+    for settings, offered in (("client.id='a b'", "clicks\n"), ("security.protocol=SSL", "")):
+        line = f"kctl topics describe -b {quote}{where}{quote} -X {settings} c"
+        shell.environment["KCTL_COMPLETION_MS"] = "3000"
+        assert offered == shell.ok("__complete", "topics", "--line", line)
 
 
 def test_every_format_that_a_command_takes_is_offered() -> None:

@@ -173,7 +173,7 @@ class Place:
         """Return the APIs that were asked to change something."""
         return [
             name
-            for name, message in self.proxy.recorded
+            for name, message, _ in self.proxy.recorded
             if name not in READING and not getattr(message, "validate_only", False)
         ]
 
@@ -390,7 +390,7 @@ def test_another_cluster_is_refused_with_how_to_accept_it(place: Place, words: s
     assert (1, "") == (done.returncode, done.stdout)
     assert f"kept for cluster another, but {place.proxy.bootstrap} answers" in done.stderr
     assert f"kctl context set prod --cluster-id {place.cluster_id}" in done.stderr
-    assert {"ApiVersions", "Metadata"} == {name for name, _ in place.proxy.recorded}
+    assert {"ApiVersions", "Metadata"} == {request.api_name for request in place.proxy.recorded}
     place.shell.ok("context", "set", "prod", "--cluster-id", place.cluster_id)
     place.shell.ok("topics", "list")
 

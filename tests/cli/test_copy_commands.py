@@ -139,9 +139,21 @@ def test_a_dry_run_writes_nothing_to_either_side(two: Two) -> None:
             assert [] == written(proxy)
 
 
+def test_client_settings_are_for_both_clusters_or_for_one_of_them(two: Two) -> None:
+    with RecordingProxy([two.source]) as source, RecordingProxy([two.destination]) as destination:
+        words = ("-X", "client.id=both", "--source-X", "client.id=reader", "--dry-run")
+        two.shell.ok("copy", source.bootstrap, destination.bootstrap, "t", "--prefix", "x-", *words)
+        assert [{"reader"}, {"both"}] == [
+            {request.client_id for request in proxy.recorded} for proxy in (source, destination)
+        ]
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
+        ("t -X linger.ms=5", 2, "no client setting of this command: linger.ms"),
+        ("t --source-X client.id", 2, "a client setting: 'client.id'"),
+        ("t --destination-X acks=1", 2, "no client setting of this command: acks"),
         ("full", 1, "there are records already at the destination: full"),
         ("nosuch", 1, "nosuch"),
         ("t --sample 200%", 2, "a share"),

@@ -193,6 +193,14 @@ quotas: [{user: whole, limits: {produce: 2}}]
     assert ["moved", "changed", "deleted"] == [row["result"] for row in rows]
 
 
+def test_an_undeclared_user_with_two_mechanisms_is_noted_once(shell: Shell) -> None:
+    for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+        shell.ok("users", "create", "twofold", "--mechanism", mechanism, "--generate")
+    _, said = run(shell, "version: 1\nusers: {}\n", "diff", code=0)
+    assert 1 == said.count("twofold")
+    shell.ok("users", "delete", "twofold", "-y")
+
+
 def test_deletion_needs_permission_and_has_a_limit(shell: Shell) -> None:
     shell.ok("topics", "create", "surplus-1", "surplus-2", "_kept")
     text = "version: 1\nkeep: {topics: ['(?!surplus-).*']}\ntopics: {}\n"

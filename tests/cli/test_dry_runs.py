@@ -208,6 +208,6 @@ def written(proxy: RecordingProxy) -> list[str]:
     """Return the APIs that were asked to change something, and not only to check it."""
     return [
         name
-        for name, message in proxy.recorded
+        for name, message, _ in proxy.recorded
         if name not in READING and not getattr(message, "validate_only", False)
     ]

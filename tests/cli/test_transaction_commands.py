@@ -132,3 +132,10 @@ def test_a_hanging_transaction_is_found_and_aborted(shell: Shell) -> None:
 )
 def test_what_cannot_be_read_is_a_wrong_usage(shell: Shell, words: tuple[str, ...]) -> None:
     assert 2 == shell.run("transactions", *words).returncode
+
+
+def test_a_rehearsal_uses_the_client_settings_that_are_given(shell: Shell) -> None:
+    words = ("transactions", "forge-hanging", "nosuch:0", "--timeout", "3", "-X")
+    # The topic is what is missing, unless the broker is not even understood.
+    assert 1 == shell.run(*words, "client.id=rehearsal").returncode
+    assert 3 == shell.run(*words, "security.protocol=SSL").returncode

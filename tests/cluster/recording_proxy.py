@@ -22,6 +22,7 @@ class Recorded(NamedTuple):
 
     api_name: str
     message: Any
+    client_id: str | None
 
 
 class RecordingProxy:
@@ -71,10 +72,11 @@ class RecordingProxy:
     def _serve(self, client: socket.socket, address: tuple[str, int]) -> None:
         with client, socket.create_connection(address) as broker:
             while (frame := _frame(client)) is not None:
-                key, version, _, _, position = read_request_header(memoryview(frame))
+                header = read_request_header(memoryview(frame))
+                key, version, _, client_id, position = header
                 name = api(key).name
                 message, _ = message_codec(f"{name}Request", version).decode_at(frame, position)
-                self.recorded.append(Recorded(name, message))
+                self.recorded.append(Recorded(name, message, client_id))
                 _send(broker, frame)
                 answer = _frame(broker)
                 if answer is None:

@@ -28,13 +28,13 @@ from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryTimers
 from engine.host.promise import Promise
 from engine.host.turns import Line, LoopTurns
+from engine.ids import uuid_text
 from engine.kafka_errors import kafka_error
 from engine.log.directory.log_manager import LogManager
 from engine.log.directory.log_manager_ports import LogManagerConfig, LogManagerPorts
 from engine.log.log_config import LogConfig
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
-from engine.naming import uuid_text
 from engine.replication.effects import FetchFrom, ProposeIsr
 from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache

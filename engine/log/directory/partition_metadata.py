@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from engine.errors import CorruptFile
 from engine.host.ports import Files
+from engine.ids import InvalidUuid, uuid_bytes
 from engine.limits import CHECKPOINT_BYTES_MAX
 from engine.log.directory.small_file import read_bounded
-from engine.naming import InvalidUuid, uuid_bytes
 
 #: The file's name in a partition directory.
 FILE_NAME = "partition.metadata"

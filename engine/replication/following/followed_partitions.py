@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 from engine.errors import ApiError, StorageError
 from engine.host.ports import Clock
+from engine.ids import uuid_bytes
 from engine.kafka_errors import NONE, kafka_error
 from engine.log.epoch_cache import EpochGap
 from engine.model import TopicPartition, new_tuple
-from engine.naming import uuid_bytes
 from engine.replication.following.fetch_state import (
     AppendFetched,
     BackOff,

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.cluster_admin import LogDirView, api_versions, describe_log_dirs
-from engine.client.config_admin import ConfigEntry, ConfigResourceType, Resource, describe_configs
-from engine.client.connection import VersionRange
 from engine.client.metadata import BrokerView, ClusterView
 from engine.errors import EngineError
 from engine.wire.errors import UnknownMessage
@@ -20,6 +17,11 @@ from kctl.connect import ClusterOptions, connect
 from kctl.console import report_error
 from kctl.render import Column, check_format, write_rows
 from kctl.selection import select_topics
+
+if TYPE_CHECKING:
+    from engine.client.cluster_admin import LogDirView
+    from engine.client.config_admin import ConfigEntry
+    from engine.client.connection import VersionRange
 
 LIST_COLUMNS = (
     Column("broker_id", "BROKER", right=True),
@@ -129,6 +131,8 @@ def _chosen(view: ClusterView, ids: list[int]) -> tuple[list[int], int]:
 def describe_brokers(options: ClusterOptions, ids: list[int], output: str) -> int:
     """Print a row for each broker with its replicas; returns the exit code."""
     check_format(output)
+    from engine.client.cluster_admin import describe_log_dirs
+
     with connect(options) as client:
         view = client.view(None)
         chosen, failures = _chosen(view, ids)
@@ -159,6 +163,8 @@ def describe_brokers(options: ClusterOptions, ids: list[int], output: str) -> in
 
 
 def _configs(client: KafkaClient, ids: list[int]) -> dict[int, list[ConfigEntry] | EngineError]:
+    from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
+
     resources = [Resource(ConfigResourceType.BROKER, str(broker_id)) for broker_id in ids]
     configs = describe_configs(client, resources)
     return {int(resource.name): entries for resource, entries in configs.items()}
@@ -201,6 +207,8 @@ def _disk_row(dirs: list[LogDirView]) -> dict[str, object]:
 
 def list_log_dirs(options: ClusterOptions, request: LogDirsRequest) -> int:
     """Print a row for each log directory or replica; returns the exit code."""
+    from engine.client.cluster_admin import describe_log_dirs
+
     check_format(request.output)
     with connect(options) as client:
         chosen, failures = _chosen(client.view([]), request.ids)
@@ -269,6 +277,8 @@ def _replica_rows(broker_id: int, log_dir: LogDirView) -> list[dict[str, object]
 
 def list_api_versions(options: ClusterOptions, ids: list[int], output: str) -> int:
     """Print a row for each API of each broker; returns the exit code."""
+    from engine.client.cluster_admin import api_versions
+
     check_format(output)
     rows = []
     with connect(options) as client:

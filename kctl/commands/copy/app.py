@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kctl.options.cluster import TIMEOUT_S, Output, Timeout, one_command
+from kctl.options.cluster import TIMEOUT_S, Output, Settings, Timeout, one_command
 
 app = one_command()
 
@@ -126,6 +126,15 @@ def copy(
         str | None,
         typer.Option("--destination-config", metavar="FILE", help="Those of DST."),
     ] = None,
+    settings: Settings = None,
+    source_settings: Annotated[
+        list[str] | None,
+        typer.Option("--source-X", metavar="KEY=VALUE", help="A client setting of SRC alone."),
+    ] = None,
+    destination_settings: Annotated[
+        list[str] | None,
+        typer.Option("--destination-X", metavar="KEY=VALUE", help="One of DST alone."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be copied; write nothing.")
     ] = False,
@@ -144,9 +153,11 @@ def copy(
 
     Ctrl-C ends it behind what is committed; a second one ends it at once.
     """
+    from kctl.client_overrides import client_overrides, over_file
     from kctl.commands.copy.copying import copy_topics
     from kctl.commands.copy.request import CopyRequest, content_rules
 
+    both = client_overrides(settings or []).shared
     request = CopyRequest(
         source=source,
         destination=destination,
@@ -166,6 +177,8 @@ def copy(
         journal=journal,
         source_config=source_config,
         destination_config=destination_config,
+        source_settings=over_file(both, client_overrides(source_settings or []).shared),
+        destination_settings=over_file(both, client_overrides(destination_settings or []).shared),
         dry_run=dry_run,
         timeout_s=timeout,
         output=output,

@@ -101,8 +101,8 @@ def copy_topics(request: CopyRequest) -> int:
     request.producer()
     with (
         deferred_interrupts() as interrupts,
-        _client(request.source, request.source_config, request, reads_only=True) as source,
-        _client(request.destination, request.destination_config, request) as destination,
+        _source_client(request) as source,
+        _destination_client(request) as destination,
     ):
         ids = (source.view([]).cluster_id, destination.view([]).cluster_id)
         identity = request.identity(*ids)
@@ -115,12 +115,16 @@ def copy_topics(request: CopyRequest) -> int:
         return _end(request, job, ended)
 
 
-def _client(
-    argument: str, config: str | None, request: CopyRequest, *, reads_only: bool = False
-) -> KafkaClient:
-    choice = choice_of(argument, config)
-    checks = reading_checks(choice) if reads_only else client_checks(choice)
-    return client_of(choice, checks, ClusterOptions(timeout_s=request.timeout_s))
+def _source_client(request: CopyRequest) -> KafkaClient:
+    choice = choice_of(request.source, request.source_config)
+    options = ClusterOptions(timeout_s=request.timeout_s, overrides=request.source_settings)
+    return client_of(choice, reading_checks(choice), options)
+
+
+def _destination_client(request: CopyRequest) -> KafkaClient:
+    choice = choice_of(request.destination, request.destination_config)
+    options = ClusterOptions(timeout_s=request.timeout_s, overrides=request.destination_settings)
+    return client_of(choice, client_checks(choice), options)
 
 
 @contextmanager

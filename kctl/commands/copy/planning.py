@@ -23,8 +23,8 @@ from engine.copying.topic_preparation import (
     require_empty,
 )
 from engine.errors import EngineError
+from engine.ids import uuid_text
 from engine.model import TopicPartition
-from engine.naming import uuid_text
 from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.commands.copy.request import CopyRequest

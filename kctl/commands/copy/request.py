@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -40,6 +40,8 @@ class CopyRequest(NamedTuple):
     journal: str | None
     source_config: str | None
     destination_config: str | None
+    source_settings: Mapping[str, str]
+    destination_settings: Mapping[str, str]
     dry_run: bool
     timeout_s: float
     output: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from engine.client.blocking import KafkaClient
-from engine.client.group_lags import LagSum, lag_of_groups
 from engine.client.groups import (
     CommitView,
     GroupDescription,
@@ -15,7 +15,6 @@ from engine.client.groups import (
     describe_group,
     list_groups,
 )
-from engine.client.offsets import LATEST, list_offsets
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import GROUP_ID_NOT_FOUND
 from engine.model import TopicPartition
@@ -24,8 +23,10 @@ from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, connect
 from kctl.console import report_error
 from kctl.render import Column, check_format
-from kctl.render.progress import ProgressBar
 from kctl.render.rows import OutputRow
+
+if TYPE_CHECKING:
+    from engine.client.group_lags import LagSum
 
 LIST_COLUMNS = (
     Column("group", "GROUP", is_name=True),
@@ -99,6 +100,9 @@ def list_all(
         found.sort(key=lambda group: (group.group_id, group.coordinator_id))
         groups = [group for group in found if not wanted or (group.state or "").lower() in wanted]
         if with_lag:
+            from engine.client.group_lags import lag_of_groups
+            from kctl.render.progress import ProgressBar
+
             with ProgressBar("reading what groups have committed") as bar:
                 lags = lag_of_groups(client, groups, bar.update)
     for broker_id, error in failures.items():
@@ -184,6 +188,8 @@ def describe(options: ClusterOptions, group_ids: list[str], output: str) -> int:
 
 def _description_row(client: KafkaClient, group_id: str) -> OutputRow:
     """Return a group's state with the sum of its lags, None if a partition's end is not known."""
+    from engine.client.offsets import LATEST, list_offsets
+
     group = existing_group(client, group_id)
     committed = committed_offsets(client, group_id)
     partitions = {*committed, *owners(group)}

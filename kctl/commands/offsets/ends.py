@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from engine.client import topic_admin
 from engine.client.blocking import KafkaClient
 from engine.client.offsets import EARLIEST, LATEST
 from engine.errors import EngineError, api_error
@@ -162,8 +161,10 @@ def _within_logs(rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
 
 def _delete(client: KafkaClient, rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
     """Delete the records of rows; returns those of the partitions that worked, and the failures."""
+    from engine.client.topic_admin import delete_records
+
     before = {TopicPartition(row["topic"], row["partition"]): row["before_offset"] for row in rows}
-    results = topic_admin.delete_records(client, before)
+    results = delete_records(client, before)
     done = []
     failures = 0
     for row in rows:

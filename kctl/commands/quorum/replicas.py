@@ -17,7 +17,7 @@ from engine.client.quorum_health import (
     quorum_health,
 )
 from engine.errors import EngineError
-from engine.naming import uuid_text
+from engine.ids import uuid_text
 from kctl import exits
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify

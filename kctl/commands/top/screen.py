@@ -222,6 +222,9 @@ class TopApp(App[int]):
         is_shown = self._is_help_shown()
         self.query_one("#help").styles.display = "none" if is_shown else "block"
         self.query_one(DataTable).styles.display = "block" if is_shown else "none"
+        if is_shown:
+            # A widget that is not shown loses the focus, and the keys with it.
+            self.query_one(DataTable).focus()
 
     def action_leave(self) -> None:
         """End."""

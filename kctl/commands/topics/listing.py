@@ -202,7 +202,7 @@ def topic_id_text(topic: TopicView) -> str | None:
     """Return a topic's id as Kafka's tools print it, None if it has none."""
     if not topic.has_id:
         return None
-    from engine.naming import uuid_text
+    from engine.ids import uuid_text
 
     return uuid_text(topic.topic_id)
 

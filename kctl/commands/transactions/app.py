@@ -13,10 +13,12 @@ from kctl.options.cluster import (
     CommandConfig,
     DryRun,
     Output,
+    Settings,
     Timeout,
     Yes,
     noun,
     on_cluster,
+    with_settings,
 )
 
 app = noun("Transactions: list, describe, producers; find hanging ones and abort them.")
@@ -181,6 +183,7 @@ def forge_hanging(
     ] = None,
     command_config: CommandConfig = None,
     timeout: Timeout = TIMEOUT_S,
+    settings: Settings = None,
     output: Output = "table",
 ) -> int:
     """Leave a transaction that hangs, for rehearsals; only on the embedded cluster.
@@ -191,4 +194,5 @@ def forge_hanging(
     from kctl.commands.transactions.forging import ForgeRequest, forge
 
     request = ForgeRequest(partition, transactional_id, records, age, data, output)
-    return forge(command_config, timeout, request)
+    cluster = ClusterOptions(command_config=command_config, timeout_s=timeout)
+    return forge(with_settings(cluster, settings), request)

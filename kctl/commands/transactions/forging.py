@@ -39,13 +39,16 @@ class ForgeRequest(NamedTuple):
     output: str
 
 
-def forge(command_config: str | None, timeout_s: float, request: ForgeRequest) -> int:
-    """Leave a hanging transaction on the embedded cluster; returns the exit code."""
+def forge(options: ClusterOptions, request: ForgeRequest) -> int:
+    """Leave a hanging transaction on the embedded cluster; returns the exit code.
+
+    Its addresses are those of the cluster, without any in the options.
+    """
     check_format(request.output)
     key = one_partition(request.partition)
     age_ms = duration_ms(request.age, "--age")
     servers = _embedded_servers(request.data)
-    with connect(ClusterOptions(servers, command_config, None, timeout_s)) as client:
+    with connect(options._replace(bootstrap_server=servers)) as client:
         forged = forge_hanging(
             client,
             key,

@@ -10,7 +10,7 @@ from engine.admin.topic_growth import MorePartitions
 from engine.admin.topic_results import TopicResult
 from engine.admin.topic_rules import CreatableTopic
 from engine.host.coroutine import drive
-from engine.naming import uuid_bytes
+from engine.ids import uuid_bytes
 from engine.znode.values import PartitionAssignment, decode_config, decode_topic, encode_topic
 from tests.unit.controller.admin import AdminBench
 from tests.unit.controller.cluster import now

@@ -23,11 +23,11 @@ from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.host.ports import Files
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns, no_time
+from engine.ids import uuid_text
 from engine.kafka_errors import INVALID_PRODUCER_ID_MAPPING
 from engine.log.log_config import LogConfig
 from engine.log.recovery.loader import LoadRequest, load_log
 from engine.model import TopicPartition
-from engine.naming import uuid_text
 from engine.replication.effects import ProposeIsr
 from engine.replication.metadata_cache import (
     BrokerNode,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from engine.ids import uuid_text
 from engine.kafka_errors import INCONSISTENT_TOPIC_ID, NOT_LEADER_OR_FOLLOWER
 from engine.limits import PARTITIONS_AT_ONCE_MAX, SENDFILE_BYTES_MIN
 from engine.model import TopicPartition
-from engine.naming import uuid_text
 from engine.replication.nearest_replica import NearestReplica
 from engine.replication.partition import Partition
 from engine.replication.partition_types import PartitionState

@@ -10,11 +10,11 @@ from engine.broker.offsets_topic import OffsetsTopic
 from engine.config.settings import BrokerSettings
 from engine.groups.ports import CommittingProducer, GroupRecord, Written
 from engine.host.promise import Promise
+from engine.ids import uuid_text
 from engine.kafka_errors import NOT_ENOUGH_REPLICAS
 from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition
-from engine.naming import uuid_text
 from engine.records.batch import BatchView
 from engine.records.builder import BatchSettings, settings_of
 from engine.records.codec import Codec

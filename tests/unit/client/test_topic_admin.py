@@ -10,7 +10,6 @@ from engine.client.topic_admin import (
     CreatedTopic,
     NewPartitions,
     NewTopic,
-    by_topic,
     create_partitions,
     create_topics,
     delete_records,
@@ -23,7 +22,7 @@ from engine.kafka_errors import (
     TOPIC_ALREADY_EXISTS,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from engine.model import TopicPartition
+from engine.model import TopicPartition, by_topic
 from engine.wire.structs import message_class
 from tests.unit.client.fake_broker import TOPIC_ID, FakeCluster
 

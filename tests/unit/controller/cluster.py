@@ -14,8 +14,8 @@ from engine.host.coroutine import drive
 from engine.host.memory import ManualClock, SeededEntropy
 from engine.host.memory_network import MemoryTimers
 from engine.host.promise import Promise
+from engine.ids import uuid_text
 from engine.model import TopicPartition
-from engine.naming import uuid_text
 from engine.replication.metadata_cache import BrokerNode
 from engine.wire.structs import message_class
 from engine.znode.embedded import EmbeddedZnodeClient

@@ -7,8 +7,8 @@ import pytest
 from engine.controller.guarded_znodes import ControllerMoved
 from engine.controller.request_batch import FULL_UPDATE
 from engine.controller.states import PartitionPhase, ReplicaPhase
+from engine.ids import uuid_bytes
 from engine.model import TopicPartition
-from engine.naming import uuid_bytes
 from engine.wire.structs import message_class
 from engine.znode.paths import ISR_CHANGE_PREFIX, LOG_DIR_EVENT_PREFIX, broker_path
 from engine.znode.values import (

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from engine.controller.topic_ids import random_topic_id
-from engine.naming import uuid_text
+from engine.ids import uuid_text
 
 
 class Drawn:

@@ -33,9 +33,9 @@ from engine.copying.copying_run import CopyingRun, PartitionUnreadable
 from engine.errors import api_error
 from engine.host.memory_held_file import MemoryHeldFiles
 from engine.host.process_identity import ProcessIdentity
+from engine.ids import uuid_text
 from engine.kafka_errors import TOPIC_AUTHORIZATION_FAILED
 from engine.model import TopicPartition
-from engine.naming import uuid_text
 from engine.records.record import Record
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.reassign.memory_streams import MemoryStreams, client_of

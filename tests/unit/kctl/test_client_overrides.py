@@ -143,12 +143,13 @@ def test_every_known_setting_changes_a_client_or_is_checked(key: str) -> None:
     assert before != client_settings(given)
 
 
-def test_every_command_that_talks_to_one_cluster_takes_client_settings() -> None:
+def test_every_command_that_talks_to_a_cluster_takes_client_settings() -> None:
     options = {
         words: [name for parameter in command.params for name in parameter.opts]
         for words, command in all_leaves().items()
     }
-    talking = {words for words, names in options.items() if "--bootstrap-server" in names}
+    files = {"--command-config", "--source-config"}
+    talking = {words for words, names in options.items() if files & set(names)}
     # Keeping a context talks to nobody.
     talking.remove("context set")
     assert len(talking) > 50

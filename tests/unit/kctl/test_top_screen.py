@@ -187,6 +187,20 @@ def test_a_cluster_that_is_gone_leaves_the_figures_and_says_how_old_they_are() -
     drive(steps)
 
 
+def test_keys_move_and_open_rows_after_the_list_of_keys() -> None:
+    async def steps(app: TopApp, pilot: Pilot[int]) -> None:
+        await pilot.press("3", "question_mark")
+        # The rows that nobody sees stay as they are.
+        await pilot.press("down", "enter")
+        assert "topics" == app.place.view.name
+        await pilot.press("question_mark", "down", "enter")
+        assert "topics" != app.place.view.name
+        await pilot.press("question_mark", "escape", "escape")
+        assert "topics" == app.place.view.name
+
+    drive(steps)
+
+
 def test_keys_are_shown_and_hidden_and_p_pauses() -> None:
     paused: list[bool] = []
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from engine.config.java_properties import encode_properties, parse_properties
 from engine.errors import CorruptFile
+from engine.ids import InvalidUuid, uuid_bytes, uuid_text
 from engine.log.directory.clean_shutdown import (
     CleanShutdown,
     encode_clean_shutdown,
@@ -26,7 +27,6 @@ from engine.log.directory.partition_metadata import (
     parse_partition_metadata,
 )
 from engine.log.directory.quorum_state import QuorumState, encode_quorum_state, parse_quorum_state
-from engine.naming import InvalidUuid, uuid_bytes, uuid_text
 
 UUID = "8K4IcCorRNC2tJ_T-wo19A"
 

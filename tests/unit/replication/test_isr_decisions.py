@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.host.memory import ManualClock
+from engine.ids import uuid_text
 from engine.kafka_errors import (
     FENCED_LEADER_EPOCH,
     INELIGIBLE_REPLICA,
@@ -17,7 +18,6 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from engine.naming import uuid_text
 from engine.replication.effects import HighWatermarkMoved, ProposeIsr
 from engine.replication.partition import Partition
 from engine.replication.partition_types import IsrDecision

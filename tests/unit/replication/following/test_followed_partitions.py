@@ -8,6 +8,7 @@ import pytest
 
 from engine.host.memory import ManualClock, MemoryFiles
 from engine.host.ports import LogDirOffline
+from engine.ids import uuid_text
 from engine.kafka_errors import (
     FENCED_LEADER_EPOCH,
     NOT_LEADER_OR_FOLLOWER,
@@ -18,7 +19,6 @@ from engine.kafka_errors import (
 from engine.log.epoch_cache import EpochGap
 from engine.log.log_messages import LogStartReason
 from engine.model import TopicPartition
-from engine.naming import uuid_text
 from engine.records.batch import BatchView
 from engine.replication.following.fetch_state import FetchPhase, PartitionResponse
 from engine.replication.following.followed_partitions import (

@@ -9,8 +9,8 @@ import pytest
 from engine.client.connection import Call
 from engine.host.memory_network import MemoryTimers
 from engine.host.promise import Promise
+from engine.ids import uuid_text
 from engine.model import TopicPartition
-from engine.naming import uuid_text
 from engine.replication.following.followed_partitions import FollowedPartitions
 from engine.replication.following.follower_logs import FollowerLogs
 from engine.replication.following.leader_end_point import FetcherPorts, LeaderEndPoint

@@ -9,9 +9,9 @@ import pytest
 
 from engine.client.errors import Unreachable
 from engine.host.promise import Promise
+from engine.ids import uuid_text
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.log.local_log import LocalLog
-from engine.naming import uuid_text
 from engine.replication.following.fetch_state import FetchPhase, PartitionResponse
 from engine.replication.following.leader_end_point import LeaderEndPoint
 from engine.replication.following.replica_fetcher import ReplicaFetcher
