@@ -22,8 +22,10 @@ from engine.host.private_file import new_file
 from engine.host.streams import TlsSettings
 from engine.host.tls_stores import BadTlsFile, is_java_store, read_store_file
 from engine.security.principals import USER_TYPE, principal_parts, principal_text
+from engine.security.scram import ScramMechanism
 from kctl.arguments import UnreadableArgument, is_utf8
 from kctl.command_results import end_with
+from kctl.commands.users.credentials import mechanism_of
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify
 from kctl.durations import duration_ms
@@ -81,6 +83,7 @@ class TokenRequest(NamedTuple):
     out: str | None
     dry_run: bool
     output: str
+    mechanism: str | None = None
 
 
 def list_tokens(
@@ -111,6 +114,7 @@ def create_one(options: ClusterOptions, request: TokenRequest) -> int:
     if request.out is None and request.output == "name" and not request.dry_run:
         rule = "another format, or --out FILE: nobody would see the HMAC"
         raise UnreadableArgument("an output", request.output, rule)
+    mechanism = mechanism_of(request.mechanism)
     columns: tuple[Column, ...] = CREATE_COLUMNS
     with connect(options) as client:
         if request.dry_run:
@@ -130,7 +134,7 @@ def create_one(options: ClusterOptions, request: TokenRequest) -> int:
             token = make()
             columns = (*columns, HMAC_COLUMN)
         else:
-            token = _create_into_file(client, request.out, make)
+            token = _create_into_file(client, request.out, make, mechanism)
         row = {**_row(token), "result": "created", "hmac": _hmac_text(token)}
     shown = {column.key: row[column.key] for column in columns}
     return end_with(columns, [shown], request.output)
@@ -190,7 +194,10 @@ def _token(client: KafkaClient, token_id: str) -> IssuedToken:
 
 
 def _create_into_file(
-    client: KafkaClient, path: str, make: Callable[[], IssuedToken]
+    client: KafkaClient,
+    path: str,
+    make: Callable[[], IssuedToken],
+    mechanism: ScramMechanism | None,
 ) -> IssuedToken:
     """Create a token and the properties of a client that logs in by it; returns the token.
 
@@ -201,7 +208,7 @@ def _create_into_file(
     try:
         with new_file(path) as file:
             token = make()
-            file.write(client_properties(token, client.settings).encode())
+            file.write(client_properties(token, client.settings, mechanism).encode())
     except StorageError:
         if token is not None:
             notify(f"the token is there all the same: kctl tokens expire {token.token_id}")
@@ -210,11 +217,15 @@ def _create_into_file(
     return token
 
 
-def client_properties(token: IssuedToken, settings: ClientSettings) -> str:
+def client_properties(
+    token: IssuedToken, settings: ClientSettings, wanted: ScramMechanism | None = None
+) -> str:
     """Return the properties of a client that logs in by a token, at the brokers of another's."""
     protocol = "SASL_PLAINTEXT" if settings.tls is None else "SASL_SSL"
     sasl = settings.sasl
     mechanism = sasl.mechanism if sasl and sasl.mechanism.startswith("SCRAM") else _SCRAM
+    if wanted is not None:
+        mechanism = wanted.key
     lines = [
         f"security.protocol={protocol}",
         f"sasl.mechanism={mechanism}",

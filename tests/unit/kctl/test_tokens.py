@@ -17,6 +17,7 @@ from engine.errors import ApiError, StorageError
 from engine.host.ports import FileRefused
 from engine.host.streams import TlsSettings
 from engine.kafka_errors import DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+from engine.security.scram import ScramMechanism
 from engine.wire import messages
 from kctl.arguments import UnreadableArgument
 from kctl.commands.tokens import changes
@@ -47,6 +48,13 @@ def test_properties_are_of_the_same_mechanism_and_trust_the_same() -> None:
     assert settings.tls is not None
     assert "SCRAM-SHA-512" == settings.sasl.mechanism
     assert other.tls == settings.tls
+
+
+def test_another_mechanism_is_that_of_brokers_without_the_first() -> None:
+    """Who logs in by PLAIN or a certificate cannot show which of the two brokers have."""
+    for login in (None, SaslSettings("PLAIN", "a", "b"), SaslSettings("SCRAM-SHA-256", "a", "b")):
+        text = client_properties(TOKEN, ClientSettings(sasl=login), ScramMechanism.SCRAM_SHA_512)
+        assert "SCRAM-SHA-512" == parse_properties(text.encode(), "x")["sasl.mechanism"]
 
 
 _STORES = Path(__file__).parents[1] / "host" / "tls" / "stores"
@@ -96,7 +104,9 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Tokens:
 
 
 def _create(path: Path, lifetime: str | None = None) -> int:
-    request = TokenRequest(None, [], lifetime, str(path), dry_run=False, output="csv")
+    request = TokenRequest(
+        None, [], lifetime, str(path), dry_run=False, output="csv", mechanism="sha-512"
+    )
     return create_one(ClusterOptions(), request)
 
 
@@ -117,6 +127,7 @@ def test_a_file_is_made_with_its_token_and_not_without(cluster: Tokens, tmp_path
     assert [] == list(tmp_path.iterdir())
     cluster.error = 0
     assert not _create(path)
+    assert "SCRAM-SHA-512" in path.read_text()
     assert (0o600, True) == (path.stat().st_mode & 0o777, 'username="id-1"' in path.read_text())
 
 
