@@ -11,7 +11,12 @@ from contextvars import ContextVar
 from functools import cache
 from typing import NamedTuple
 
-from engine.client.errors import AuthenticationFailed, NoCommonVersion
+from engine.client.errors import (
+    AuthenticationFailed,
+    MechanismNotOffered,
+    NoCommonVersion,
+    SaslNotExpected,
+)
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import (
     GROUP_MAX_SIZE_REACHED,
@@ -127,7 +132,7 @@ def as_tool_failure(error: EngineError) -> ToolFailure:
 def message_of(error: EngineError) -> str:
     """Return the message alone, as Java's getMessage does."""
     if isinstance(error, AuthenticationFailed):
-        return error.reason
+        return _refused_login(error)[1]
     if not isinstance(error, ApiError):
         return str(error)
     has_own_message = error.detail != kafka_error(error.code).meaning
@@ -151,5 +156,18 @@ def as_java(error: EngineError) -> ToolFailure:
 def _class_without_code(error: EngineError) -> str:
     """Return the full name of the exception of an error that no broker sent as a code."""
     if isinstance(error, AuthenticationFailed):
-        return f"{_ERRORS}.SaslAuthenticationException"
+        return f"{_ERRORS}.{_refused_login(error)[0]}"
     return f"{_ERRORS}.TimeoutException"
+
+
+def _refused_login(error: AuthenticationFailed) -> tuple[str, str]:
+    """Return the class and the message of SaslClientAuthenticator's exception."""
+    name = error.mechanism
+    if isinstance(error, SaslNotExpected):
+        words = f"Unexpected handshake request with client mechanism {name}"
+        return "IllegalSaslStateException", f"{words}, enabled mechanisms are []"
+    if isinstance(error, MechanismNotOffered):
+        words = f"Client SASL mechanism '{name}' not enabled in the server"
+        offered = ", ".join(error.offered)
+        return "UnsupportedSaslMechanismException", f"{words}, enabled mechanisms are [{offered}]"
+    return "SaslAuthenticationException", error.reason

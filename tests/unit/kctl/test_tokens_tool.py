@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.client.errors import AuthenticationFailed
+from engine.client.errors import AuthenticationFailed, MechanismNotOffered, SaslNotExpected
 from engine.host.memory import MemoryFiles
 from engine.wire import messages
 from kctl.compat.java_admin import admin_call
@@ -167,12 +167,27 @@ def test_a_word_that_is_no_number_is_no_value_of_an_optional_number(
     assert (period is None) == (word in given.arguments)
 
 
-def test_a_refused_login_is_an_exception_of_its_own_with_the_reason_of_the_broker() -> None:
-    error = AuthenticationFailed("PLAIN", "Authentication failed: Invalid username or password")
-    text = (
-        "org.apache.kafka.common.errors.SaslAuthenticationException: "
-        "Authentication failed: Invalid username or password"
-    )
+@pytest.mark.parametrize(
+    ("error", "java"),
+    [
+        (
+            AuthenticationFailed("PLAIN", "Authentication failed: Invalid username or password"),
+            "SaslAuthenticationException: Authentication failed: Invalid username or password",
+        ),
+        (
+            MechanismNotOffered("SCRAM-SHA-512", ["PLAIN", "SCRAM-SHA-256"]),
+            "UnsupportedSaslMechanismException: Client SASL mechanism 'SCRAM-SHA-512' not enabled "
+            "in the server, enabled mechanisms are [PLAIN, SCRAM-SHA-256]",
+        ),
+        (
+            SaslNotExpected("PLAIN"),
+            "IllegalSaslStateException: Unexpected handshake request with client mechanism PLAIN, "
+            "enabled mechanisms are []",
+        ),
+    ],
+)
+def test_a_refused_login_is_an_exception_of_its_own(error: AuthenticationFailed, java: str) -> None:
+    text = f"org.apache.kafka.common.errors.{java}"
     assert text == java_text(error)
     assert text == as_java(error).trace().strip()
     assert text == str(as_tool_failure(error))
