@@ -1751,6 +1751,7 @@ complete -c kctl -n '__fish_seen_subcommand_from tokens; and __fish_seen_subcomm
 complete -c kctl -n '__fish_seen_subcommand_from tokens; and __fish_seen_subcommand_from create' -l renewer -x -d 'Who may renew it; may be repeated'
 complete -c kctl -n '__fish_seen_subcommand_from tokens; and __fish_seen_subcommand_from create' -l max-lifetime -x -d 'As 12h or 7d; else the brokers'
 complete -c kctl -n '__fish_seen_subcommand_from tokens; and __fish_seen_subcommand_from create' -l out -r -d 'Write client properties that log in by it, for you alone'
+complete -c kctl -n '__fish_seen_subcommand_from tokens; and __fish_seen_subcommand_from create' -l mechanism -x -d 'With --out: SCRAM-SHA-512 or SCRAM-SHA-256; else that of your own login'
 complete -c kctl -n '__fish_seen_subcommand_from tokens; and __fish_seen_subcommand_from create' -l dry-run -d 'Show what would be done; change nothing'
 complete -c kctl -n '__fish_seen_subcommand_from tokens; and __fish_seen_subcommand_from create' -s b -x -d 'Where the cluster is: HOST:PORT,…'
 complete -c kctl -n '__fish_seen_subcommand_from tokens; and __fish_seen_subcommand_from create' -l bootstrap-server -x -d 'Where the cluster is: HOST:PORT,…'

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 from engine import __version__
 from engine.client.errors import (
     AuthenticationFailed,
+    MechanismNotOffered,
     NoCommonVersion,
     NotKafka,
     SaslNotExpected,
@@ -35,7 +36,13 @@ from engine.client.errors import (
     TokenExpired,
 )
 from engine.errors import api_error
-from engine.kafka_errors import ILLEGAL_SASL_STATE, NONE, UNSUPPORTED_VERSION, kafka_error
+from engine.kafka_errors import (
+    ILLEGAL_SASL_STATE,
+    NONE,
+    UNSUPPORTED_SASL_MECHANISM,
+    UNSUPPORTED_VERSION,
+    kafka_error,
+)
 from engine.limits import CLIENT_FRAME_BYTES_MAX
 from engine.model import new_tuple
 from engine.wire import messages
@@ -366,10 +373,10 @@ class BrokerConnection:
         assert self._sasl is not None
         if message.error_code == ILLEGAL_SASL_STATE:
             raise SaslNotExpected(self._sasl.mechanism)
+        if message.error_code == UNSUPPORTED_SASL_MECHANISM:
+            raise MechanismNotOffered(self._sasl.mechanism, message.mechanisms)
         if message.error_code != NONE:
-            offered = ", ".join(message.mechanisms) or "none"
-            reason = f"{kafka_error(message.error_code).name}; the broker offers {offered}"
-            raise AuthenticationFailed(self._sasl.mechanism, reason)
+            raise AuthenticationFailed(self._sasl.mechanism, kafka_error(message.error_code).name)
         self._send_token(self._sasl.first())
 
     def _on_challenge(self, message: messages.SaslAuthenticateResponse, version: int) -> None:

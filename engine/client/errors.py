@@ -20,8 +20,10 @@ EngineError
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.errors import ApiError, ConfigError, EngineError, WireError
-from engine.kafka_errors import kafka_error
+from engine.kafka_errors import UNSUPPORTED_SASL_MECHANISM, kafka_error
 
 #: What commands exit with when a cluster cannot be reached or does not answer in time.
 _UNREACHABLE_EXIT = 3
@@ -119,6 +121,15 @@ class SaslNotExpected(AuthenticationFailed):
 
     def __init__(self, mechanism: str) -> None:
         super().__init__(mechanism, "the listener does not use SASL")
+
+
+class MechanismNotOffered(AuthenticationFailed):
+    """The listener has other mechanisms of SASL, named in `offered`."""
+
+    def __init__(self, mechanism: str, offered: Sequence[str]) -> None:
+        name = kafka_error(UNSUPPORTED_SASL_MECHANISM).name
+        super().__init__(mechanism, f"{name}; the broker offers {', '.join(offered) or 'none'}")
+        self.offered = tuple(offered)
 
 
 class TokenExpired(AuthenticationFailed):

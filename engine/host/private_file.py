@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
-from typing import Final
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO, Final
 
 from engine.host.os_errors import storage_error
 
@@ -20,6 +21,17 @@ _OF_OTHERS: Final = 0o077
 
 def create_file(path: str, content: bytes, *, is_private: bool = True) -> None:
     """Create a file durably; raises FileRefused if anything has its name, links too."""
+    with new_file(path, is_private=is_private) as file:
+        file.write(content)
+
+
+@contextmanager
+def new_file(path: str, *, is_private: bool = True) -> Iterator[BinaryIO]:
+    """Create a file, whose content is durable at the end; removed if anything is raised before.
+
+    So it is certain to be there before a secret is made that can be shown only once. Raises
+    FileRefused if anything has its name, links too.
+    """
     mode = _PRIVATE_MODE if is_private else _PUBLIC_MODE
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
@@ -28,13 +40,15 @@ def create_file(path: str, content: bytes, *, is_private: bool = True) -> None:
         raise storage_error(error.errno or 0, path, "create") from error
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
-    except OSError as error:
+    except BaseException as error:
         with suppress(OSError):
             os.unlink(path)
-        raise storage_error(error.errno or 0, path, "write") from error
+        if isinstance(error, OSError):
+            raise storage_error(error.errno or 0, path, "write") from error
+        raise
 
 
 def make_private(path: str) -> None:

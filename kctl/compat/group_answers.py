@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Final
 
 from engine.client.blocking import KafkaClient
-from engine.client.errors import TimedOut, Unreachable
+from engine.client.errors import AuthenticationFailed, TimedOut, Unreachable
 from engine.client.groups import (
     CONSUMER,
     CommitView,
@@ -107,7 +107,7 @@ def _listed(
 ) -> list[GroupListing]:
     try:
         groups, failures = list_groups(client, types=types, states=states)
-    except (TimedOut, Unreachable) as error:
+    except (AuthenticationFailed, TimedOut, Unreachable) as error:
         cause = "org.apache.kafka.common.KafkaException: Failed to find brokers to send ListGroups"
         raise _ended_by(cause, waits) from error
     except EngineError as error:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from engine.client.errors import TimedOut, Unreachable
+from engine.client.errors import AuthenticationFailed, TimedOut, Unreachable
 from engine.errors import ApiError, EngineError
-from kctl.compat.java_failures import ToolFailure, java_class, message_of
+from kctl.compat.java_failures import ToolFailure, as_java
 
 TIMEOUT: Final = "org.apache.kafka.common.errors.TimeoutException"
 #: Message of Java's client for a topic without a name.
@@ -24,8 +24,8 @@ def admin_failure(error: EngineError, call: str) -> EngineError:
     """Return the exception of an admin call's future; other exceptions are returned unchanged."""
     if isinstance(error, TimedOut | Unreachable):
         return ToolFailure(TIMEOUT, f"Timed out waiting for a node assignment. Call: {call}")
-    if isinstance(error, ApiError):
-        return ToolFailure(java_class(error), message_of(error))
+    if isinstance(error, ApiError | AuthenticationFailed):
+        return as_java(error)
     return error
 
 

@@ -11,7 +11,12 @@ from contextvars import ContextVar
 from functools import cache
 from typing import NamedTuple
 
-from engine.client.errors import NoCommonVersion
+from engine.client.errors import (
+    AuthenticationFailed,
+    MechanismNotOffered,
+    NoCommonVersion,
+    SaslNotExpected,
+)
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import (
     GROUP_MAX_SIZE_REACHED,
@@ -89,10 +94,10 @@ def coded(error: EngineError) -> EngineError:
 
 
 def java_text(error: EngineError) -> str:
-    """Return an error as Java's toString prints it; without a response it is a timeout."""
+    """Return an error as Java's toString prints it; without a response or a login a timeout."""
     error = coded(error)
     if not isinstance(error, ApiError):
-        return f"{_ERRORS}.TimeoutException: {error}"
+        return f"{_class_without_code(error)}: {message_of(error)}"
     return f"{java_class(error)}: {message_of(error)}"
 
 
@@ -126,6 +131,8 @@ def as_tool_failure(error: EngineError) -> ToolFailure:
 
 def message_of(error: EngineError) -> str:
     """Return the message alone, as Java's getMessage does."""
+    if isinstance(error, AuthenticationFailed):
+        return _refused_login(error)[1]
     if not isinstance(error, ApiError):
         return str(error)
     has_own_message = error.detail != kafka_error(error.code).meaning
@@ -143,4 +150,24 @@ def as_java(error: EngineError) -> ToolFailure:
         return error
     if isinstance(error, ApiError):
         return ToolFailure(java_class(error), message_of(error))
-    return ToolFailure(f"{_ERRORS}.TimeoutException", str(error))
+    return ToolFailure(_class_without_code(error), message_of(error))
+
+
+def _class_without_code(error: EngineError) -> str:
+    """Return the full name of the exception of an error that no broker sent as a code."""
+    if isinstance(error, AuthenticationFailed):
+        return f"{_ERRORS}.{_refused_login(error)[0]}"
+    return f"{_ERRORS}.TimeoutException"
+
+
+def _refused_login(error: AuthenticationFailed) -> tuple[str, str]:
+    """Return the class and the message of SaslClientAuthenticator's exception."""
+    name = error.mechanism
+    if isinstance(error, SaslNotExpected):
+        words = f"Unexpected handshake request with client mechanism {name}"
+        return "IllegalSaslStateException", f"{words}, enabled mechanisms are []"
+    if isinstance(error, MechanismNotOffered):
+        words = f"Client SASL mechanism '{name}' not enabled in the server"
+        offered = ", ".join(error.offered)
+        return "UnsupportedSaslMechanismException", f"{words}, enabled mechanisms are [{offered}]"
+    return "SaslAuthenticationException", error.reason

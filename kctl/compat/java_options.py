@@ -2,8 +2,9 @@
 
 `--name value`, `--name=value` and `-name value` are the same; arguments without an option are
 passed over, and so is a value of a flag. An optional value is the next argument unless that begins
-like an option. A repeated option, or a value that is no number, is an error when the value is read:
-an option that the action does not allow is reported first.
+like an option; an optional number is the next argument if that is a number. A repeated option, or a
+value that is no number, is an error when the value is read: an option that the action does not
+allow is reported first.
 
 Source: joptsimple 5.0.4 as CommandDefaultOptions sets it up.
 """
@@ -145,7 +146,7 @@ def read_options(
             continue
         if is_joined:
             found.append(joined)
-        elif left and not (option.is_value_optional and _is_the_next_option(option, left[-1])):
+        elif left and _is_value(option, left[-1]):
             found.append(left.pop())
         elif not option.is_value_optional:
             raise OptionsRefused(f"Option {name} requires an argument")
@@ -176,11 +177,13 @@ def _check_available(known: Mapping[str, ToolOption], values: Mapping[str, list[
         )
 
 
-def _is_the_next_option(option: ToolOption, argument: str) -> bool:
-    """Return whether an argument is no value of an option that may have none."""
-    if option.is_number and is_java_number(argument, LONG_BITS):
-        return False
-    return argument.startswith("-") and argument != "-"
+def _is_value(option: ToolOption, argument: str) -> bool:
+    """Return whether the argument behind an option is its value."""
+    if not option.is_value_optional:
+        return True
+    if option.is_number:
+        return is_java_number(argument, LONG_BITS)
+    return not argument.startswith("-") or argument == "-"
 
 
 def refused(message: str) -> OptionsRefused:

@@ -8,7 +8,7 @@ Source: DelegationTokenCommand of 3.9.1 and 4.3.0.
 from __future__ import annotations
 
 import time
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import Final
 
@@ -25,6 +25,7 @@ from engine.client.token_admin import (
 from engine.errors import EngineError
 from kctl import exits
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT
+from kctl.compat.java_base64 import decoded
 from kctl.compat.java_failures import ToolFailure, as_java
 from kctl.compat.java_options import (
     HELP,
@@ -68,6 +69,10 @@ _HEADS: Final = (
 )
 _ROW: Final = "{:<15} {:<30} {:<15} {:<15} {:<25} {:<15} {:<15} {:<15}"
 _EXECUTION: Final = "java.util.concurrent.ExecutionException"
+_NO_NUMBER: Final = (
+    'Cannot invoke "java.lang.Long.longValue()" because the return value of '
+    '"joptsimple.OptionSet.valueOf(joptsimple.OptionSpec)" is null'
+)
 _UNSUPPORTED: Final = "org.apache.kafka.common.errors.UnsupportedVersionException"
 
 
@@ -177,7 +182,7 @@ def _principals(given: GivenOptions, option: str) -> list[Principal]:
 def _needed_number(given: GivenOptions, name: str) -> int:
     """Return a number; raises ToolFailure for an option without a value, as Java fails there."""
     if given.text(name) is None:
-        raise ToolFailure("java.lang.NullPointerException", f"--{name} has no value")
+        raise ToolFailure("java.lang.NullPointerException", _NO_NUMBER)
     return given.number(name, 0)
 
 
@@ -193,7 +198,7 @@ def _create(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
     call.flush()
     owners = _principals(given, "owner-principal")
     token = create_token(client, renewers, owners[0] if owners else None, max_ms)
-    call.out.write(f"Created delegation token with tokenId : {token.token_id}")
+    call.out.write(f"Created delegation token with tokenId : {token.token_id}\n")
     _print_tokens(call, [token])
 
 
@@ -208,13 +213,10 @@ def _change_expiry(call: ToolCall, client: KafkaClient, given: GivenOptions, act
     period_ms = _needed_number(given, option)
     call.out.write(f"Calling {action} token operation with hmac :{hmac} , {word} :{period_ms}\n")
     call.flush()
-    try:
-        raw = b64decode(hmac, validate=True)
-    except ValueError as error:
-        raise ToolFailure(ILLEGAL_ARGUMENT, "Illegal base64 character") from error
     change = renew_token if action == "renew" else expire_token
-    expires_ms = change(client, raw, period_ms)
-    call.out.write(f"Completed {action} operation. New expiry date : {_date_text(expires_ms)}\n")
+    expires_ms = change(client, decoded(hmac), period_ms)
+    # The line has no end, as Java's.
+    call.out.write(f"Completed {action} operation. New expiry date : {_date_text(expires_ms)}")
 
 
 def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
@@ -222,7 +224,7 @@ def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
     owners = _principals(given, "owner-principal")
     if owners:
         named = ", ".join(map(_principal_text, owners))
-        call.out.write(f"Calling describe token operation for owners :[{named}]\n")
+        call.out.write(f"Calling describe token operation for owners: [{named}]\n")
     else:
         call.out.write("Calling describe token operation for current user.\n")
     call.flush()
@@ -246,8 +248,7 @@ def _print_tokens(call: ToolCall, tokens: Sequence[IssuedToken]) -> None:
             _date_text(token.expires_ms),
             _date_text(token.max_ms),
         )
-        call.out.write(f"\n{row}")
-    call.out.write("\n")
+        call.out.write(f"\n{row}\n")
 
 
 def _principal_text(principal: Principal) -> str:

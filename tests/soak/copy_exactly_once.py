@@ -16,6 +16,9 @@ What is checked once the workers have copied everything:
 3. no transaction is open, none hangs, and the last stable offset of each output is its end;
 4. the replicas of the output that is neither compacted nor deleted from are the same bytes;
 5. nothing is held too much (`HeldLedger`).
+
+With `--debug eos,broker,protocol` workers of librdkafka write what these contexts of its `debug`
+report to `worker-N.log` beside the data, some megabytes a minute.
 """
 
 from __future__ import annotations
@@ -75,7 +78,10 @@ _PAUSES_S: Final = (0.5, 9.0)
 class Workers:
     """The processes that copy, each started again whenever it has ended."""
 
-    def __init__(self, address: str, folder: Path, random_numbers: random.Random) -> None:
+    def __init__(
+        self, address: str, folder: Path, random_numbers: random.Random, debug: str
+    ) -> None:
+        self._debug = [debug] if debug else []
         self._address = address
         self._folder = folder
         self._random = random_numbers
@@ -92,6 +98,7 @@ class Workers:
     def _started(self, index: int) -> subprocess.Popen[bytes]:
         seed = str(self._random.randrange(1 << 30))
         words = [_CLIENTS[index], self._address, _GROUP, f"copier-{index}", _INPUT, seed]
+        words += self._debug
         with (self._folder / f"worker-{index}.log").open("ab") as log:
             command = [sys.executable, "-m", "tests.soak.copying_worker", *words]
             return subprocess.Popen(command, stdout=log, stderr=log)
@@ -122,7 +129,7 @@ class Workers:
 class CopyingSoak:
     """A cluster, its input, the workers, and what happens to their processes."""
 
-    def __init__(self, folder: Path, seed: int, per_s: int) -> None:
+    def __init__(self, folder: Path, seed: int, per_s: int, debug: str = "") -> None:
         self._random = random.Random(seed)
         self._cluster = ClusterProcesses(folder / "data")
         self.done: Counter[str] = Counter()
@@ -137,7 +144,7 @@ class CopyingSoak:
         rows = [[_BROKERS[(first + step) % 3] for step in range(3)] for first in range(_PARTITIONS)]
         create_outputs(self._admin, rows)
         self._until_in_sync()
-        self.workers = Workers(self.address, folder, self._random)
+        self.workers = Workers(self.address, folder, self._random, debug)
         self.workers.start_missing()
         self.load.start()
 
@@ -264,10 +271,11 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--per-second", type=int, default=250)
+    parser.add_argument("--debug", default="", metavar="CONTEXTS")
     requested = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="soak-transactions-"))
     print(f"seed {requested.seed}, data in {folder}", flush=True)
-    soak = CopyingSoak(folder, requested.seed, requested.per_second)
+    soak = CopyingSoak(folder, requested.seed, requested.per_second, requested.debug)
     try:
         begun_s = time.monotonic()
         while time.monotonic() - begun_s < requested.minutes * 60:

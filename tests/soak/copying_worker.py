@@ -2,6 +2,8 @@
 
     python -m tests.soak.copying_worker librdkafka BOOTSTRAP GROUP TRANSACTIONAL_ID INPUT SEED
 
+Contexts of librdkafka's `debug` may follow; their lines go to standard error.
+
 One transaction has the records of one poll: at most 750 of librdkafka's, some of which are aborted
 on purpose, and 500 of our own client's. The process ends with 1 where its producer is fenced or
 fails for good; the soak starts it again.
@@ -12,7 +14,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import (
     Consumer,
@@ -35,6 +37,7 @@ from tests.soak.copied_topics import OUTPUTS, key_of
 RECORDS_PER_TRANSACTION: Final = 750
 _ABORTED_SHARE: Final = 0.1
 _TIMEOUT_S: Final = 30.0
+_LOG_DEBUG: Final = 7
 
 
 class WorkerNames(NamedTuple):
@@ -45,6 +48,7 @@ class WorkerNames(NamedTuple):
     transactional_id: str
     input_topic: str
     seed: int
+    debug: str = ""
 
 
 class LibrdkafkaWorker:
@@ -54,7 +58,9 @@ class LibrdkafkaWorker:
         """Fences what an earlier process of this worker left, and joins the group."""
         self._names = names
         self._random = random.Random(names.seed)
-        common = {"bootstrap.servers": names.address, "log_level": 0}
+        common: dict[str, Any] = {"bootstrap.servers": names.address, "log_level": 0}
+        if names.debug:
+            common |= {"log_level": _LOG_DEBUG, "debug": names.debug}
         self._producer = Producer(
             {
                 **common,
@@ -182,8 +188,8 @@ class OwnWorker:
 
 def main() -> int:
     """Copy until the process is killed."""
-    client, address, group_id, transactional_id, input_topic, seed = sys.argv[1:]
-    names = WorkerNames(address, group_id, transactional_id, input_topic, int(seed))
+    client, address, group_id, transactional_id, input_topic, seed, *debug = sys.argv[1:]
+    names = WorkerNames(address, group_id, transactional_id, input_topic, int(seed), *debug)
     kind = LibrdkafkaWorker if client == "librdkafka" else OwnWorker
     try:
         worker = kind(names)

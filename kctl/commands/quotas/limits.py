@@ -12,6 +12,8 @@ from engine.client.quota_admin import (
     alter_quotas,
     describe_quotas,
 )
+from engine.errors import EngineError
+from kctl import exits
 from kctl.command_results import end_with
 from kctl.commands.quotas.amounts import CONNECTIONS, amount_text, quota_of, quotas_of
 from kctl.commands.quotas.entities import (
@@ -46,6 +48,17 @@ CHANGE_COLUMNS: Final = (
     Column("result", "RESULT"),
 )
 _FIELDS: Final = {"user": "user", "client-id": "client_id", "ip": "ip"}
+
+
+class QuotasNotClear(EngineError):
+    """The arguments of `unset` name neither some quotas nor all."""
+
+    exit_code = exits.USAGE
+    hint = "the quotas are produce, consume, request, mutations, connections"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        given = "both names and --all are given" if names else "none is named"
+        super().__init__(f"which quotas? {given}")
 
 
 class QuotaRequest(NamedTuple):
@@ -92,9 +105,9 @@ def set_request(
 def unset_request(
     entity: EntityOptions, arguments: Sequence[str], *, is_all: bool, dry_run: bool, output: str
 ) -> QuotaRequest:
-    """Return the request of `unset`; raises UnreadableArgument, EntityNotClear."""
+    """Return the request of `unset`; raises UnreadableArgument, QuotasNotClear."""
     if is_all == bool(arguments):
-        raise EntityNotClear("which quotas? Name them, or give --all")
+        raise QuotasNotClear(arguments)
     changes = {quota_of(argument): None for argument in arguments}
     return QuotaRequest(entity, changes, is_all=is_all, dry_run=dry_run, output=output)
 

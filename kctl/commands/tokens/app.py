@@ -62,16 +62,25 @@ def create(
             help="Write client properties that log in by it, for you alone.",
         ),
     ] = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            "--mechanism",
+            metavar="NAME",
+            help="With --out: SCRAM-SHA-512 or SCRAM-SHA-256; else that of your own login.",
+        ),
+    ] = None,
     dry_run: _Try = False,
     output: Output = "table",
 ) -> int:
     """Create a token; needs a connection with SASL, or TLS with a certificate of yours.
 
-    Without --out its HMAC, the secret, is printed.
+    Without --out its HMAC, the secret, is printed. Where your own login is by another mechanism the
+    file has SCRAM-SHA-256, unless --mechanism says otherwise.
     """
     from kctl.commands.tokens.changes import TokenRequest, create_one
 
-    request = TokenRequest(owner, renewer or [], max_lifetime, out, dry_run, output)
+    request = TokenRequest(owner, renewer or [], max_lifetime, out, dry_run, output, mechanism)
     return create_one(cluster, request)
 
 

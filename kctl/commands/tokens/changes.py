@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
@@ -16,13 +17,15 @@ from engine.client.token_admin import (
     expire_token,
     renew_token,
 )
-from engine.errors import EngineError
-from engine.host.private_file import create_file
+from engine.errors import EngineError, StorageError
+from engine.host.private_file import new_file
 from engine.host.streams import TlsSettings
 from engine.host.tls_stores import BadTlsFile, is_java_store, read_store_file
 from engine.security.principals import USER_TYPE, principal_parts, principal_text
+from engine.security.scram import ScramMechanism
 from kctl.arguments import UnreadableArgument, is_utf8
 from kctl.command_results import end_with
+from kctl.commands.users.credentials import mechanism_of
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify
 from kctl.durations import duration_ms
@@ -56,6 +59,7 @@ CHANGE_COLUMNS: Final = (
 )
 #: Of a lifetime or period: the broker's own, or of an end at once.
 _UNSET_MS: Final = -1
+_LIFETIME_MIN: Final = 1000
 _SCRAM: Final = "SCRAM-SHA-256"
 _SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
@@ -79,6 +83,7 @@ class TokenRequest(NamedTuple):
     out: str | None
     dry_run: bool
     output: str
+    mechanism: str | None = None
 
 
 def list_tokens(
@@ -104,10 +109,12 @@ def create_one(options: ClusterOptions, request: TokenRequest) -> int:
     renewers = [_principal(renewer) for renewer in request.renewers]
     lifetime_ms = _UNSET_MS
     if request.max_lifetime is not None:
-        lifetime_ms = duration_ms(request.max_lifetime, "--max-lifetime")
+        # To a broker no time is the longest that it allows.
+        lifetime_ms = duration_ms(request.max_lifetime, "--max-lifetime", lowest_ms=_LIFETIME_MIN)
     if request.out is None and request.output == "name" and not request.dry_run:
         rule = "another format, or --out FILE: nobody would see the HMAC"
         raise UnreadableArgument("an output", request.output, rule)
+    mechanism = mechanism_of(request.mechanism)
     columns: tuple[Column, ...] = CREATE_COLUMNS
     with connect(options) as client:
         if request.dry_run:
@@ -122,13 +129,13 @@ def create_one(options: ClusterOptions, request: TokenRequest) -> int:
                 "result": "would be created",
             }
             return end_with(columns, [row], request.output)
-        token = create_token(client, renewers, owner, lifetime_ms)
-        row = {**_row(token), "result": "created"}
+        make = partial(create_token, client, renewers, owner, lifetime_ms)
         if request.out is None:
+            token = make()
             columns = (*columns, HMAC_COLUMN)
-            row["hmac"] = _hmac_text(token)
         else:
-            _write_properties(client, token, request.out)
+            token = _create_into_file(client, request.out, make, mechanism)
+        row = {**_row(token), "result": "created", "hmac": _hmac_text(token)}
     shown = {column.key: row[column.key] for column in columns}
     return end_with(columns, [shown], request.output)
 
@@ -186,21 +193,39 @@ def _token(client: KafkaClient, token_id: str) -> IssuedToken:
     raise NoSuchToken(token_id)
 
 
-def _write_properties(client: KafkaClient, token: IssuedToken, path: str) -> None:
-    """Write properties of a client that logs in by a token; a file that is there ends the token."""
+def _create_into_file(
+    client: KafkaClient,
+    path: str,
+    make: Callable[[], IssuedToken],
+    mechanism: ScramMechanism | None,
+) -> IssuedToken:
+    """Create a token and the properties of a client that logs in by it; returns the token.
+
+    The file is there before: a token that is just made cannot be ended for certain. A controller of
+    KRaft, and each other broker, learns of it a moment later.
+    """
+    token = None
     try:
-        create_file(path, client_properties(token, client.settings).encode())
-    except EngineError:
-        expire_token(client, token.hmac, _UNSET_MS)
+        with new_file(path) as file:
+            token = make()
+            file.write(client_properties(token, client.settings, mechanism).encode())
+    except StorageError:
+        if token is not None:
+            notify(f"the token is there all the same: kctl tokens expire {token.token_id}")
         raise
     notify(f"a client with --command-config {path} is {principal_text(*token.owner)}")
+    return token
 
 
-def client_properties(token: IssuedToken, settings: ClientSettings) -> str:
+def client_properties(
+    token: IssuedToken, settings: ClientSettings, wanted: ScramMechanism | None = None
+) -> str:
     """Return the properties of a client that logs in by a token, at the brokers of another's."""
     protocol = "SASL_PLAINTEXT" if settings.tls is None else "SASL_SSL"
     sasl = settings.sasl
     mechanism = sasl.mechanism if sasl and sasl.mechanism.startswith("SCRAM") else _SCRAM
+    if wanted is not None:
+        mechanism = wanted.key
     lines = [
         f"security.protocol={protocol}",
         f"sasl.mechanism={mechanism}",

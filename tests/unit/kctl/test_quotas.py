@@ -7,7 +7,7 @@ import pytest
 from kctl.arguments import UnreadableArgument
 from kctl.commands.quotas.amounts import amount_text, quotas_of
 from kctl.commands.quotas.entities import EntityNotClear, EntityOptions, named_parts
-from kctl.commands.quotas.limits import change_quotas, set_request, unset_request
+from kctl.commands.quotas.limits import QuotasNotClear, change_quotas, set_request, unset_request
 from kctl.connect import ClusterOptions
 
 
@@ -62,6 +62,7 @@ def test_addresses_have_one_quota_and_others_have_not_that() -> None:
 
 
 def test_unset_names_quotas_or_all() -> None:
-    for words, is_all in (([], False), (["produce"], True)):
-        with pytest.raises(EntityNotClear):
+    for words, is_all, given in (([], False, "none is named"), (["produce"], True, "both names")):
+        with pytest.raises(QuotasNotClear, match=given) as caught:
             unset_request(EntityOptions(), words, is_all=is_all, dry_run=False, output="csv")
+        assert "mutations" in caught.value.hint

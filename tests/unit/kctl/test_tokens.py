@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from engine.client.sasl import SaslSettings
 from engine.client.settings import ClientSettings, client_settings
 from engine.client.token_admin import IssuedToken
 from engine.config.java_properties import parse_properties
+from engine.errors import ApiError, StorageError
+from engine.host.ports import FileRefused
 from engine.host.streams import TlsSettings
-from kctl.commands.tokens.changes import client_properties
+from engine.kafka_errors import DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+from engine.security.scram import ScramMechanism
+from engine.wire import messages
+from kctl.arguments import UnreadableArgument
+from kctl.commands.tokens import changes
+from kctl.commands.tokens.changes import TokenRequest, client_properties, create_one
+from kctl.connect import ClusterOptions
+from tests.unit.client.fake_broker import FakeCluster
 
 TOKEN = IssuedToken("id-1", b"\xff\x00", ("User", "a"), ("User", "a"), (), 1, 2, 3)
 
@@ -36,6 +50,13 @@ def test_properties_are_of_the_same_mechanism_and_trust_the_same() -> None:
     assert other.tls == settings.tls
 
 
+def test_another_mechanism_is_that_of_brokers_without_the_first() -> None:
+    """Who logs in by PLAIN or a certificate cannot show which of the two brokers have."""
+    for login in (None, SaslSettings("PLAIN", "a", "b"), SaslSettings("SCRAM-SHA-256", "a", "b")):
+        text = client_properties(TOKEN, ClientSettings(sasl=login), ScramMechanism.SCRAM_SHA_512)
+        assert "SCRAM-SHA-512" == parse_properties(text.encode(), "x")["sasl.mechanism"]
+
+
 _STORES = Path(__file__).parents[1] / "host" / "tls" / "stores"
 
 
@@ -55,3 +76,80 @@ def test_trusted_certificates_of_the_settings_are_those_of_the_token_too() -> No
     settings = client_settings(parsed)
     assert settings.tls is not None
     assert pem == settings.tls.ca_pem
+
+
+class Tokens(FakeCluster):
+    """A cluster that makes tokens, or answers `error`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.error = 0
+        self.handlers["CreateDelegationToken"] = self._create
+
+    def _create(self, request: Any, version: int, address: tuple[str, int]) -> Any:
+        return messages.CreateDelegationTokenResponse(
+            error_code=self.error,
+            principal_type="User",
+            principal_name="a",
+            token_id="id-1",
+            hmac=b"\xff\x00",
+        )
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Tokens:
+    cluster = Tokens()
+    monkeypatch.setattr(changes, "connect", lambda options: cluster.client())
+    return cluster
+
+
+def _create(path: Path, lifetime: str | None = None) -> int:
+    request = TokenRequest(
+        None, [], lifetime, str(path), dry_run=False, output="csv", mechanism="sha-512"
+    )
+    return create_one(ClusterOptions(), request)
+
+
+def test_no_token_is_made_where_its_file_cannot_be(cluster: Tokens, tmp_path: Path) -> None:
+    """To end one that was just made is refused by KRaft, which does not know it yet."""
+    path = tmp_path / "job.properties"
+    path.write_text("kept")
+    with pytest.raises(FileRefused):
+        _create(path)
+    assert ("kept", []) == (path.read_text(), cluster.requested_apis())
+
+
+def test_a_file_is_made_with_its_token_and_not_without(cluster: Tokens, tmp_path: Path) -> None:
+    path = tmp_path / "job.properties"
+    cluster.error = DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    with pytest.raises(ApiError):
+        _create(path)
+    assert [] == list(tmp_path.iterdir())
+    cluster.error = 0
+    assert not _create(path)
+    assert "SCRAM-SHA-512" in path.read_text()
+    assert (0o600, True) == (path.stat().st_mode & 0o777, 'username="id-1"' in path.read_text())
+
+
+def test_a_token_whose_file_cannot_be_written_is_named(
+    cluster: Tokens,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(StorageError, match="No space left on device"):
+        _create(tmp_path / "job.properties")
+    assert [] == list(tmp_path.iterdir())
+    assert "kctl tokens expire id-1" in capsys.readouterr().err
+
+
+def test_a_lifetime_of_nothing_is_refused_as_brokers_would_give_their_longest(
+    cluster: Tokens, tmp_path: Path
+) -> None:
+    with pytest.raises(UnreadableArgument, match="1s to"):
+        _create(tmp_path / "job.properties", "0s")
+    assert [] == cluster.requested_apis()
