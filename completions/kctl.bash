@@ -78,7 +78,8 @@ _kctl() {
     files) _kctl_offer < <(compgen -f -- "$word"); return ;;
     folders) _kctl_offer < <(compgen -d -- "$word"); return ;;
     none) COMPREPLY=(); return ;;
-    ?*) [ "${kind%=}" = "$kind" ] || compopt -o nospace 2>/dev/null
+    # In a file name an equals sign would be escaped.
+    ?*) [ "${kind%=}" = "$kind" ] || compopt -o nospace +o filenames 2>/dev/null
       _kctl_offer < <(_kctl_values "$kind"); return ;;
   esac
   case $path in

@@ -76,6 +76,25 @@ def _bash(line: str, environment: dict[str, str], separator: str | None = None) 
     return done.stdout.strip().split(separator)
 
 
+def _typed_in_bash(line: str, environment: dict[str, str]) -> str:
+    """Type a line in bash at a terminal, press TAB, and return what the line is then."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvpe("bash", ["bash", "--norc", "-i"], environment)
+    try:
+        # The marks are not in what the terminal echoes.
+        shown = 'echo "LI""NE<$READLINE_LINE>DO""NE"'
+        setup = f"source {SCRIPTS}/kctl.bash; bind -x '\"\\C-g\": {shown}'; PS1='R''EADY> '\n"
+        os.write(terminal, setup.encode())
+        _read_until(terminal, "READY> ")
+        os.write(terminal, f"{line}\t\x07".encode())
+        return _read_until(terminal, ">DONE").rpartition("LINE<")[2].partition(">DONE")[0]
+    finally:
+        os.kill(pid, 9)
+        os.close(terminal)
+        os.waitpid(pid, 0)
+
+
 def _fish(line: str, environment: dict[str, str]) -> list[str]:
     if shutil.which("fish") is None:
         pytest.skip("fish is not installed")
@@ -150,6 +169,12 @@ def test_words_and_values_that_never_change_are_offered(complete: Complete) -> N
         offered = set(complete(line))
         # One that is alone is completed, and not listed, by zsh.
         assert all(any(one in word for word in offered) for one in wanted), (line, offered)
+
+
+def test_bash_leaves_a_key_for_its_value(environment: dict[str, str]) -> None:
+    for key in ("-X sasl.username=", "--set num.partitions="):
+        line = f"kctl cluster start {key}" if "--set" in key else f"kctl topics list {key}"
+        assert line == _typed_in_bash(line[:-3], environment)
 
 
 def test_what_is_there_now_is_offered(complete: Complete, shell: Shell) -> None:
