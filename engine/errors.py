@@ -16,6 +16,8 @@ Leaves are defined beside the code that raises them.
 
 from __future__ import annotations
 
+import re
+
 from engine.kafka_errors import kafka_error
 
 
@@ -26,14 +28,18 @@ class EngineError(Exception):
     hint: str | None = None
 
 
+#: Kafka's refusal of a request shows Java's object: connection, session, buffer.
+_JAVA_REQUEST = re.compile(r"\ARequest Request\(.*\) (?=is not|needs)", re.DOTALL)
+
+
 class ApiError(EngineError):
-    """An answer that carries one of Kafka's error codes."""
+    """An answer that carries one of Kafka's error codes; `detail` is the message as it came."""
 
     def __init__(self, code: int, message: str) -> None:
         self.code = code
         self.name = kafka_error(code).name
         self.detail = message
-        super().__init__(f"{self.name}: {message}")
+        super().__init__(f"{self.name}: {_JAVA_REQUEST.sub('the request ', message)}")
 
 
 def api_error(code: int, detail: str | None = None) -> ApiError:
