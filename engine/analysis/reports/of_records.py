@@ -11,13 +11,31 @@ from engine.analysis.reports.totals import (
     RECORD_COUNT,
     TOMBSTONES,
     TOPIC,
+    VALUE_SIZE,
     WITHOUT_KEY,
     Totals,
 )
 
 _OF_KEYS = Totals((TOPIC, KEY), (RECORD_COUNT, RECORD_BYTES), has_key=True)
 _OF_HOURS = Totals((TOPIC, HOUR), (RECORD_COUNT, RECORD_BYTES))
+_OF_SIZES = Totals((TOPIC, VALUE_SIZE), (RECORD_COUNT,))
 _OF_TOPICS = Totals((TOPIC,), (RECORD_COUNT, TOMBSTONES, WITHOUT_KEY, EMPTY_VALUES))
+
+
+def _percentile(percent: int) -> str:
+    """Return SQL for a percentile of counted sizes; `reached` counts the records up to each size.
+
+    It is interpolated between two records as that of Spark's function, which keeps every value:
+    those of 90 million records are more than the memory that the embedded engine may take.
+    """
+    place = f"cast({percent} * (records - 1) as double) / 100"
+    low, high = (
+        f"min(case when reached > {side}({place}) then value_size end)"
+        for side in ("floor", "ceil")
+    )
+    share = f"max({place} - floor({place}))"
+    return f"{low} + ({high} - {low}) * {share}"
+
 
 RECORD_REPORTS = (
     Report(
@@ -25,10 +43,15 @@ RECORD_REPORTS = (
         "Sizes of values of each topic",
         KEYS,
         "bytes without compression; the greatest must fit max.message.bytes with its batch",
-        """select topic, count(*) records, percentile(value_size, 0.5) p50,
-                  percentile(value_size, 0.95) p95, percentile(value_size, 0.99) p99,
-                  max(value_size) greatest
-           from records where value_size >= 0 group by topic order by p99 desc, topic""",
+        f"""select topic, max(records) records, {_percentile(50)} p50, {_percentile(95)} p95,
+                   {_percentile(99)} p99, max(value_size) greatest
+            from (select topic, value_size,
+                         sum(records) over (partition by topic) records,
+                         sum(records) over (partition by topic order by value_size) reached
+                  from (select topic, value_size, sum(records) records from record_totals
+                        where value_size >= 0 group by topic, value_size))
+            group by topic order by p99 desc, topic""",
+        _OF_SIZES,
     ),
     Report(
         "keys",

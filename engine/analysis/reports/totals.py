@@ -144,6 +144,7 @@ def _empty_values(batch: pa.RecordBatch) -> pa.Array:
 
 TOPIC: Final = column("topic", "string")
 KEY: Final = column("key", "binary")
+VALUE_SIZE: Final = column("value_size", "int")
 HOUR: Final = Term("hour", "date_trunc('hour', timestamp)", ("timestamp",), _hours, "timestamp")
 RECORD_COUNT: Final = Term("records", "1", ("topic",), _ones)
 RECORD_BYTES: Final = Term(

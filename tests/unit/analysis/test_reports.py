@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -405,3 +406,23 @@ def test_logs_without_a_checkpoint_are_listed(tmp_path: Path) -> None:
     rows = _rows_of("checkpoints", data)
     assert {(None, None)} == {_of(row, "high_watermark", "behind_recovery_point") for row in rows}
     assert 7 == len(rows)
+
+
+def test_percentiles_of_sizes_are_those_of_all_values(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    for count in (1, 2, 3, 40, 101):
+        data = tmp_path / str(count)
+        builder = BatchBuilder(BatchSettings())
+        for number in range(count):
+            value = None if number % 9 == 8 else b"v" * chance.randrange(50)
+            builder.append(TIME_MS + number, b"k", value)
+        _write_log(data, bytes(builder.build()))
+        (row,) = _rows_of("sizes", data)
+        splits = plan_reading(RealFiles(), [str(data)], Selection()).splits
+        query = (
+            "select percentile(value_size, 0.5) p50, percentile(value_size, 0.95) p95,"
+            " percentile(value_size, 0.99) p99 from records where value_size >= 0"
+        )
+        (expected,) = run_local_query(query, splits, control=False, max_rows=0).rows
+        for name, value in expected.items():
+            assert pytest.approx(value) == row[name], (count, name)
