@@ -6,6 +6,7 @@ that begins like a question is one (`statements.py` has the table).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.analysis.plan_text import explained, writing_operator
@@ -87,7 +88,7 @@ def run_report(
     except Exception as error:
         raise QueryFailed(failure_of(error)) from error
     finally:
-        session.catalog.dropTempView(RECORD_TOTALS)
+        _drop_view(session, RECORD_TOTALS)
 
 
 def _rows_of(frame: DataFrame, max_rows: int) -> QueryResult:
@@ -135,7 +136,13 @@ class SavedOnSpark:
     def remove(self) -> None:
         """Remove the views from the session."""
         while self._defined:
-            self._session.catalog.dropTempView(self._defined.pop())
+            _drop_view(self._session, self._defined.pop())
+
+
+def _drop_view(session: SparkSession, name: str) -> None:
+    """Remove a view from a session; why the session ended is not hidden by the failure to do so."""
+    with suppress(Exception):
+        session.catalog.dropTempView(name)
 
 
 def _check_parsed(session: SparkSession, query: str) -> None:

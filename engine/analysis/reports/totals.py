@@ -14,13 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from engine.limits import ARROW_BATCH_RECORDS_MAX
+from engine.limits import ARROW_BATCH_BYTES, ARROW_BATCH_RECORDS_MAX
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The name of the totals in a report's query.
 RECORD_TOTALS: Final = "record_totals"
+#: Those of groups of forty bytes come to the most records of a batch first.
+_KEPT_BYTES_MAX: Final = 2 * ARROW_BATCH_BYTES
 
 
 class Term(NamedTuple):
@@ -63,18 +65,26 @@ class Totals(NamedTuple):
 def totals_of(totals: Totals, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the totals of batches, in columns of the terms' names; a group may come twice.
 
-    At most as many groups are kept as a batch may have records, beside those of one batch.
+    At most as many groups are kept as a batch may have records, and so many bytes of them, beside
+    those of one batch.
     """
     kept: list[pa.Table] = []
     for batch in batches:
         kept.append(_summed(totals, _terms_of(totals, batch)))
-        if sum(table.num_rows for table in kept) > ARROW_BATCH_RECORDS_MAX:
+        if _share_kept(kept) > 1:
             kept = [_merged(totals, kept)]
-            if kept[0].num_rows > ARROW_BATCH_RECORDS_MAX // 2:
+            if _share_kept(kept) > 1 / 2:
                 # Nearly every record has a group of its own: there is little to sum up.
                 yield from kept.pop().to_batches()
     if kept:
         yield from _merged(totals, kept).to_batches()
+
+
+def _share_kept(tables: list[pa.Table]) -> float:
+    """Return how much tables are of what may be kept, by their rows or their bytes."""
+    rows: int = sum(table.num_rows for table in tables)
+    size_bytes: int = sum(table.nbytes for table in tables)
+    return max(rows / ARROW_BATCH_RECORDS_MAX, size_bytes / _KEPT_BYTES_MAX)
 
 
 def _terms_of(totals: Totals, batch: pa.RecordBatch) -> pa.Table:

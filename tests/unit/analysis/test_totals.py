@@ -19,6 +19,7 @@ from engine.analysis.reports.totals import (
     Totals,
     totals_of,
 )
+from engine.limits import ARROW_BATCH_BYTES
 
 _OF_KEYS = Totals((TOPIC, KEY), (RECORD_COUNT, RECORD_BYTES), has_key=True)
 
@@ -89,6 +90,32 @@ def test_groups_are_kept_up_to_the_limit_and_sent_on_above(
     if key_count == 60:
         # What is kept is summed up before it is sent on.
         assert all(batch.num_rows <= 60 for batch in sent)
+
+
+def test_large_keys_are_sent_on_by_their_bytes() -> None:
+    # A hundred thousand keys of this size are a gigabyte.
+    keys = [b"%05d" % number * 2_000 for number in range(4_000)]
+    unsent = most = 0
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal unsent, most
+        for start in range(0, len(keys), 400):
+            unsent += 400
+            most = max(most, unsent)
+            yield _batch([*keys[start : start + 400]], [-1] * 400)
+
+    sent = list[pa.RecordBatch]()
+    for batch in totals_of(_OF_KEYS, batches()):
+        sent.append(batch)
+        unsent -= batch.num_rows
+    assert {key: (1, len(key)) for key in keys} == _sums(iter(sent))
+    assert most * len(keys[0]) <= 4 * ARROW_BATCH_BYTES
+
+
+def test_a_large_key_that_comes_again_is_kept_once() -> None:
+    key = b"k" * 100_000
+    (batch,) = totals_of(_OF_KEYS, (_batch([key] * 40, [-1] * 40) for _ in range(200)))
+    assert [{"topic": "t", "key": key, "records": 8_000, "bytes": 800_000_000}] == batch.to_pylist()
 
 
 @pytest.mark.parametrize(
