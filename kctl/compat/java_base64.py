@@ -1,6 +1,13 @@
-"""Base64 as Java's decoders read it: the padding may be missing, any other character is refused.
+"""Base64 as Java's decoders read it: the padding may be missing, and nothing may follow it.
 
-Source: java.util.Base64.Decoder.
+| where padding begins, in a unit of four | result |
+|---|---|
+| at its first character | wrong unit |
+| at its second | not enough bits |
+| at its third | wrong unit, unless another follows |
+| at its fourth | the end |
+
+Source: java.util.Base64.Decoder of Java 17.
 """
 
 from __future__ import annotations
@@ -14,29 +21,45 @@ from kctl.compat.java_failures import ToolFailure
 
 _BASIC: Final = "+/"
 _URL: Final = "-_"
-_SHARED: Final = frozenset(f"{ascii_letters}{digits}")
+_SHARED: Final = f"{ascii_letters}{digits}"
+_PADDING: Final = "="
 
 
 def decoded(text: str) -> bytes:
-    """Return the bytes of the usual alphabet; raises ToolFailure."""
+    """Return the bytes of a text in the basic alphabet; raises ToolFailure."""
     return _decoded(text, _BASIC)
 
 
 def decoded_url(text: str) -> bytes:
-    """Return the bytes of the alphabet for URLs and names of files; raises ToolFailure."""
+    """Return the bytes of a text in the alphabet for URLs and file names; raises ToolFailure."""
     return _decoded(text, _URL)
 
 
 def _decoded(text: str, specials: str) -> bytes:
     if len(text) == 1:
         raise _refused("Input byte[] should at least have 2 bytes for base64 bytes")
-    bare = text.rstrip("=")
+    bare, padding, _ = text.partition(_PADDING)
     for character in bare:
         if character not in _SHARED and character not in specials:
-            raise _refused(f"Illegal base64 character {ord(character):x}")
-    if len(bare) % 4 == 1:
+            raise _refused(f"Illegal base64 character {_signed_hex(character)}")
+    end = len(bare) + len(padding)
+    unit = len(bare) % 4
+    if padding:
+        if unit == 2:
+            end += 1
+        if unit == 0 or (unit == 2 and text[end - 1 : end] != _PADDING):
+            raise _refused("Input byte array has wrong 4-byte ending unit")
+    if unit == 1:
         raise _refused("Last unit does not have enough valid bits")
-    return b64decode(bare + "=" * (-len(bare) % 4), altchars=specials)
+    if end < len(text):
+        raise _refused(f"Input byte array has incorrect ending byte at {end}")
+    return b64decode(bare + _PADDING * (-len(bare) % 4), altchars=specials)
+
+
+def _signed_hex(character: str) -> str:
+    """Return a character as the signed byte of Latin-1 that Java makes of it."""
+    (byte,) = character.encode("latin-1", "replace")
+    return f"{byte - 256 if byte > 127 else byte:x}"
 
 
 def _refused(message: str) -> ToolFailure:
