@@ -17,12 +17,13 @@ from engine.client.token_admin import (
     expire_token,
     renew_token,
 )
-from engine.errors import EngineError, StorageError
+from engine.errors import ApiError, EngineError
 from engine.host.private_file import new_file
 from engine.host.streams import TlsSettings
 from engine.host.tls_stores import BadTlsFile, is_java_store, read_store_file
 from engine.security.principals import USER_TYPE, principal_parts, principal_text
 from engine.security.scram import ScramMechanism
+from kctl import exits
 from kctl.arguments import UnreadableArgument, is_utf8
 from kctl.command_results import end_with
 from kctl.commands.users.credentials import mechanism_of
@@ -74,6 +75,17 @@ class NoSuchToken(EngineError):
         self.token_id = token_id
 
 
+class MechanismWithoutFile(EngineError):
+    """A mechanism was given for a file that was not asked for."""
+
+    exit_code = exits.USAGE
+    hint = "brokers take a token by each mechanism of SCRAM that they have"
+
+    def __init__(self, mechanism: ScramMechanism) -> None:
+        super().__init__("--mechanism goes with --out FILE: it is that of the file's login")
+        self.mechanism = mechanism
+
+
 class TokenRequest(NamedTuple):
     """The options of `kctl tokens create`."""
 
@@ -115,6 +127,8 @@ def create_one(options: ClusterOptions, request: TokenRequest) -> int:
         rule = "another format, or --out FILE: nobody would see the HMAC"
         raise UnreadableArgument("an output", request.output, rule)
     mechanism = mechanism_of(request.mechanism)
+    if mechanism is not None and request.out is None:
+        raise MechanismWithoutFile(mechanism)
     columns: tuple[Column, ...] = CREATE_COLUMNS
     with connect(options) as client:
         if request.dry_run:
@@ -204,14 +218,18 @@ def _create_into_file(
     The file is there before: a token that is just made cannot be ended for certain. A controller of
     KRaft, and each other broker, learns of it a moment later.
     """
-    token = None
+    token, is_requested = None, False
     try:
         with new_file(path) as file:
+            is_requested = True
             token = make()
             file.write(client_properties(token, client.settings, mechanism).encode())
-    except StorageError:
+    except BaseException as error:
+        # Also Ctrl-C, after which nobody else would name it.
         if token is not None:
             notify(f"the token is there all the same: kctl tokens expire {token.token_id}")
+        elif is_requested and not isinstance(error, ApiError):
+            notify("a token may be there all the same: `kctl tokens list` shows it")
         raise
     notify(f"a client with --command-config {path} is {principal_text(*token.owner)}")
     return token

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -21,7 +21,12 @@ from engine.security.scram import ScramMechanism
 from engine.wire import messages
 from kctl.arguments import UnreadableArgument
 from kctl.commands.tokens import changes
-from kctl.commands.tokens.changes import TokenRequest, client_properties, create_one
+from kctl.commands.tokens.changes import (
+    MechanismWithoutFile,
+    TokenRequest,
+    client_properties,
+    create_one,
+)
 from kctl.connect import ClusterOptions
 from tests.unit.client.fake_broker import FakeCluster
 
@@ -145,6 +150,39 @@ def test_a_token_whose_file_cannot_be_written_is_named(
         _create(tmp_path / "job.properties")
     assert [] == list(tmp_path.iterdir())
     assert "kctl tokens expire id-1" in capsys.readouterr().err
+
+
+def test_an_interrupt_names_the_token_that_has_no_file(
+    cluster: Tokens,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupted(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    for name, note in (("fsync", "kctl tokens expire id-1"), ("create_token", "kctl tokens list")):
+        with monkeypatch.context() as patched:
+            patched.setattr(os if name == "fsync" else changes, name, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                _create(tmp_path / "job.properties")
+        assert [] == list(tmp_path.iterdir())
+        assert note in capsys.readouterr().err
+
+
+def test_a_refused_token_is_said_to_be_nowhere(
+    cluster: Tokens, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.error = DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    with pytest.raises(ApiError):
+        _create(tmp_path / "job.properties")
+    assert "all the same" not in capsys.readouterr().err
+
+
+def test_a_mechanism_without_a_file_is_refused() -> None:
+    request = TokenRequest(None, [], None, None, dry_run=False, output="csv", mechanism="sha-512")
+    with pytest.raises(MechanismWithoutFile, match="goes with --out FILE"):
+        create_one(ClusterOptions(), request)
 
 
 def test_a_lifetime_of_nothing_is_refused_as_brokers_would_give_their_longest(
