@@ -603,7 +603,8 @@ class LocalLog:
         """Remove all records from `offset` on; return whether there were any.
 
         The offset is one where a batch begins, or all of the batch around it is removed. Below the
-        first segment this is `restart_at`. Nothing is synced here: see `log_truncation.py`.
+        first segment this is `restart_at`. Nothing is synced here: see `log_truncation.py`. Raises
+        CorruptRecord where damage hides the first batch to remove; nothing is changed then.
         """
         assert offset >= 0
         self._truncation.settle()
@@ -613,12 +614,15 @@ class LocalLog:
         if self.segments.first.base_offset > offset:
             self.restart_at(offset, now_ms)
             return True
+        kept = self.segments.floor(offset)
+        assert kept is not None
+        place = kept.first_truncated(offset)
         self._lines.truncated(offset)
         self.truncation_count += 1
         later = [segment for segment in self.segments if segment.base_offset > offset]
         self._deletion.discard(reversed(later))
-        self._active = self.segments.active
-        self._active.truncate_to(offset, now_ms)
+        self._active = kept
+        kept.truncate_at(place, offset, now_ms)
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         self._truncation.owe_truncation(offset, (self._active,))

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from threading import Lock
 
-from engine.errors import CorruptFile
+from engine.errors import CorruptFile, CorruptRecord
 from engine.host.ports import Buffer, File, FileMissing, Files
 from engine.limits import HEADER_WALK_BYTES, INDEX_SEARCHES_MAX, LOOKUP_CHUNK_BYTES
 from engine.log import offset_index, time_index
@@ -37,7 +37,6 @@ from engine.log.offset_index import OffsetIndex, read_offset_index
 from engine.log.segment_lookup import (
     BatchPlace,
     find_timestamp,
-    first_truncated,
     walk_headers,
 )
 from engine.log.time_index import (
@@ -47,6 +46,7 @@ from engine.log.time_index import (
     read_last_entry,
     read_time_index,
 )
+from engine.log.truncation_point import first_truncated
 from engine.log.txn_index import AbortedTransaction, encode_txn_index, read_txn_index
 from engine.model import new_tuple
 from engine.naming import FileKind, FileState, SegmentFileName
@@ -400,11 +400,24 @@ class Segment:
             return batch.max_timestamp_ms
         return NO_TIMESTAMP
 
-    def truncate_to(self, offset: int, now_ms: int) -> int:
-        """Remove every batch that reaches `offset` or exceeds it; return the bytes removed."""
+    def first_truncated(self, offset: int) -> BatchPlace | None:
+        """Return the first batch that a truncation to `offset` removes, None if it removes none.
+
+        Raises CorruptRecord at damage on the way to it.
+        """
         place = self.translate(offset)
-        if place is not None:
-            place = first_truncated(self._file, place, offset, self.size_bytes)
+        start = self._search_start(offset)
+        return first_truncated(self._file, place, offset, start, self.size_bytes)
+
+    def truncate_to(self, offset: int, now_ms: int) -> int:
+        """Remove every batch that reaches `offset` or exceeds it; returns the bytes removed.
+
+        Errors: those of `first_truncated`; nothing is changed then.
+        """
+        return self.truncate_at(self.first_truncated(offset), offset, now_ms)
+
+    def truncate_at(self, place: BatchPlace | None, offset: int, now_ms: int) -> int:
+        """Remove the batch of `first_truncated` and all after it; returns the bytes removed."""
         self._keep_indexes()
         self.index.truncate_to(offset)
         self.time_index.truncate_to(offset)
@@ -430,12 +443,16 @@ class Segment:
         return removed
 
     def _scanned_largest(self) -> TimestampOffset:
-        """Return the largest timestamp, which may lie after the last entry of the index."""
+        """Return the largest timestamp, which may lie after the last entry of the index.
+
+        Differs: after damage nothing can be read, which fails a truncation of Kafka half-way.
+        """
         largest = self.time_index.last_entry
         start = self.index.lookup(largest.offset).position
-        for _, batch in scan_batches(self._file, start=start, chunk_bytes=LOOKUP_CHUNK_BYTES):
-            if batch.max_timestamp_ms > largest.timestamp:
-                largest = TimestampOffset(batch.max_timestamp_ms, batch.last_offset)
+        with suppress(CorruptRecord):
+            for _, batch in scan_batches(self._file, start=start, chunk_bytes=LOOKUP_CHUNK_BYTES):
+                if batch.max_timestamp_ms > largest.timestamp:
+                    largest = TimestampOffset(batch.max_timestamp_ms, batch.last_offset)
         return largest
 
     def become_inactive(self) -> None:

@@ -20,7 +20,6 @@ from engine.limits import DECOMPRESSED_BATCH_BYTES_MAX, HEADER_WALK_BYTES, LOOKU
 from engine.log.batch_scan import LENGTH_MIN, scan_batches
 from engine.log.offset_index import OffsetIndex
 from engine.log.time_index import TimeIndex, TimestampOffset
-from engine.records.batch import BatchView
 from engine.records.batch_header import (
     HEADER_UP_TO_DELTA_BYTES,
     LENGTH_OVERHEAD_BYTES,
@@ -116,31 +115,6 @@ def walk_headers(file: File, offset: int, position: int, end: int) -> BatchPlace
             return BatchPlace(position, following - position, last)
         position = following
     return None
-
-
-def first_truncated(file: File, place: BatchPlace, offset: int, end: int) -> BatchPlace:
-    """Return the first batch that a truncation to `offset` removes.
-
-    `place` is the first batch that ends at or after `offset` by its header, `end` the position
-    where the segment ends. If the checksum of `place` is wrong, its last offset may be wrong too.
-    The result is then the last batch after `place` that begins at or before `offset`, with its
-    base offset as `last_offset`; `place` without one. What is in front of the result stays.
-    Differs: Kafka truncates at `place` in any case, and removes the batches in between as well.
-    """
-    if not _is_damaged(file, place):
-        return place
-    while (position := place.position + place.size_bytes) < end - PROLOGUE_BYTES:
-        base, length, _ = read_prologue(file.read_at(position, HEADER_UP_TO_DELTA_BYTES), 0)
-        if base > offset or length < LENGTH_MIN:
-            break
-        place = BatchPlace(position, length + LENGTH_OVERHEAD_BYTES, base)
-    return place
-
-
-def _is_damaged(file: File, place: BatchPlace) -> bool:
-    """Return whether the checksum of a batch is wrong; before magic 2 all count as whole."""
-    batch = BatchView(memoryview(file.read_at(place.position, place.size_bytes)), 0)
-    return batch.magic >= MAGIC and batch.computed_crc() != batch.crc
 
 
 class LogEnd(NamedTuple):

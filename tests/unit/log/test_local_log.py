@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.errors import StorageError
+from engine.errors import CorruptRecord, StorageError
 from engine.host.memory import MemoryFiles
 from engine.host.ports import LogDirOffline
 from engine.limits import OPENED_MEMORY_BYTES_MAX, SENDFILE_BYTES_MIN
@@ -49,6 +49,7 @@ from tests.unit.log.writing import (
     batches_of,
     end_of_transaction,
     fill,
+    image,
     names,
     new_log,
     open_log,
@@ -527,6 +528,25 @@ def test_a_cut_inside_of_a_batch_takes_all_of_it() -> None:
     log.truncate_to(5, NOW_MS)
     assert (5, [0]) == (log.log_end_offset, [base for base, _ in batches_of(log)])
     assert log.append_as_leader(sent(1), 0, NOW_MS).first_offset == 5
+
+
+def test_a_cut_behind_a_batch_whose_length_reads_wrongly_changes_nothing() -> None:
+    files = MemoryFiles()
+    log, _ = open_log(files, SMALL._replace(index_interval_bytes=1 << 20))
+    for number in range(12):
+        log.append_as_leader(sent(5, value=bytes(60)), number, NOW_MS)
+    log.flush(NOW_MS)
+    assert len(log.segments) > 2
+    kept = log.segments.first
+    offset = log.segments.bases[1] - 1
+    before = image(files), log.segments.bases, log.epochs.entries, log.log_end_offset
+    files.flip(kept.path(FileKind.LOG), 11, 16)
+    with pytest.raises(CorruptRecord):
+        log.truncate_to(offset, NOW_MS)
+    files.flip_back()
+    assert before == (image(files), log.segments.bases, log.epochs.entries, log.log_end_offset)
+    assert log.truncate_to(offset, NOW_MS)
+    assert log.log_end_offset == offset
 
 
 def test_a_cut_at_the_end_only_drops_an_epoch_without_records() -> None:

@@ -20,7 +20,7 @@ from engine.naming import FileKind, FileState
 from engine.records.batch import BatchView
 from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
-from tests.unit.log.writing import NOW_MS, sent
+from tests.unit.log.writing import NOW_MS, image, sent
 
 CONFIG = LogConfig(segment_bytes=1000, segment_ms=500, index_interval_bytes=150)
 
@@ -223,6 +223,80 @@ def test_a_cut_keeps_batches_behind_one_whose_last_offset_is_damaged(
     files.open(found.path(FileKind.LOG), write=True).write_at(damaged_at, b"\0\0\1\0")
     found.truncate_to(offset, NOW_MS)
     assert sum(sizes[:kept]) == found.size_bytes
+
+
+@pytest.mark.parametrize("offset", range(103, 106))
+@pytest.mark.parametrize("change_bytes", [-8, 1, 16, 100])
+def test_a_cut_behind_a_damaged_length_changes_nothing(offset: int, change_bytes: int) -> None:
+    files, found = segment(config=LogConfig(index_interval_bytes=1 << 20))
+    sizes = [add(found, 100 + n) for n in range(6)]
+    path = found.path(FileKind.LOG)
+    length = sizes[1] - 12 + change_bytes
+    files.open(path, write=True).write_at(sizes[0] + 8, length.to_bytes(4, "big"))
+    before = image(files), found.largest, found.size_bytes
+    with pytest.raises(CorruptRecord) as caught:
+        found.truncate_to(offset, NOW_MS)
+    assert path == caught.value.path
+    assert before == (image(files), found.largest, found.size_bytes)
+
+
+def test_a_cut_in_a_gap_behind_a_length_that_skips_batches_changes_nothing() -> None:
+    files, found = segment(config=LogConfig(index_interval_bytes=1 << 20))
+    sizes = [add(found, 100 + n) for n in range(4)]
+    length = (sum(sizes[:3]) - 12).to_bytes(4, "big")
+    files.open(found.path(FileKind.LOG), write=True).write_at(8, length)
+    with pytest.raises(CorruptRecord):
+        found.truncate_to(102, NOW_MS)
+    assert sum(sizes) == found.size_bytes
+
+
+def test_a_cut_behind_a_length_that_skips_the_rest_changes_nothing() -> None:
+    files, found = segment(config=LogConfig(index_interval_bytes=1 << 20))
+    sizes = [add(found, 100 + n) for n in range(4)]
+    length = (sum(sizes) - 12).to_bytes(4, "big")
+    files.open(found.path(FileKind.LOG), write=True).write_at(8, length)
+    with pytest.raises(CorruptRecord):
+        found.truncate_to(102, NOW_MS)
+    assert sum(sizes) == found.size_bytes
+
+
+def test_a_cut_in_a_damaged_batch_that_is_the_last_one_takes_it() -> None:
+    files, found = segment(config=LogConfig(index_interval_bytes=1 << 20))
+    sizes = [add(found, 100 + 2 * n, 2) for n in range(3)]
+    path = found.path(FileKind.LOG)
+    files.flip(path, found.size_bytes - 1, 1)
+    assert sizes[2] == found.truncate_to(105, NOW_MS)
+
+
+def test_a_cut_behind_a_length_that_leads_to_a_value_changes_nothing() -> None:
+    files, found = segment()
+    size = add(found, 100)
+    # Where the wrong length of the first batch leads, a value of the second looks like a batch.
+    offset, length, magic = (1 << 60).to_bytes(8, "big"), (20).to_bytes(4, "big"), bytes(40)
+    data = sent(1, value=offset + length + magic)
+    BatchView(data).patch(base_offset=101)
+    found.append((data,), len(data), 101, (NOW_MS, 101))
+    files.flip(found.path(FileKind.LOG), 11, size - 12 ^ size + bytes(data).index(offset) - 12)
+    with pytest.raises(CorruptRecord):
+        found.truncate_to(101, NOW_MS)
+    files.flip_back()
+    assert len(data) == found.truncate_to(101, NOW_MS)
+
+
+def test_a_cut_in_a_gap_that_cleaning_left_takes_what_follows() -> None:
+    _, found = segment()
+    size = add(found, 100)
+    add(found, 105)
+    found.truncate_to(103, NOW_MS)
+    assert size == found.size_bytes
+
+
+def test_a_cut_of_old_messages_of_the_smallest_size_ends_where_one_begins() -> None:
+    _, found = segment(0)
+    records = [Record(n, -1, TimestampType.CREATE_TIME, None, None) for n in range(3)]
+    data = build_messages(records, LegacySettings(magic=0))
+    found.append((data,), len(data), 2, (-1, 2))
+    assert 26 == found.truncate_to(2, NOW_MS)
 
 
 def test_a_cut_takes_batches_entries_times_and_transactions() -> None:
