@@ -6,7 +6,9 @@
 3. Views of those columns take the names, and DuckDB reads them as Arrow streams
    (`local_views.py`) while it runs the query.
 
-DuckDB is locked to what it is given: no files, no network, no extensions, no settings.
+DuckDB is locked to what it is given: no files, no network, no extensions, no settings. What its
+memory does not hold it writes to a folder of temporary files, which nobody else may read and which
+goes with the query.
 
 Source: D30.
 """
@@ -14,8 +16,9 @@ Source: D30.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from contextlib import closing
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from engine.analysis.column_types import spark_type_of
@@ -102,7 +105,7 @@ def run_local_query(
     if explained:
         query = _EXPLAIN.sub("", query)
     translated = translate(query, max_rows, views, saved)
-    with closing(connect()) as connection:
+    with temporary_folder() as folder, closing(connect(folder)) as connection:
         if explained:
             return _explain(connection, translated, views)
         table = _run(connection, translated, splits, control=control, decoding=decoding)
@@ -116,7 +119,7 @@ def local_table(query: str, splits: list[Split], *, control: bool) -> pa.Table:
     require_local_engine()
     check_statement(query)
     translated = translate(bare_statement(query))
-    with closing(connect()) as connection:
+    with temporary_folder() as folder, closing(connect(folder)) as connection:
         table = _run(connection, translated, splits, control=control, decoding=None)
     return _named(table, translated)
 
@@ -128,11 +131,28 @@ def _named(table: pa.Table, query: LocalQuery) -> pa.Table:
     return table.rename_columns(query.columns)
 
 
-def connect() -> DuckDBPyConnection:
-    """Return a new engine with the functions of Spark that it lacks."""
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """Yield a folder for temporary files, an empty path where there is no place for one."""
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="kctl-sql-", ignore_cleanup_errors=True)
+    except OSError:
+        yield ""
+        return
+    with folder as path:
+        yield path
+
+
+def connect(temporary_folder: str = "") -> DuckDBPyConnection:
+    """Return a new engine with the functions of Spark that it lacks.
+
+    A query whose data do not fit into its memory writes some to `temporary_folder`, and fails
+    without one. DuckDB's own default is the working directory.
+    """
     import duckdb
 
-    connection = duckdb.connect(":memory:", config=_SETTINGS)
+    settings = {**_SETTINGS, "temp_directory": temporary_folder}
+    connection = duckdb.connect(":memory:", config=settings)
     # In it are times without a zone, as in Spark's session.
     connection.execute("set TimeZone = 'UTC'")
     add_functions(connection)
@@ -223,6 +243,14 @@ def _describe(query: LocalQuery, views: Views, *, names_alone: bool) -> QueryRes
 
 def failure_of(error: Exception) -> str:
     """Return what DuckDB says of a query, in a line: no class, no query text."""
+    import duckdb
+
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return (
+            f"it needs more memory than its {LOCAL_ENGINE_MEMORY_BYTES >> 20} MiB, and more room "
+            "for temporary files: read fewer rows or columns, set TMPDIR to a folder with more "
+            "room, or run it on Spark (--engine spark)"
+        )
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     messages = [line for line in lines if not line.startswith(("LINE ", "^"))]
     first = (

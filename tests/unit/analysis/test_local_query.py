@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import tempfile
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from engine.analysis import local_views
+from engine.analysis import local_query, local_views
 from engine.analysis.columns import RECORDS, VIEWS
 from engine.analysis.local_query import run_local_query
 from engine.analysis.splits import Selection, Split, plan_splits
@@ -241,3 +246,36 @@ def test_ctrl_c_ends_a_query_as_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_views.ViewReader, "batches_of", interrupted)
     with pytest.raises(KeyboardInterrupt):
         _ask("select count(*) from records")
+
+
+def test_what_memory_does_not_hold_goes_to_a_private_folder_that_goes_with_the_query(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "working").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.chdir(tmp_path / "working")
+    monkeypatch.setitem(local_query._SETTINGS, "memory_limit", "40MiB")
+    wide = "create temp table wide as select repeat('x', 2000) || range as text from range(60000)"
+    with local_query.temporary_folder() as folder, closing(local_query.connect(folder)) as engine:
+        engine.execute(wide)
+        files = engine.execute("select path from duckdb_temporary_files()").fetchall()
+        assert files and all(Path(path).is_relative_to(folder) for (path,) in files)
+        assert 0o700 == stat.S_IMODE(os.stat(folder).st_mode)
+        assert [] == os.listdir(tmp_path / "working")
+    assert [] == os.listdir(tmp_path / "temporary")
+
+
+def test_without_a_place_for_temporary_files_queries_have_memory_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    monkeypatch.chdir(tmp_path)
+    assert [{"n": 1186}] == _ask("select count(*) as n from records")
+    monkeypatch.setitem(local_query._SETTINGS, "memory_limit", "20MiB")
+    text = "concat(repeat('x', 900), a.offset, b.offset)"
+    numbered = f"select row_number() over (order by {text}) n from records a, records b"
+    with pytest.raises(QueryFailed) as caught:
+        _ask(f"select max(n) from ({numbered} where b.topic = 'clicks')")
+    assert "more memory than its 2048 MiB" in str(caught.value)
+    assert [] == os.listdir(tmp_path)
