@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
+from engine.client.errors import NoCommonVersion
 from engine.client.settings import ClientSettings
 from engine.client.token_admin import (
     IssuedToken,
@@ -21,6 +22,7 @@ from engine.errors import ApiError, EngineError
 from engine.host.private_file import new_file
 from engine.host.streams import TlsSettings
 from engine.host.tls_stores import BadTlsFile, is_java_store, read_store_file
+from engine.kafka_errors import REQUEST_TIMED_OUT
 from engine.security.principals import USER_TYPE, principal_parts, principal_text
 from engine.security.scram import ScramMechanism
 from kctl import exits
@@ -221,6 +223,8 @@ def _create_into_file(
     token, is_requested = None, False
     try:
         with new_file(path) as file:
+            # A cluster that is not reached, or refuses the login, has made none for certain.
+            client.view([])
             is_requested = True
             token = make()
             file.write(client_properties(token, client.settings, mechanism).encode())
@@ -228,11 +232,18 @@ def _create_into_file(
         # Also Ctrl-C, after which nobody else would name it.
         if token is not None:
             notify(f"the token is there all the same: kctl tokens expire {token.token_id}")
-        elif is_requested and not isinstance(error, ApiError):
+        elif is_requested and not _is_refusal(error):
             notify("a token may be there all the same: `kctl tokens list` shows it")
         raise
     notify(f"a client with --command-config {path} is {principal_text(*token.owner)}")
     return token
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Return whether an error in place of a token says that none was made."""
+    if isinstance(error, ApiError):
+        return error.code != REQUEST_TIMED_OUT
+    return isinstance(error, NoCommonVersion)
 
 
 def client_properties(

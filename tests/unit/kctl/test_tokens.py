@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from engine.client.errors import NoCommonVersion, Unreachable
 from engine.client.sasl import SaslSettings
 from engine.client.settings import ClientSettings, client_settings
 from engine.client.token_admin import IssuedToken
@@ -16,7 +17,7 @@ from engine.config.java_properties import parse_properties
 from engine.errors import ApiError, StorageError
 from engine.host.ports import FileRefused
 from engine.host.streams import TlsSettings
-from engine.kafka_errors import DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+from engine.kafka_errors import DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, REQUEST_TIMED_OUT
 from engine.security.scram import ScramMechanism
 from engine.wire import messages
 from kctl.arguments import UnreadableArgument
@@ -177,6 +178,30 @@ def test_a_refused_token_is_said_to_be_nowhere(
     with pytest.raises(ApiError):
         _create(tmp_path / "job.properties")
     assert "all the same" not in capsys.readouterr().err
+
+
+def test_no_token_is_said_to_be_where_none_was_asked_for(
+    cluster: Tokens, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The broker has no tokens, or is silent from the first request on."""
+    del cluster.handlers["CreateDelegationToken"]
+    with pytest.raises(NoCommonVersion):
+        _create(tmp_path / "job.properties")
+    cluster.handlers["ApiVersions"] = lambda *_: None
+    with pytest.raises(Unreachable):
+        _create(tmp_path / "job.properties")
+    assert [] == list(tmp_path.iterdir())
+    assert "all the same" not in capsys.readouterr().err
+
+
+def test_a_token_that_is_late_may_be_there(
+    cluster: Tokens, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A broker of KRaft passes the request on to the controller, and waits so long."""
+    cluster.error = REQUEST_TIMED_OUT
+    with pytest.raises(ApiError):
+        _create(tmp_path / "job.properties")
+    assert "kctl tokens list" in capsys.readouterr().err
 
 
 def test_a_mechanism_without_a_file_is_refused() -> None:
