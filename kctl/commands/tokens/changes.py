@@ -18,6 +18,7 @@ from engine.client.token_admin import (
     expire_token,
     renew_token,
 )
+from engine.config.java_properties import encode_settings
 from engine.errors import ApiError, EngineError
 from engine.host.private_file import new_file
 from engine.host.streams import TlsSettings
@@ -227,7 +228,7 @@ def _create_into_file(
             client.view([])
             is_requested = True
             token = make()
-            file.write(client_properties(token, client.settings, mechanism).encode())
+            file.write(client_properties(token, client.settings, mechanism))
     except BaseException as error:
         # Also Ctrl-C, after which nobody else would name it.
         if token is not None:
@@ -248,40 +249,39 @@ def _is_refusal(error: BaseException) -> bool:
 
 def client_properties(
     token: IssuedToken, settings: ClientSettings, wanted: ScramMechanism | None = None
-) -> str:
+) -> bytes:
     """Return the properties of a client that logs in by a token, at the brokers of another's."""
     protocol = "SASL_PLAINTEXT" if settings.tls is None else "SASL_SSL"
     sasl = settings.sasl
     mechanism = sasl.mechanism if sasl and sasl.mechanism.startswith("SCRAM") else _SCRAM
     if wanted is not None:
         mechanism = wanted.key
-    lines = [
-        f"security.protocol={protocol}",
-        f"sasl.mechanism={mechanism}",
-        f'sasl.jaas.config={_SCRAM_MODULE} required username="{token.token_id}" '
+    properties = {
+        "security.protocol": protocol,
+        "sasl.mechanism": mechanism,
+        "sasl.jaas.config": f'{_SCRAM_MODULE} required username="{token.token_id}" '
         f'password="{_hmac_text(token)}" tokenauth="true";',
-    ]
+    }
     if settings.tls is not None:
-        lines += _trust_lines(settings.tls)
-    return "".join(f"{line}\n" for line in lines)
+        properties |= _trust_properties(settings.tls)
+    return encode_settings(properties)
 
 
-def _trust_lines(tls: TlsSettings) -> list[str]:
+def _trust_properties(tls: TlsSettings) -> dict[str, str]:
     """Return the properties by which a client trusts the same brokers."""
-    lines = []
+    properties = {}
     if tls.ca_path is not None:
         if tls.ca_password is None and _is_pem(tls.ca_path):
-            lines.append("ssl.truststore.type=PEM")
-        lines.append(f"ssl.truststore.location={tls.ca_path}")
+            properties["ssl.truststore.type"] = "PEM"
+        properties["ssl.truststore.location"] = tls.ca_path
     elif tls.ca_pem is not None:
-        # A line break of a property's text.
-        text = tls.ca_pem.replace("\n", "\\n")
-        lines += ["ssl.truststore.type=PEM", f"ssl.truststore.certificates={text}"]
+        properties["ssl.truststore.type"] = "PEM"
+        properties["ssl.truststore.certificates"] = tls.ca_pem
     if tls.ca_password is not None:
-        lines.append(f"ssl.truststore.password={tls.ca_password}")
+        properties["ssl.truststore.password"] = tls.ca_password
     if not tls.verifies_host:
-        lines.append("ssl.endpoint.identification.algorithm=")
-    return lines
+        properties["ssl.endpoint.identification.algorithm"] = ""
+    return properties
 
 
 def _is_pem(path: str) -> bool:

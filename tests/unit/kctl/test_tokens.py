@@ -35,7 +35,7 @@ TOKEN = IssuedToken("id-1", b"\xff\x00", ("User", "a"), ("User", "a"), (), 1, 2,
 
 
 def _parsed(settings: ClientSettings) -> dict[str, str]:
-    return parse_properties(client_properties(TOKEN, settings).encode(), "x")
+    return parse_properties(client_properties(TOKEN, settings), "x")
 
 
 def test_properties_log_in_by_the_token() -> None:
@@ -60,7 +60,7 @@ def test_another_mechanism_is_that_of_brokers_without_the_first() -> None:
     """Who logs in by PLAIN or a certificate cannot show which of the two brokers have."""
     for login in (None, SaslSettings("PLAIN", "a", "b"), SaslSettings("SCRAM-SHA-256", "a", "b")):
         text = client_properties(TOKEN, ClientSettings(sasl=login), ScramMechanism.SCRAM_SHA_512)
-        assert "SCRAM-SHA-512" == parse_properties(text.encode(), "x")["sasl.mechanism"]
+        assert "SCRAM-SHA-512" == parse_properties(text, "x")["sasl.mechanism"]
 
 
 _STORES = Path(__file__).parents[1] / "host" / "tls" / "stores"
@@ -82,6 +82,17 @@ def test_trusted_certificates_of_the_settings_are_those_of_the_token_too() -> No
     settings = client_settings(parsed)
     assert settings.tls is not None
     assert pem == settings.tls.ca_pem
+
+
+@pytest.mark.parametrize(
+    "text", ["pa\\ss", " led", "end ", "jürgen", "a\tb", "a=b:c#d!", "\U0001f600"]
+)
+def test_properties_have_any_path_and_password(text: str) -> None:
+    """Java reads a backslash as an escape, leading space as none, and bytes as Latin-1."""
+    tls = TlsSettings(ca_path=f"/{text}/ca.p12", ca_password=text)
+    parsed = _parsed(ClientSettings(tls=tls))
+    assert f"/{text}/ca.p12" == parsed["ssl.truststore.location"]
+    assert text == parsed["ssl.truststore.password"]
 
 
 class Tokens(FakeCluster):
