@@ -127,6 +127,8 @@ class AclAdmin:
         #: thousands of rules, and no session takes a fast path for one of them.
         self.on_change: Callable[[], None] = lambda: None
         self._znodes = znodes
+        #: How often rules of any pattern came into the cache.
+        self._known_count = 0
 
     async def create_paths(self) -> None:
         """Create the persistent parent nodes of the rules."""
@@ -207,10 +209,14 @@ class AclAdmin:
             before, version = await self._read(pattern)
             after = tuple(dict.fromkeys(compute(before)))
             notes = [_note(pattern)] if set(after) != set(before) else []
+            known_count = self._known_count
             if await self._write(pattern, after, version, notes):
                 break
         else:
             raise AclWriteFailed(pattern, f"others wrote it too, {_WRITES_MAX} times")
+        if known_count != self._known_count:
+            # A write that was lost and is found done is known late: what came since may be newer.
+            after, _ = await self._read(pattern)
         self._know(pattern, after)
 
     async def _read(self, pattern: AclPattern) -> tuple[tuple[AccessEntry, ...], int | None]:
@@ -253,6 +259,7 @@ class AclAdmin:
         return True
 
     def _know(self, pattern: AclPattern, entries: Iterable[AccessEntry]) -> None:
+        self._known_count += 1
         was_empty = self.cache.is_empty
         self.cache.set(pattern, entries)
         if self.cache.is_empty is not was_empty:

@@ -46,7 +46,10 @@ async def delete_emptied(znodes: ZnodeClient, path: str, version: int | None, no
     if is_of_user and await _children(znodes, clients) == [name_of(path)]:
         deletes.append(Delete(clients))
         user = parent_of(clients)
-        data, stat = await znodes.get(user)
+        try:
+            data, stat = await znodes.get(user)
+        except NoNode:
+            return False
         if not decode_config(data, user) and await _children(znodes, user) == [CLIENT_CONFIGS]:
             deletes.append(Delete(user, stat.version))
     try:

@@ -24,7 +24,7 @@ from engine.security.password_encoder import (
     PasswordUnreadable,
 )
 from engine.znode.client import ZnodeClient
-from engine.znode.errors import NoNode
+from engine.znode.errors import BadVersion, NoNode
 from engine.znode.json_text import InvalidZnodeValue
 from engine.znode.model import SetData
 from engine.znode.paths import BROKER_CONFIGS, broker_config_path
@@ -54,13 +54,34 @@ def password_encoder(
 async def re_encode_passwords(
     znodes: ZnodeClient, broker_id: int, old: PasswordEncoder, new: PasswordEncoder
 ) -> None:
-    """Encrypt passwords of an old secret by the new one; all others stay."""
+    """Encrypt passwords of an old secret by the new one; all others stay.
+
+    Settings that another writer changes meanwhile are read again.
+    """
     path = broker_config_path(broker_id)
-    try:
-        data, stat = await znodes.get(path)
-        stored = decode_config(data, path)
-    except (NoNode, InvalidZnodeValue):
-        return
+    while True:
+        try:
+            data, stat = await znodes.get(path)
+            stored = decode_config(data, path)
+        except (NoNode, InvalidZnodeValue):
+            return
+        changed = _re_encoded(stored, old, new)
+        if changed == stored:
+            return
+        write = SetData(path, encode_config(changed), stat.version)
+        try:
+            await znodes.multi((write, change_note(f"{BROKER_CONFIGS}/{broker_id}")))
+        except (BadVersion, NoNode) as error:
+            if error.operation_index != 0:
+                raise
+        else:
+            return
+
+
+def _re_encoded(
+    stored: dict[str, str], old: PasswordEncoder, new: PasswordEncoder
+) -> dict[str, str]:
+    """Return settings with passwords of the new secret; as they are if one cannot be encrypted."""
     changed = dict(stored)
     for name, text in stored.items():
         if not is_encrypted(name):
@@ -71,7 +92,5 @@ async def re_encode_passwords(
             _log.debug("%s is not encrypted by the old secret", name)
         except EngineError as error:
             _log.error("Passwords stay as they are encrypted: %s", error)
-            return
-    if changed != stored:
-        write = SetData(path, encode_config(changed), stat.version)
-        await znodes.multi((write, change_note(f"{BROKER_CONFIGS}/{broker_id}")))
+            return stored
+    return changed

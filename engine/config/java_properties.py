@@ -30,6 +30,8 @@ _WRITTEN_ESCAPES = {
     "#": "\\#",
     "!": "\\!",
 }
+#: What separates a key, or begins a comment: in a value they stand for themselves.
+_SEPARATORS = "=:#!"
 _UNICODE_DIGITS = 4
 _HEX = frozenset("0123456789abcdefABCDEF")
 # Java makes the table of a Properties with this many buckets and doubles it at three quarters
@@ -55,6 +57,15 @@ def encode_properties(entries: Mapping[str, str], comment_lines: tuple[str, ...]
     for key in java_order(entries):
         lines.append(f"{_escaped(key, in_key=True)}={_escaped(entries[key], in_key=False)}")
     return "".join(f"{line}\n" for line in lines).encode("latin-1")
+
+
+def encode_settings(entries: Mapping[str, str]) -> bytes:
+    """Return the content of a file for people, too: entries in their order, few escapes."""
+    lines = (
+        f"{_escaped(key, in_key=True)}={_escaped(value, in_key=False, spared=_SEPARATORS)}\n"
+        for key, value in entries.items()
+    )
+    return "".join(lines).encode("latin-1")
 
 
 def _logical_lines(text: str) -> Iterator[str]:
@@ -103,21 +114,25 @@ def _unescaped(text: str, path: str) -> str:
             raise CorruptFile(path, "four hexadecimal digits behind \\u", repr(digits))
         parts.append(chr(int(digits, 16)))
         index += _UNICODE_DIGITS
-    return "".join(parts)
+    # An escape is half of a character beyond 16 bits.
+    return "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-def _escaped(text: str, *, in_key: bool) -> str:
-    """Return the text with escapes; keys escape every space, values only a leading one."""
+def _escaped(text: str, *, in_key: bool, spared: str = "") -> str:
+    """Return the text with escapes; keys escape every space, values only a leading one.
+
+    Characters that are `spared` stay as they are, if they are printable.
+    """
     parts = []
     for index, character in enumerate(text):
         if character == " ":
             parts.append("\\ " if in_key or not index else " ")
-        elif character in _WRITTEN_ESCAPES:
+        elif character in _WRITTEN_ESCAPES and character not in spared:
             parts.append(_WRITTEN_ESCAPES[character])
         elif " " <= character <= "~":
             parts.append(character)
         else:
-            units = character.encode("utf-16-be").hex().upper()
+            units = character.encode("utf-16-be", "surrogatepass").hex().upper()
             parts += [f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)]
     return "".join(parts)
 

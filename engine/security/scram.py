@@ -46,6 +46,14 @@ class ScramMechanism(IntEnum):
 _HASHES: Final = {ScramMechanism.SCRAM_SHA_256: "sha256", ScramMechanism.SCRAM_SHA_512: "sha512"}
 
 
+def may_log_in(user: str) -> bool:
+    """Return whether brokers read a user's name in a login; a password may be set for any.
+
+    Source: ScramMessages.SASLNAME, which has ASCII without NUL.
+    """
+    return user.isascii() and "\x00" not in user
+
+
 class SaltedPassword(NamedTuple):
     """A salted password, as a client computes it."""
 

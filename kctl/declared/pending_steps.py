@@ -18,12 +18,20 @@ from engine.declared.state_reading import (
     read_topics,
     read_users,
 )
-from engine.declared.steps import CreateRule, DeleteRule, PropertyChange, StateStep, StepAction
+from engine.declared.steps import (
+    CreateRule,
+    DeleteRule,
+    PropertyChange,
+    SetCredential,
+    StateStep,
+    StepAction,
+)
 from engine.errors import EngineError
 from engine.host.real import RealFiles
 from kctl import exits
 from kctl.arguments import counted
 from kctl.commands.acls.rule_texts import rule_text
+from kctl.commands.users.credentials import note_users_without_login
 from kctl.connect import ClusterOptions
 from kctl.console import notify, report_error
 from kctl.context import choose
@@ -107,7 +115,9 @@ def read_cluster_state(client: KafkaClient, declared: DeclaredState) -> CurrentS
 
 
 def compared(client: KafkaClient, declared: DeclaredState, *, prunes: bool) -> StateComparison:
-    """Return the steps from a cluster to the declared state, and note undeclared resources.
+    """Return the steps from a cluster to the declared state, and note what they leave or miss.
+
+    That is undeclared resources, and users who could not log in.
 
     Errors: ImpossibleProperty, those of requests.
     """
@@ -117,6 +127,9 @@ def compared(client: KafkaClient, declared: DeclaredState, *, prunes: bool) -> S
         for fault in comparison.faults[1:]:
             report_error(fault)
         raise ImpossibleProperty(comparison.faults)
+    operations = [step.operation for step in comparison.steps]
+    given = (each.user for each in operations if isinstance(each, SetCredential))
+    note_users_without_login(dict.fromkeys(given))
     if not prunes:
         _note_undeclared(undeclared_steps(declared, state))
     return comparison

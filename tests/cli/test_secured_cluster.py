@@ -51,7 +51,10 @@ def test_a_secured_cluster_is_used_at_once_and_leaves_nothing(tmp_path: Path) ->
 
 
 def test_the_certificate_is_for_the_host_that_is_advertised(tmp_path: Path) -> None:
-    shell = Shell(tmp_path)
+    # Properties files name it, whose bytes are Latin-1.
+    home = tmp_path / "jürgen"
+    home.mkdir()
+    shell = Shell(home)
     # Resolved on this machine without a name server.
     advertised = ("--advertise", "127.0.0.7")
     try:

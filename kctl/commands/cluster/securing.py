@@ -26,7 +26,7 @@ from engine.client.errors import AuthenticationFailed, Unreachable
 from engine.client.scram_admin import NewCredential, alter_credentials, describe_credentials
 from engine.client.settings import client_settings, parse_addresses
 from engine.cluster.data_directory import DataDirectory
-from engine.config.java_properties import parse_properties
+from engine.config.java_properties import encode_settings, parse_properties
 from engine.errors import EngineError
 from engine.host.ports import Entropy, Files
 from engine.host.private_file import create_file
@@ -189,8 +189,7 @@ def _make_files(
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": secured.truststore,
         }
-        text = "".join(f"{name}={value}\n" for name, value in properties.items())
-        create_file(path, text.encode())
+        create_file(path, encode_settings(properties))
 
 
 def _password_in(files: Files, path: str) -> str:

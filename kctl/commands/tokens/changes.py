@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
+from engine.client.errors import NoCommonVersion
 from engine.client.settings import ClientSettings
 from engine.client.token_admin import (
     IssuedToken,
@@ -17,10 +18,12 @@ from engine.client.token_admin import (
     expire_token,
     renew_token,
 )
+from engine.config.java_properties import encode_settings
 from engine.errors import ApiError, EngineError
 from engine.host.private_file import new_file
 from engine.host.streams import TlsSettings
 from engine.host.tls_stores import BadTlsFile, is_java_store, read_store_file
+from engine.kafka_errors import REQUEST_TIMED_OUT
 from engine.security.principals import USER_TYPE, principal_parts, principal_text
 from engine.security.scram import ScramMechanism
 from kctl import exits
@@ -221,56 +224,64 @@ def _create_into_file(
     token, is_requested = None, False
     try:
         with new_file(path) as file:
+            # A cluster that is not reached, or refuses the login, has made none for certain.
+            client.view([])
             is_requested = True
             token = make()
-            file.write(client_properties(token, client.settings, mechanism).encode())
+            file.write(client_properties(token, client.settings, mechanism))
     except BaseException as error:
         # Also Ctrl-C, after which nobody else would name it.
         if token is not None:
             notify(f"the token is there all the same: kctl tokens expire {token.token_id}")
-        elif is_requested and not isinstance(error, ApiError):
+        elif is_requested and not _is_refusal(error):
             notify("a token may be there all the same: `kctl tokens list` shows it")
         raise
     notify(f"a client with --command-config {path} is {principal_text(*token.owner)}")
     return token
 
 
+def _is_refusal(error: BaseException) -> bool:
+    """Return whether an error in place of a token says that none was made."""
+    if isinstance(error, ApiError):
+        return error.code != REQUEST_TIMED_OUT
+    return isinstance(error, NoCommonVersion)
+
+
 def client_properties(
     token: IssuedToken, settings: ClientSettings, wanted: ScramMechanism | None = None
-) -> str:
+) -> bytes:
     """Return the properties of a client that logs in by a token, at the brokers of another's."""
     protocol = "SASL_PLAINTEXT" if settings.tls is None else "SASL_SSL"
     sasl = settings.sasl
     mechanism = sasl.mechanism if sasl and sasl.mechanism.startswith("SCRAM") else _SCRAM
     if wanted is not None:
         mechanism = wanted.key
-    lines = [
-        f"security.protocol={protocol}",
-        f"sasl.mechanism={mechanism}",
-        f'sasl.jaas.config={_SCRAM_MODULE} required username="{token.token_id}" '
+    properties = {
+        "security.protocol": protocol,
+        "sasl.mechanism": mechanism,
+        "sasl.jaas.config": f'{_SCRAM_MODULE} required username="{token.token_id}" '
         f'password="{_hmac_text(token)}" tokenauth="true";',
-    ]
+    }
     if settings.tls is not None:
-        lines += _trust_lines(settings.tls)
-    return "".join(f"{line}\n" for line in lines)
+        properties |= _trust_properties(settings.tls)
+    return encode_settings(properties)
 
 
-def _trust_lines(tls: TlsSettings) -> list[str]:
+def _trust_properties(tls: TlsSettings) -> dict[str, str]:
     """Return the properties by which a client trusts the same brokers."""
-    lines = []
+    properties = {}
     if tls.ca_path is not None:
         if tls.ca_password is None and _is_pem(tls.ca_path):
-            lines.append("ssl.truststore.type=PEM")
-        lines.append(f"ssl.truststore.location={tls.ca_path}")
+            properties["ssl.truststore.type"] = "PEM"
+        properties["ssl.truststore.location"] = tls.ca_path
     elif tls.ca_pem is not None:
-        # A line break of a property's text.
-        text = tls.ca_pem.replace("\n", "\\n")
-        lines += ["ssl.truststore.type=PEM", f"ssl.truststore.certificates={text}"]
+        properties["ssl.truststore.type"] = "PEM"
+        properties["ssl.truststore.certificates"] = tls.ca_pem
     if tls.ca_password is not None:
-        lines.append(f"ssl.truststore.password={tls.ca_password}")
+        properties["ssl.truststore.password"] = tls.ca_password
     if not tls.verifies_host:
-        lines.append("ssl.endpoint.identification.algorithm=")
-    return lines
+        properties["ssl.endpoint.identification.algorithm"] = ""
+    return properties
 
 
 def _is_pem(path: str) -> bool:

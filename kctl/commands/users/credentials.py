@@ -13,7 +13,7 @@ from engine.host.private_file import create_file
 from engine.host.real import RealFiles
 from engine.kafka_errors import REQUEST_TIMED_OUT, RESOURCE_NOT_FOUND
 from engine.security.passwords import random_password
-from engine.security.scram import ITERATIONS_MAX, ITERATIONS_MIN, ScramMechanism
+from engine.security.scram import ITERATIONS_MAX, ITERATIONS_MIN, ScramMechanism, may_log_in
 from kctl.arguments import UnreadableArgument, is_utf8
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, cluster_named, connect
@@ -26,6 +26,7 @@ from kctl.passwords import (
 )
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
+from kctl.render.visible import visible_cell
 
 LIST_COLUMNS: Final = (
     Column("user", "USER", is_name=True),
@@ -125,6 +126,7 @@ def _set(
     result: str,
 ) -> int:
     """Set a password for mechanisms and print a row for each; returns the exit code."""
+    note_users_without_login([request.user])
     columns: tuple[Column, ...] = CHANGE_COLUMNS
     rows = [_row(request.user, mechanism, count) for mechanism, count in iterations.items()]
     if request.dry_run:
@@ -141,6 +143,14 @@ def _set(
         columns = (*columns, PASSWORD_COLUMN)
         rows = [{**row, "password": password} for row in rows]
     return end_with(columns, [{**row, "result": result} for row in rows], request.output)
+
+
+def note_users_without_login(users: Iterable[str]) -> None:
+    """Note each user who gets a password by which no broker will let it in."""
+    for user in users:
+        if not may_log_in(user):
+            name = visible_cell(user)
+            notify(f"note: brokers let nobody in by SCRAM whose name is not ASCII: {name}")
 
 
 def _alter(

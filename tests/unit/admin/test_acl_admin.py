@@ -41,15 +41,23 @@ ANN_TEXT = BOB_TEXT.replace(b"bob", b"ann")
 
 
 class RivalClient(EmbeddedZnodeClient):
-    """Another broker is faster: `rival` runs before each write, once."""
+    """Another broker is faster: `rival` runs before each write, once.
+
+    `late` runs before the response, as if it was lost and the write found done.
+    """
 
     rival: Any = None
+    late: Any = None
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
         rival, self.rival = self.rival, None
         if rival is not None:
             await rival()
-        return await super().multi(operations)
+        results = await super().multi(operations)
+        late, self.late = self.late, None
+        if late is not None:
+            await late()
+        return results
 
 
 class Stage:
@@ -136,6 +144,20 @@ def test_the_last_entry_takes_its_node_along(stage: Stage) -> None:
     assert stage.data("/kafka-acl/Topic/t") is None
     assert stage.admin.cache.is_empty
     assert [b"TOPIC:t"] * 3 == stage.notes()
+
+
+def test_a_later_change_of_others_that_was_read_before_the_own_response_holds(
+    stage: Stage,
+) -> None:
+    others = AclAdmin(stage.other, AclCache())
+
+    async def remove() -> None:
+        await others.delete([removal_of(T)])
+        await stage.admin.refresh(T)
+
+    stage.client.late = remove
+    assert [None] == stage.add(AclBinding(T, BOB_READS))
+    assert () == stage.admin.cache.entries(T)
 
 
 def test_rules_of_others_are_removed_by_an_exact_filter_before_their_note_came(

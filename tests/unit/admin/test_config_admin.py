@@ -14,7 +14,7 @@ from engine.host.memory import ManualClock
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.errors import NoNode
 from engine.znode.memory_journal import MemoryJournal
-from engine.znode.model import Check, Create, Operation, OperationResult, SetData
+from engine.znode.model import Check, Create, Operation, OperationResult, SetData, Stat
 from engine.znode.paths import CONTROLLER
 from engine.znode.store import ZnodeStore
 from engine.znode.values import ControllerRegistration, encode_config, encode_controller
@@ -27,6 +27,12 @@ class WatchedClient(EmbeddedZnodeClient):
         super().__init__(store, 18_000)
         self.writes: list[tuple[str, ...]] = []
         self.before_multi: list[Callable[[], None]] = []
+        self.before_get: dict[str, Callable[[], None]] = {}
+
+    async def get(self, path: str) -> tuple[bytes | None, Stat]:
+        if path in self.before_get:
+            self.before_get.pop(path)()
+        return await super().get(path)
 
     async def create(self, path: str, data: bytes | None = None, **more: bool) -> str:
         created = await super().create(path, data, **more)
@@ -117,6 +123,17 @@ def test_somebody_elses_change_is_not_lost() -> None:
     client.before_multi = [lambda: do(client.set(path, encode_config({"theirs": "3"})))]
     do(admin.change("topics/t", setting("ours", "2")))
     assert {"ours": "2", "theirs": "3"} == do(admin.read("topics/t"))
+
+
+def test_a_quota_goes_also_where_another_removes_its_user_meanwhile() -> None:
+    """The user above the quota is read once it is seen that no other client is left there."""
+    client = client_with(ControllerRegistration(1, 0))
+    admin, quota = ConfigAdmin(client), "users/bob/clients/c"
+    do(admin.change(quota, setting("producer_byte_rate", "1")))
+    client.before_get["/config/users/bob"] = lambda: do(admin.change(quota, lambda _: {}))
+    do(admin.change(quota, lambda _: {}))
+    assert [] == do(client.children("/config/users"))
+    assert 3 == len(do(client.children("/config/changes")))
 
 
 @pytest.mark.parametrize("registration", [None, ControllerRegistration(3000, 0, 4)])

@@ -6,9 +6,16 @@ from typing import Any
 
 import pytest
 
-from engine.declared.resources import DeclaredState, ResourceKind
+from engine.declared.resources import (
+    CurrentState,
+    DeclaredPassword,
+    DeclaredState,
+    DeclaredUser,
+    ResourceKind,
+)
+from engine.security.scram import ScramMechanism
 from kctl.declared import pending_steps
-from kctl.declared.pending_steps import read_cluster_state
+from kctl.declared.pending_steps import compared, read_cluster_state
 
 READERS = {
     ResourceKind.TOPICS: "read_topics",
@@ -39,3 +46,19 @@ def test_only_kinds_that_are_declared_are_requested(
     state = read_cluster_state(client, DeclaredState(kinds=frozenset((kind,))))
     assert [READERS[kind]] == asked
     assert frozenset((1,)) == state.broker_ids
+
+
+def test_users_who_could_not_log_in_are_noted_before_they_are_created(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user = DeclaredUser({ScramMechanism.SCRAM_SHA_512: None}, DeclaredPassword("P", "secret"))
+    users = {"jürgen": user, "alice": user, "jörg": user}
+    declared = DeclaredState(kinds=frozenset((ResourceKind.USERS,)), users=users)
+    there = {"jörg": {ScramMechanism.SCRAM_SHA_512: 4096}}
+    monkeypatch.setattr(
+        pending_steps, "read_cluster_state", lambda *_: CurrentState(frozenset((1,)), users=there)
+    )
+    client: Any = None
+    assert 2 == len(compared(client, declared, prunes=False).steps)
+    said = capsys.readouterr().err
+    assert "jürgen" in said and "alice" not in said and "jörg" not in said

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from engine.client.errors import NoCommonVersion, Unreachable
 from engine.client.sasl import SaslSettings
 from engine.client.settings import ClientSettings, client_settings
 from engine.client.token_admin import IssuedToken
@@ -16,7 +17,7 @@ from engine.config.java_properties import parse_properties
 from engine.errors import ApiError, StorageError
 from engine.host.ports import FileRefused
 from engine.host.streams import TlsSettings
-from engine.kafka_errors import DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+from engine.kafka_errors import DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, REQUEST_TIMED_OUT
 from engine.security.scram import ScramMechanism
 from engine.wire import messages
 from kctl.arguments import UnreadableArgument
@@ -34,7 +35,7 @@ TOKEN = IssuedToken("id-1", b"\xff\x00", ("User", "a"), ("User", "a"), (), 1, 2,
 
 
 def _parsed(settings: ClientSettings) -> dict[str, str]:
-    return parse_properties(client_properties(TOKEN, settings).encode(), "x")
+    return parse_properties(client_properties(TOKEN, settings), "x")
 
 
 def test_properties_log_in_by_the_token() -> None:
@@ -59,7 +60,7 @@ def test_another_mechanism_is_that_of_brokers_without_the_first() -> None:
     """Who logs in by PLAIN or a certificate cannot show which of the two brokers have."""
     for login in (None, SaslSettings("PLAIN", "a", "b"), SaslSettings("SCRAM-SHA-256", "a", "b")):
         text = client_properties(TOKEN, ClientSettings(sasl=login), ScramMechanism.SCRAM_SHA_512)
-        assert "SCRAM-SHA-512" == parse_properties(text.encode(), "x")["sasl.mechanism"]
+        assert "SCRAM-SHA-512" == parse_properties(text, "x")["sasl.mechanism"]
 
 
 _STORES = Path(__file__).parents[1] / "host" / "tls" / "stores"
@@ -81,6 +82,17 @@ def test_trusted_certificates_of_the_settings_are_those_of_the_token_too() -> No
     settings = client_settings(parsed)
     assert settings.tls is not None
     assert pem == settings.tls.ca_pem
+
+
+@pytest.mark.parametrize(
+    "text", ["pa\\ss", " led", "end ", "jürgen", "a\tb", "a=b:c#d!", "\U0001f600"]
+)
+def test_properties_have_any_path_and_password(text: str) -> None:
+    """Java reads a backslash as an escape, leading space as none, and bytes as Latin-1."""
+    tls = TlsSettings(ca_path=f"/{text}/ca.p12", ca_password=text)
+    parsed = _parsed(ClientSettings(tls=tls))
+    assert f"/{text}/ca.p12" == parsed["ssl.truststore.location"]
+    assert text == parsed["ssl.truststore.password"]
 
 
 class Tokens(FakeCluster):
@@ -177,6 +189,30 @@ def test_a_refused_token_is_said_to_be_nowhere(
     with pytest.raises(ApiError):
         _create(tmp_path / "job.properties")
     assert "all the same" not in capsys.readouterr().err
+
+
+def test_no_token_is_said_to_be_where_none_was_asked_for(
+    cluster: Tokens, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The broker has no tokens, or is silent from the first request on."""
+    del cluster.handlers["CreateDelegationToken"]
+    with pytest.raises(NoCommonVersion):
+        _create(tmp_path / "job.properties")
+    cluster.handlers["ApiVersions"] = lambda *_: None
+    with pytest.raises(Unreachable):
+        _create(tmp_path / "job.properties")
+    assert [] == list(tmp_path.iterdir())
+    assert "all the same" not in capsys.readouterr().err
+
+
+def test_a_token_that_is_late_may_be_there(
+    cluster: Tokens, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A broker of KRaft passes the request on to the controller, and waits so long."""
+    cluster.error = REQUEST_TIMED_OUT
+    with pytest.raises(ApiError):
+        _create(tmp_path / "job.properties")
+    assert "kctl tokens list" in capsys.readouterr().err
 
 
 def test_a_mechanism_without_a_file_is_refused() -> None:

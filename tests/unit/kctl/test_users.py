@@ -24,6 +24,7 @@ class Users(FakeCluster):
         super().__init__()
         self.changes: list[int] = []
         self.failing, self.error = 9, 0
+        self.user = "app"
         self.handlers |= {
             "DescribeUserScramCredentials": self._describe,
             "AlterUserScramCredentials": self._alter,
@@ -33,14 +34,14 @@ class Users(FakeCluster):
         response = messages.DescribeUserScramCredentialsResponse
         result = response.DescribeUserScramCredentialsResult
         infos = [response.CredentialInfo(mechanism=one, iterations=4096) for one in (1, 2)]
-        return response(results=[result(user="app", credential_infos=infos)])
+        return response(results=[result(user=self.user, credential_infos=infos)])
 
     def _alter(self, request: Any, version: int, address: tuple[str, int]) -> Any:
         self.changes.append(len(request.deletions) + len(request.upsertions))
         response = messages.AlterUserScramCredentialsResponse
         code = self.error if len(self.changes) >= self.failing else 0
         result = response.AlterUserScramCredentialsResult(
-            user="app", error_code=code, error_message=None
+            user=self.user, error_code=code, error_message=None
         )
         return response(results=[result])
 
@@ -52,9 +53,9 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Users:
     return cluster
 
 
-def rotate(path: Path) -> int:
+def rotate(path: Path, user: str = "app") -> int:
     password = PasswordOptions(generate=True, out=str(path))
-    request = PasswordRequest("app", None, None, password, dry_run=False, output="csv")
+    request = PasswordRequest(user, None, None, password, dry_run=False, output="csv")
     return rotate_user(ClusterOptions(), request)
 
 
@@ -73,6 +74,21 @@ def test_a_request_changes_one_credential(cluster: Users, tmp_path: Path) -> Non
     rotate(tmp_path / "p")
     delete_users(ClusterOptions(), ["app"], None, dry_run=False, yes=True, output="csv")
     assert [1, 1, 1, 1] == cluster.changes
+
+
+@pytest.mark.parametrize(("user", "is_noted"), [("jürgen", True), ("al ice=,~", False)])
+def test_a_user_whom_no_broker_lets_in_is_noted(
+    cluster: Users,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    user: str,
+    is_noted: bool,
+) -> None:
+    """A password is set all the same, as Kafka's tool sets it."""
+    cluster.user = user
+    rotate(tmp_path / "p", user)
+    assert is_noted == ("by SCRAM" in capsys.readouterr().err)
+    assert [1, 1] == cluster.changes
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from engine.security.scram import (
     ScramMechanism,
     credential_of,
     credential_text,
+    may_log_in,
 )
 
 _SALT = b"salt" * 5
@@ -172,6 +173,13 @@ def test_messages_are_read_as_by_kafkas_patterns(
     assert (kafkas is None) is (ours is None)
     if kafkas is not None and ours is not None:
         assert kafkas.groupdict() == {name: ours[name] for name in kafkas.groupdict()}
+
+
+@given(st.text(st.characters(max_codepoint=0x200), min_size=1))
+def test_who_may_log_in_has_a_name_that_logins_have(name: str) -> None:
+    sent = name.replace("=", "=3D").replace(",", "=2C")
+    read = sasl._CLIENT_FIRST.fullmatch(f"n,,n={sent},r=A")
+    assert may_log_in(name) is (read is not None)
 
 
 @pytest.mark.parametrize(
