@@ -121,7 +121,7 @@ class Metadata:
     ) -> None:
         self._turns = turns
         # Responses that are being built in several turns, for all equal requests of that time.
-        self._in_work: dict[_ResponseKey, Promise[_Response]] = {}
+        self._in_progress: dict[_ResponseKey, Promise[_Response]] = {}
         self._metadata_cache = metadata_cache
         self._auto_create = auto_create
         self._answers: dict[_ResponseKey, EncodedResponse] = {}
@@ -169,14 +169,14 @@ class Metadata:
         """Serve a request for many topics in turns; equal concurrent requests share the work."""
         if key.ids or self._lacks_a_name(key):
             return self._answer(key)
-        work = self._in_work.get(key)
+        work = self._in_progress.get(key)
         if work is None:
             work = promised(self._in_turns(key))
             if not work.is_kept:
-                self._in_work[key] = work
+                self._in_progress[key] = work
 
                 def done() -> None:
-                    del self._in_work[key]
+                    del self._in_progress[key]
 
                 work.watch(done)
         # Each waiting request has its promise.

@@ -385,7 +385,7 @@ class Broker:
         return settings.with_generated_id(broker_id)
 
     def _open_controller(self) -> None:
-        """Create the controller and the session's keeper; the controller resigns on close."""
+        """Create the controller and the keeping of its session; the controller resigns on close."""
         self.controller = Controller(
             self.broker_id,
             self.live.config,

@@ -129,10 +129,10 @@ def _run_cluster(
         znode_port = _listen_again(process, data, store, plan)
         znode_address = f"{plan.host}:{znode_port}"
         # Who looks after the brokers; it knows them once they are open.
-        keepers: list[ClusterSupervisor] = []
+        supervisors: list[ClusterSupervisor] = []
 
         def current_plan() -> ClusterPlan:
-            return keepers[0].plan if keepers else plan
+            return supervisors[0].plan if supervisors else plan
 
         def kill_members() -> None:
             for running in running_processes(data, current_plan()).values():
@@ -161,7 +161,7 @@ def _run_cluster(
 
         def ready(members: Members) -> None:
             """Write the addresses for commands and report that the cluster is ready."""
-            keeper = ClusterSupervisor(
+            supervisor = ClusterSupervisor(
                 data,
                 process.files,
                 plan,
@@ -170,16 +170,16 @@ def _run_cluster(
                 pid=os.getpid(),
                 znode_address=znode_address,
             )
-            keepers.append(keeper)
-            servers = keeper.write_running()
+            supervisors.append(supervisor)
+            servers = supervisor.write_running()
             _log.info("ready: %s", servers)
             on_ready()
             report_ready(servers)
 
         def poll() -> None:
             apply_faults(data, process.links, data.network_done_path)
-            for keeper in keepers:
-                keeper.poll()
+            for supervisor in supervisors:
+                supervisor.poll()
 
         process.run(opening, ready, poll)
     finally:

@@ -97,7 +97,7 @@ class Acceptor(Generic[T]):
         delay_ms = self._gate.arrive(arrival.address, now_ms)
         self._held, self._held_until_ms = arrival, now_ms + delay_ms
         if delay_ms > 0:
-            reason = f"held back for {delay_ms} ms by max.connection.creation.rate"
+            reason = f"throttled for {delay_ms} ms by max.connection.creation.rate"
         else:
             reason = self._gate.obstacle() or ""
         if reason:

@@ -270,8 +270,8 @@ class Execution:
     def _cancel_moves(self, now: ObservedCluster) -> set[TopicPartition]:
         """Request to cancel the running moves; return those for which that is refused."""
         refused: dict[TopicPartition, ApiError] = {}
-        at_work = sorted(self._in_progress(now))
-        answers = self._cluster.submit(dict.fromkeys(at_work)) if at_work else {}
+        in_progress = sorted(self._in_progress(now))
+        answers = self._cluster.submit(dict.fromkeys(in_progress)) if in_progress else {}
         for key, error in answers.items():
             if error is not None and error.code != NO_REASSIGNMENT_IN_PROGRESS:
                 refused[key] = error
@@ -393,21 +393,21 @@ class Execution:
         """Read the state, note it, begin moves; returns whether nothing is left to wait for."""
         seen = self._now(self._read())
         on_poll(seen)
-        waiting, able, at_work = [], [], []
+        waiting, able, in_progress = [], [], []
         is_in_doubt = False
         for position, now in enumerate(seen.changes):
             if self._is_noted(now):
                 continue
             if now.phase is not MovePhase.WAITING:
-                at_work.append(position)
+                in_progress.append(position)
             elif now.change.name in self._accepted:
                 is_in_doubt = True
-                at_work.append(position)
+                in_progress.append(position)
             else:
                 waiting.append(position)
                 if not set(now.change.added) & set(seen.missed):
                     able.append(position)
-        if not at_work and (self._taken_back or not waiting):
+        if not in_progress and (self._taken_back or not waiting):
             return True
         if self._settings.is_adaptive:
             rates = self._throttling.adapt(seen, self._settings.rates)
@@ -415,8 +415,8 @@ class Execution:
         if seen.pause is None and able and not self._taken_back and not is_in_doubt:
             bound = self._settings.moves_per_broker
             unable = set(waiting) - set(able)
-            begin = next_to_begin(self._changes, self._order, able, at_work, bound, unable)
-            self._begin_patiently([self._changes[position] for position in begin])
+            begin = next_to_begin(self._changes, self._order, able, in_progress, bound, unable)
+            self._begin_retrying([self._changes[position] for position in begin])
         return False
 
     def _is_noted(self, now: ChangeStatus) -> bool:
@@ -444,7 +444,7 @@ class Execution:
         self._astray[key] += 1
         return self._astray[key] >= _ASTRAY_POLLS
 
-    def _begin_patiently(self, changes: Sequence[PartitionChange]) -> None:
+    def _begin_retrying(self, changes: Sequence[PartitionChange]) -> None:
         """Begin changes; those without an answer are requested again at the next poll.
 
         Raises what it met once nobody has answered for `PATIENCE_MS`, and what does not pass.

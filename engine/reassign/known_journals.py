@@ -56,9 +56,9 @@ class KnownJournals:
             state = self._state(journal)
             if state is None or state.is_over or state.begun.cluster_id not in (None, cluster_id):
                 continue
-            at_work = state.submitted - state.ended.keys()
+            in_progress = state.submitted - state.ended.keys()
             move = KnownMove(journal, state.writer if self._is_held(journal) else None)
-            found |= dict.fromkeys(at_work, move)
+            found |= dict.fromkeys(in_progress, move)
         return found
 
     def _paths(self) -> Iterator[tuple[str, str]]:

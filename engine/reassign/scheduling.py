@@ -28,7 +28,7 @@ def next_to_begin(
     changes: Sequence[PartitionChange],
     order: PlanOrder,
     waiting: Iterable[int],
-    at_work: Iterable[int],
+    in_progress: Iterable[int],
     moves_per_broker: int,
     unable: Iterable[int] = (),
 ) -> list[int]:
@@ -37,11 +37,11 @@ def next_to_begin(
     Those that are `unable` wait for a broker: nothing of a later batch has the room that they will
     make. A change that copies nothing, an order or fewer replicas, always may.
     """
-    waiting, at_work = set(waiting), set(at_work)
-    not_over = waiting | at_work | set(unable)
+    waiting, in_progress = set(waiting), set(in_progress)
+    not_over = waiting | in_progress | set(unable)
     taking: Counter[int] = Counter()
     giving: Counter[int] = Counter()
-    for position in at_work:
+    for position in in_progress:
         _count(changes[position], taking, giving)
     chosen: list[int] = []
     for batch in order.batches:

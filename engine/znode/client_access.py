@@ -1,7 +1,7 @@
 """What a client of our store has shown that it is, for as long as its connection lasts.
 
 ```
-AUTH  digest, user:password      it is digest:<user>:<hash>, whoever chose that password
+AUTH  digest, user:password      it is digest:<user>:<hash>, by any password
 SASL  empty ──> challenge        SASL  response ──> rspauth: it is sasl:<user>
 ```
 

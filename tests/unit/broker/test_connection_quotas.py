@@ -155,7 +155,7 @@ def test_arrivals_beyond_the_rate_are_throttled_and_served_later() -> None:
     stage = Stage(OPEN._replace(creation_rate=1))
     clients = [stage.connect() for _ in range(12)]
     assert ["served"] * 10 + ["waits"] * 2 == _states(clients)
-    assert ["held back for 1000 ms by max.connection.creation.rate"] == stage.told.kept_out
+    assert ["throttled for 1000 ms by max.connection.creation.rate"] == stage.told.kept_out
     stage.pass_time(1000)
     assert "served" == clients[10].state
     stage.pass_time(1000)

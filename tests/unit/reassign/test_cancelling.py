@@ -54,9 +54,9 @@ def test_a_move_whose_cancel_is_refused_is_not_reported_as_cancelled_and_stays_o
 
 def test_a_move_between_directories_is_taken_back_too() -> None:
     clock = ManualClock()
-    at_work = look({T0: (1, 2)})._replace(replicas={T0: {1: ObservedReplica(8, "/a", 3, "/b")}})
-    back = at_work._replace(replicas={T0: {1: ObservedReplica(8, "/a")}})
-    cluster = ScriptedCluster(clock, at_work, at_work, at_work, back)
+    in_progress = look({T0: (1, 2)})._replace(replicas={T0: {1: ObservedReplica(8, "/a", 3, "/b")}})
+    back = in_progress._replace(replicas={T0: {1: ObservedReplica(8, "/a")}})
+    cluster = ScriptedCluster(clock, in_progress, in_progress, in_progress, back)
     end = execution_of(clock, cluster, [DIRS], [T0]).cancel(ignore)
     assert [{1: {T0: "/a"}}] == cluster.placed
     assert {T0: CANCELLED} == dict(end.how_ended)
@@ -74,8 +74,8 @@ def test_a_move_between_directories_of_a_dead_broker_is_not_reported_as_cancelle
 
 def test_a_move_between_directories_that_ends_before_its_cancel_is_done() -> None:
     clock = ManualClock()
-    at_work = look({T0: (1, 2)})._replace(replicas={T0: {1: ObservedReplica(8, "/a", 3, "/b")}})
-    done = at_work._replace(replicas={T0: {1: ObservedReplica(8, "/b")}})
-    cluster = ScriptedCluster(clock, at_work, done)
+    in_progress = look({T0: (1, 2)})._replace(replicas={T0: {1: ObservedReplica(8, "/a", 3, "/b")}})
+    done = in_progress._replace(replicas={T0: {1: ObservedReplica(8, "/b")}})
+    cluster = ScriptedCluster(clock, in_progress, done)
     end = execution_of(clock, cluster, [DIRS], [T0]).cancel(ignore)
     assert {T0: "done"} == dict(end.how_ended)

@@ -117,10 +117,10 @@ def test_a_directory_whose_broker_is_down_is_waited_for_and_requested_once_it_is
 
 def test_a_broker_that_dies_during_a_move_between_its_directories_takes_nothing_back() -> None:
     clock = ManualClock()
-    at_work = look({T0: (1, 2)})._replace(replicas={T0: {1: ObservedReplica(8, "/a", 3, "/b")}})
+    in_progress = look({T0: (1, 2)})._replace(replicas={T0: {1: ObservedReplica(8, "/a", 3, "/b")}})
     down = look({T0: (1, 2)})._replace(brokers=frozenset((2, 3)))
-    done = at_work._replace(replicas={T0: {1: ObservedReplica(8, "/b")}})
-    cluster = ScriptedCluster(clock, at_work, at_work, *[down] * 9, at_work, done)
+    done = in_progress._replace(replicas={T0: {1: ObservedReplica(8, "/b")}})
+    cluster = ScriptedCluster(clock, in_progress, in_progress, *[down] * 9, in_progress, done)
     assert execution_of(clock, cluster, [DIRS], [T0]).run(ignore).is_clean
     assert [] == cluster.placed
 

@@ -20,12 +20,12 @@ def chosen(
     bound: int,
     *,
     waiting: range | list[int] = ALL,
-    at_work: list[int] | None = None,
+    in_progress: list[int] | None = None,
     unable: list[int] | None = None,
     **order: bool,
 ) -> list[int]:
     batches = PlanOrder([[0, 1], [2, 3, 4]], order.get("has_barriers", False))
-    return next_to_begin(CHANGES, batches, waiting, at_work or [], bound, unable or ())
+    return next_to_begin(CHANGES, batches, waiting, in_progress or [], bound, unable or ())
 
 
 def test_a_broker_takes_in_and_gives_no_more_than_the_bound() -> None:
@@ -34,15 +34,15 @@ def test_a_broker_takes_in_and_gives_no_more_than_the_bound() -> None:
     assert [0, 1, 2, 3, 4] == chosen(3)
 
 
-def test_what_is_at_work_counts() -> None:
-    assert [3] == chosen(1, waiting=[1, 2, 3, 4], at_work=[0])
-    assert [2, 3] == chosen(1, waiting=[2, 3, 4], at_work=[1])
-    assert [1, 3] == chosen(1, waiting=[1, 3], at_work=[2])
+def test_moves_in_progress_count() -> None:
+    assert [3] == chosen(1, waiting=[1, 2, 3, 4], in_progress=[0])
+    assert [2, 3] == chosen(1, waiting=[2, 3, 4], in_progress=[1])
+    assert [1, 3] == chosen(1, waiting=[1, 3], in_progress=[2])
 
 
 def test_a_batch_waits_for_those_before_it_where_room_is_short() -> None:
     assert [0, 1] == chosen(5, has_barriers=True)
-    assert [] == chosen(5, waiting=[2, 3, 4], at_work=[1], has_barriers=True)
+    assert [] == chosen(5, waiting=[2, 3, 4], in_progress=[1], has_barriers=True)
     assert [2, 3, 4] == chosen(5, waiting=[2, 3, 4], has_barriers=True)
     # A change that waits for its broker has made no room yet.
     assert [0] == chosen(5, waiting=[0, 2, 3, 4], unable=[1], has_barriers=True)

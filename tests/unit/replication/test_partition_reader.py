@@ -1,4 +1,4 @@
-"""Reads over partitions: whose bytes are counted and held back, and what is given back."""
+"""Reads over partitions: whose bytes are counted and throttled, and what is given back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Throttled replication: lists, rates, and who is held back. Source: REPL-17."""
+"""Throttled replication: lists, rates, and which reads are throttled. Source: REPL-17."""
 
 from __future__ import annotations
 
