@@ -51,7 +51,7 @@ class ReplicationQuotas:
     def _listed_by(
         self, replicas_of: Callable[[TopicConfig], Sequence[str]]
     ) -> Callable[[TopicPartition], bool]:
-        """Return a test whether a topic's setting lists this broker's replica as throttled."""
+        """Return a predicate: does the topic's setting list this broker's replica?"""
         live, broker_id = self._live, self._live.config.broker_id
 
         def is_throttled(key: TopicPartition) -> bool:
