@@ -113,7 +113,7 @@ def value_message(error: ConfigError) -> str:
 
 
 def _value_message(error: ConfigError) -> str:
-    """Return Kafka's text for a ConfigError, with rules of this code translated to Kafka's."""
+    """Return Kafka's message for a ConfigError whose rule has a text of this code."""
     key = known_key(error.key)
     value, rule = error.value, error.rule
     if rule.startswith("requirement failed: "):

@@ -164,7 +164,7 @@ class CreateTopics:
 
 
 def _refused(names: list[str]) -> dict[str, TopicResult]:
-    """Return errors for names that occur twice and for `__cluster_metadata`."""
+    """Return errors for names that occur more than once and for `__cluster_metadata`."""
     refused = {name: _DUPLICATE for name, count in Counter(names).items() if count > 1}
     if CLUSTER_METADATA_TOPIC in names:
         refused[CLUSTER_METADATA_TOPIC] = _PROHIBITED

@@ -125,7 +125,7 @@ class DeleteTopics:
     def _result(
         self, name: str | None, topic_id: bytes, code: int
     ) -> messages.DeleteTopicsResponse.DeletableTopicResult:
-        """Return the response row of one topic; `name` is None where it must stay hidden."""
+        """Return the response row of one topic; `name` is None if unknown or hidden."""
         return messages.DeleteTopicsResponse.DeletableTopicResult(
             name=name, topic_id=topic_id, error_code=code
         )

@@ -145,7 +145,7 @@ class EnforcedQuotas:
         self._timers.call_at(self._clock.monotonic_ms() + delay_ms, run)
 
     def _limit(self, kind: QuotaKind, session: Session, client_id: str | None) -> Limit | None:
-        """Return the quota of a client's user and client id; None: no quota, or a broker."""
+        """Return the quota of a client's user and client id, None without one and for brokers."""
         if session.is_own_broker:
             return None
         user = self._sanitize(session.principal.removeprefix(_PRINCIPAL_TYPE))

@@ -309,7 +309,7 @@ class Leadership:
     def _failed(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError
     ) -> ApiError:
-        """Return the error for the controller; mark the partition offline after storage errors."""
+        """Return the error to send; mark the partition offline unless the order was refused."""
         if not isinstance(failure, FencedLeaderEpoch | StaleLeaderOrder | InconsistentTopicId):
             self.mark_offline(topic_partition)
         return self._replicas.answer_to(topic_partition, failure)

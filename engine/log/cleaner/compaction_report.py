@@ -77,7 +77,7 @@ def _state(cleaner: LogCleaner, around: CleanerLogs, log: LocalLog, now_ms: int)
 def _phase(
     cleaner: LogCleaner, key: TopicPartition, fault: str | None, cleanable: CleanableRange | None
 ) -> CompactionPhase:
-    """Return the phase of a log: `fault` is why it is uncleanable, None if it is not."""
+    """Return UNCLEANABLE with a `fault`, else CLEANING, WAITING (requested by users) or IDLE."""
     if fault is not None:
         return CompactionPhase.UNCLEANABLE
     if key in cleaner.in_progress:

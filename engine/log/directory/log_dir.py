@@ -246,7 +246,7 @@ def _directory(name: str) -> PartitionDirectory | None:
 
 
 def _is_log(name: str) -> bool:
-    """Return True for the name of a `.log` file, without a suffix such as `.cleaned`."""
+    """Return True for the name of a `.log` file, also with a suffix such as `.cleaned`."""
     try:
         return parse_segment_file(name).kind is FileKind.LOG
     except UnknownFileName:
