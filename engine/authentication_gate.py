@@ -133,6 +133,7 @@ class AuthenticationGate:
         self._cancel()
 
     def _on_frame(self, frame: memoryview) -> None:
+        """Pass a frame to the authenticator until the client is known, then to the server."""
         authenticator = self._authenticator
         if authenticator.is_complete:
             self._on_authenticated_frame(frame)
@@ -140,6 +141,7 @@ class AuthenticationGate:
         self._follow(authenticator.take(frame))
 
     def _on_authenticated_frame(self, frame: memoryview) -> None:
+        """Serve a frame, begin a re-authentication, or end an expired connection."""
         authenticator = self._authenticator
         if frame[: _KEY.size] == _KEY.pack(HANDSHAKE_KEY) and authenticator.begins_again():
             self._begin()

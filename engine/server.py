@@ -143,6 +143,7 @@ class RequestServer:
         """
 
         def accept(connection: Connection) -> None:
+            """Begin to serve a new connection; pause it until `begin` if the server is held."""
             client = ClientConnection(self, connection, listener)
             if on_client is not None:
                 on_client(client)
@@ -328,6 +329,7 @@ class ClientConnection:
         slot = self._reserve(promise, request)
 
         def kept() -> None:
+            """Send the response in its slot, or process the fault."""
             if promise.error is not None:
                 self._fault_of(key, promise.error)
             else:
@@ -336,6 +338,7 @@ class ClientConnection:
         promise.watch(kept)
 
     def _fill_fast(self, slot: _Slot, request: OpenRequest, response: FastResponse) -> None:
+        """Send a fast-path response in its slot: plain bytes, or parts with a callback."""
         if isinstance(response, bytes):
             self._leave(slot, (response,), None)
             return

@@ -193,6 +193,7 @@ class AclAdmin:
         return results
 
     async def _attempt(self, pattern: AclPattern, compute: Compute) -> EngineError | None:
+        """Change a pattern's entries; return the error instead of raising it, None for success."""
         try:
             await self._update(pattern, compute)
         except EngineError as error:
@@ -220,6 +221,7 @@ class AclAdmin:
         self._know(pattern, after)
 
     async def _read(self, pattern: AclPattern) -> tuple[tuple[AccessEntry, ...], int | None]:
+        """Return the stored entries and the znode version; ((), None) if there is no node."""
         path = _path_of(pattern)
         try:
             data, stat = await self._znodes.get(path)
@@ -259,6 +261,7 @@ class AclAdmin:
         return True
 
     def _know(self, pattern: AclPattern, entries: Iterable[AccessEntry]) -> None:
+        """Put entries into the cache; call `on_change` if the first rule came or the last went."""
         self._known_count += 1
         was_empty = self.cache.is_empty
         self.cache.set(pattern, entries)
@@ -276,6 +279,7 @@ def pattern_of(change: AclChange) -> AclPattern:
 
 
 def _note(pattern: AclPattern) -> Create:
+    """Return the change note to create: prefixed patterns have a directory of their own."""
     is_literal = pattern.pattern_type is PatternType.LITERAL
     prefix = ACL_CHANGE_PREFIX if is_literal else EXTENDED_ACL_CHANGE_PREFIX
     change = AclChange(pattern.kind.name, pattern.name, pattern.pattern_type.name)
@@ -288,6 +292,7 @@ def _path_of(pattern: AclPattern) -> str:
 
 
 def _entry_of(stored: AclEntry) -> AccessEntry:
+    """Return a stored entry with Kafka's names parsed to operation and permission."""
     return AccessEntry(
         stored.principal,
         stored.host,
@@ -297,6 +302,7 @@ def _entry_of(stored: AclEntry) -> AccessEntry:
 
 
 def _stored(entry: AccessEntry) -> AclEntry:
+    """Return an entry as the znode's JSON names it."""
     return AclEntry(
         entry.principal,
         pascal_name(entry.permission),

@@ -94,6 +94,7 @@ class AutoCreation:
 
 
 def _code(result: TopicResult) -> int:
+    """Return LEADER_NOT_AVAILABLE for a topic that exists now, else the creation's error."""
     # With a timeout of 0 this means that it was created.
     if result.code in (TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT):
         return LEADER_NOT_AVAILABLE

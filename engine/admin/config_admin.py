@@ -96,6 +96,7 @@ class ConfigAdmin:
                 return
 
     async def _read(self, path: str) -> tuple[dict[str, str], int | None]:
+        """Return an entity's settings and its znode version; ({}, None) without a node."""
         try:
             data, stat = await self._znodes.get(path)
         except NoNode:
@@ -134,6 +135,7 @@ class ConfigAdmin:
         return stat.version
 
     async def _create_parents(self, path: str) -> None:
+        """Create the missing ancestors of a path, each as a persistent node without data."""
         names = path.split("/")[1:-1]
         for count in range(1, len(names) + 1):
             try:
@@ -167,6 +169,7 @@ def usable_broker_overrides(
 
 
 def _decoded(name: str, text: str, passwords: PasswordEncoder | None) -> str:
+    """Return the decrypted password of a setting; raise ConfigError if it cannot be read."""
     if passwords is None:
         raise ConfigError(name, HIDDEN, "is encrypted, and this broker has no key for it")
     try:

@@ -96,6 +96,7 @@ class ConfigAlteration:
             raise UnknownTopic(topic)
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
+            """Return the edited overrides; raise for values or a policy that refuse them."""
             changed = edit.apply(current, topic_keys())
             check_topic_overrides(changed, self._settings())
             self._validate_by_policy(_TOPIC, topic, edit)

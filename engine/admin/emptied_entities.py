@@ -62,6 +62,7 @@ async def delete_emptied(znodes: ZnodeClient, path: str, version: int | None, no
 
 
 async def _children(znodes: ZnodeClient, path: str) -> list[str]:
+    """Return the names of a node's children, empty if the node does not exist."""
     try:
         return await znodes.children(path)
     except NoNode:

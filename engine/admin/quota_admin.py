@@ -98,6 +98,7 @@ class QuotaAdmin:
             yield {IP: name_of(ip)}
 
     async def _names(self, path: str) -> list[str]:
+        """Return the names of a config node's children, empty if the node does not exist."""
         try:
             return await self._znodes.children(f"{CONFIG}/{path}")
         except NoNode:

@@ -133,6 +133,7 @@ def changed(
 
 
 def _text_of(key: ConfigKey, value: float) -> str:
+    """Return a quota as its znode has it; raise InvalidRequest for a fraction in a whole number."""
     if key.type is ConfigType.DOUBLE:
         return java_double_text(value)
     if key.type not in _INT_BITS:

@@ -170,6 +170,7 @@ class TokenAdmin:
                 await self._remove(token)
 
     def _changeable(self, principal: str, hmac: bytes) -> DelegationToken:
+        """Return the token of an HMAC; raise ApiError if unknown or of another owner."""
         token = self.cache.by_hmac(hmac)
         if token is None:
             raise api_error(DELEGATION_TOKEN_NOT_FOUND)
@@ -180,12 +181,14 @@ class TokenAdmin:
     # Writing
 
     async def _expire_at(self, token: DelegationToken, at_ms: int) -> int:
+        """Set the expiry, at most the token's maximum; return it in wall-clock ms."""
         changed = token._replace(expires_ms=min(at_ms, token.max_ms))
         await self._write(changed)
         _log.info("Token %s of %s expires at %d", token.token_id, token.owner, changed.expires_ms)
         return changed.expires_ms
 
     async def _write(self, token: DelegationToken) -> None:
+        """Create or replace a token's node with a change note, then put it into the cache."""
         path, data = delegation_token_path(token.token_id), encode_token(TokenNode(*token))
         note = _note(token.token_id)
         try:
@@ -195,6 +198,7 @@ class TokenAdmin:
         self.cache.put(token)
 
     async def _remove(self, token: DelegationToken) -> None:
+        """Delete a token with a change note; one that is gone already is only noted."""
         note = _note(token.token_id)
         try:
             await self._znodes.multi((Delete(delegation_token_path(token.token_id)), note))

@@ -225,6 +225,7 @@ class TopicCreation:
                 results[name] = error
 
     async def _creation(self, topic: str, plan: _Planned) -> list[Operation]:
+        """Return the writes of a new topic; a config node left by an earlier one is replaced."""
         path, data = topic_config_path(topic), encode_config(plan.configs)
         is_there = await self._client.exists(path) is not None
         config: Operation = SetData(path, data) if is_there else Create(path, data)

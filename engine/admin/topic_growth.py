@@ -129,6 +129,7 @@ class TopicGrowth:
         return writes
 
     async def _stored_topic(self, topic: str) -> StoredTopic:
+        """Return the topic from its znode; raise TopicRefused if it does not exist."""
         # A name that no topic can have may be the path of another node.
         stored = await read_topic(self._client, topic) if is_name(topic) else None
         if stored is None or not stored.assignment.partitions:

@@ -140,6 +140,7 @@ class CredentialAdmin:
     async def _alter_user(
         self, user: str, changes: Sequence[CredentialChange]
     ) -> EngineError | None:
+        """Write a user's changed credentials; return the error, None for success."""
         try:
             await self._configs.change(
                 f"{USER_CONFIGS}/{sanitized(user)}", lambda current: _changed(current, changes)
@@ -219,6 +220,7 @@ def _illegal(changes: Sequence[CredentialChange]) -> EngineError | None:
 
 
 def _illegal_change(change: CredentialChange) -> EngineError | None:
+    """Return why user, mechanism or iterations of a change are refused, else None."""
     if not change.user:
         return CredentialRefused(UNACCEPTABLE_CREDENTIAL, _NO_NAME)
     if change.mechanism not in tuple(ScramMechanism):
@@ -230,6 +232,7 @@ def _illegal_change(change: CredentialChange) -> EngineError | None:
 
 
 def _repeated(changes: Sequence[CredentialChange]) -> EngineError | None:
+    """Return the refusal of two changes of one user and mechanism, else None."""
     if len({change.mechanism for change in changes}) == len(changes):
         return None
     return CredentialRefused(

@@ -164,6 +164,7 @@ def _log_result(
 
 
 def _request_name(key: int) -> str:
+    """Return the API's name for the audit log, the number itself for an unknown API key."""
     try:
         return api(key).name
     except WireError:

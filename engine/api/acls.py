@@ -136,6 +136,7 @@ class Acls:
 
 
 async def _create(admin: AclAdmin, bindings: list[AclBinding]) -> messages.CreateAclsResponse:
+    """Create the well-formed bindings; return a result for each binding in request order."""
     errors = {binding: _refusal(binding) for binding in bindings}
     valid = [binding for binding in bindings if errors[binding] is None]
     errors.update(zip(valid, await admin.create(valid), strict=True))
@@ -166,6 +167,7 @@ def _refusal(binding: AclBinding) -> EngineError | None:
 
 
 def _created(errors: Iterable[EngineError | None]) -> messages.CreateAclsResponse:
+    """Return one result per binding: success for None, otherwise the error's code and message."""
     result = messages.CreateAclsResponse.AclCreationResult
     results = []
     for error in errors:
@@ -185,6 +187,7 @@ def _code_and_message(error: EngineError) -> tuple[int, str | None]:
 
 
 def _deleted(results: list[list[DeletedAcl]]) -> messages.DeleteAclsResponse:
+    """Return one successful result per filter, with the ACLs that the filter deleted."""
     response = messages.DeleteAclsResponse
     return response(
         filter_results=[
@@ -248,6 +251,7 @@ def _filter_of(acl_filter: _Filter) -> AclFilter:
 
 
 def _check_filter(acl_filter: _Filter) -> None:
+    """Raise CloseConnection if an enum number of the filter is 0 (UNKNOWN)."""
     _check(
         acl_filter.resource_type_filter,
         acl_filter.pattern_type_filter,

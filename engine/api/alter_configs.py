@@ -59,5 +59,6 @@ class AlterConfigs:
 def _response(
     results: list[tuple[messages.AlterConfigsRequest.AlterConfigsResource, ResourceResult]],
 ) -> messages.AlterConfigsResponse:
+    """Return the AlterConfigs response with one row per resource."""
     response = messages.AlterConfigsResponse
     return response(responses=altered_rows(response.AlterConfigsResourceResponse, results))

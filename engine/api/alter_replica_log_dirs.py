@@ -59,6 +59,7 @@ class AlterReplicaLogDirs:
         return _response(codes)
 
     def _code_of(self, topic_partition: TopicPartition, path: str) -> int:
+        """Begin one move; return NONE, or the error code that refuses this partition alone."""
         try:
             self._move_to(topic_partition, path)
         except (ApiError, StorageError) as failure:

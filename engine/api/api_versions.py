@@ -47,6 +47,7 @@ class ApiVersions:
         )
 
     def _served(self) -> list[messages.ApiVersionsResponse.ApiVersion]:
+        """Return the version range of each advertised API: some are served unadvertised."""
         version = messages.ApiVersionsResponse.ApiVersion
         return [
             version(api_key=row.key, min_version=row.lowest, max_version=row.highest)

@@ -52,6 +52,7 @@ class ClientQuotas:
         """Promise the entities that a filter means, with their quotas."""
 
         async def work() -> messages.DescribeClientQuotasResponse:
+            """Return the matching entities; an EngineError becomes the response's error code."""
             try:
                 components = [_component_of(component) for component in request.components]
                 found = await self._admin.describe(QuotaFilter(components, request.strict))
@@ -87,6 +88,7 @@ class ClientQuotas:
 
 
 def _component_of(part: messages.DescribeClientQuotasRequest.ComponentData) -> Component:
+    """Return the filter component of a request's row; raise UnexpectedChange if malformed."""
     if part.match_type == _EXACT and part.match is not None:
         return Component(part.entity_type, is_any=False, name=part.match)
     if part.match_type in (_DEFAULT, _ANY):
@@ -101,6 +103,7 @@ def _code_and_message(error: EngineError) -> tuple[int, str | None]:
 
 
 def _described(row: EntityQuotas) -> messages.DescribeClientQuotasResponse.EntryData:
+    """Return the response entry of one entity with all its quotas."""
     response = messages.DescribeClientQuotasResponse
     return response.EntryData(
         entity=[

@@ -113,6 +113,7 @@ def value_message(error: ConfigError) -> str:
 
 
 def _value_message(error: ConfigError) -> str:
+    """Return Kafka's message for a ConfigError whose rule has a text of this code."""
     key = known_key(error.key)
     value, rule = error.value, error.rule
     if rule.startswith("requirement failed: "):
@@ -146,6 +147,7 @@ def _number(kind: ConfigType, text: str) -> float:
 
 
 def _range_rule(valid: str, number: float) -> str:
+    """Return Kafka's text for the bound of `valid`, as `[low,...,high]`, that `number` violates."""
     bounds, _, exception = valid.partition("]")
     low, _, high = bounds.strip("[").partition(",...")
     if exception:

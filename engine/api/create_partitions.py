@@ -74,6 +74,7 @@ class CreatePartitions:
         quota = quota_of(exchange, strict_since=_STRICT_SINCE)
 
         async def work() -> messages.CreatePartitionsResponse:
+            """Add partitions to topics that are not refused; return a result for every topic."""
             results = await self._admin.create_partitions(
                 [_more_partitions(topic) for topic in request.topics if topic.name not in refused],
                 timeout_ms=request.timeout_ms,
@@ -119,6 +120,7 @@ def _failed(request: messages.CreatePartitionsRequest) -> messages.CreatePartiti
 def _more_partitions(
     topic: messages.CreatePartitionsRequest.CreatePartitionsTopic,
 ) -> MorePartitions:
+    """Return the requested total partition count and assignments (None: the broker assigns)."""
     assignments = None
     if topic.assignments is not None:
         assignments = [tuple(replicas.broker_ids) for replicas in topic.assignments]

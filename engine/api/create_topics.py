@@ -164,6 +164,7 @@ class CreateTopics:
 
 
 def _refused(names: list[str]) -> dict[str, TopicResult]:
+    """Return errors for names that occur more than once and for `__cluster_metadata`."""
     refused = {name: _DUPLICATE for name, count in Counter(names).items() if count > 1}
     if CLUSTER_METADATA_TOPIC in names:
         refused[CLUSTER_METADATA_TOPIC] = _PROHIBITED
@@ -171,6 +172,7 @@ def _refused(names: list[str]) -> dict[str, TopicResult]:
 
 
 def _new_topic(topic: messages.CreateTopicsRequest.CreatableTopic) -> CreatableTopic:
+    """Convert a request's row into the topic that the admin creates."""
     return CreatableTopic(
         topic.name,
         topic.num_partitions,

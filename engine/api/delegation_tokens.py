@@ -76,6 +76,7 @@ class DelegationTokens:
             return _not_created(owner, requester, code, version)
 
         async def work() -> messages.CreateDelegationTokenResponse:
+            """Create the token; an EngineError becomes the response's error code."""
             try:
                 token = await admin.create(owner, requester, renewers, request.max_lifetime_ms)
             except EngineError as error:
@@ -118,6 +119,7 @@ class DelegationTokens:
             return response(error_code=refusal, expiry_timestamp_ms=_NEVER_MS)
 
         async def work() -> R:
+            """Return the token's new expiry in wall-clock ms, or an error code and -1."""
             try:
                 at_ms = await change(admin)
             except EngineError as error:
@@ -143,6 +145,7 @@ class DelegationTokens:
             ]
 
         def may_describe(token: DelegationToken) -> bool:
+            """Return True for DESCRIBE on the token or DESCRIBE_TOKENS on its owner."""
             kind = AclResource.DELEGATION_TOKEN
             return session.may(AclOperation.DESCRIBE, kind, token.token_id) or session.may(
                 AclOperation.DESCRIBE_TOKENS, AclResource.USER, token.owner
@@ -211,6 +214,7 @@ def _not_created(
 def _created(
     token: DelegationToken, hmac: bytes, version: int
 ) -> messages.CreateDelegationTokenResponse:
+    """Return the successful CreateDelegationToken response, with the token's times and HMAC."""
     response = _not_created(token.owner, token.requester, NONE, version)
     response.issue_timestamp_ms = token.issued_ms
     response.expiry_timestamp_ms = token.expires_ms

@@ -79,6 +79,7 @@ class DeleteTopics:
         quota = quota_of(exchange, strict_since=_STRICT_SINCE)
 
         async def work() -> messages.DeleteTopicsResponse:
+            """Delete the accepted topics and write each result's code into its row."""
             results = await self._admin.delete_topics(
                 going, timeout_ms=request.timeout_ms, quota=quota
             )
@@ -124,6 +125,7 @@ class DeleteTopics:
     def _result(
         self, name: str | None, topic_id: bytes, code: int
     ) -> messages.DeleteTopicsResponse.DeletableTopicResult:
+        """Return the response row of one topic; `name` is None if unknown or hidden."""
         return messages.DeleteTopicsResponse.DeletableTopicResult(
             name=name, topic_id=topic_id, error_code=code
         )
@@ -132,6 +134,7 @@ class DeleteTopics:
 def _requested(
     request: messages.DeleteTopicsRequest, version: int
 ) -> list[tuple[str | None, bytes]]:
+    """Return (name, topic id) per topic: the name may be None, the id NO_UUID."""
     if version >= _IDS_SINCE:
         return [(topic.name, topic.topic_id) for topic in request.topics]
     return [(name, NO_UUID) for name in request.topic_names]

@@ -141,6 +141,7 @@ def _alter_reassignments(
 
 
 def _create_acls(request: messages.CreateAclsRequest, _version: int, code: int) -> Struct:
+    """Return CreateAcls's denial: the error for each requested creation."""
     response, message = messages.CreateAclsResponse, _message("CreateAcls")
     result = response.AclCreationResult
     return response(
@@ -149,6 +150,7 @@ def _create_acls(request: messages.CreateAclsRequest, _version: int, code: int) 
 
 
 def _delete_acls(request: messages.DeleteAclsRequest, _version: int, code: int) -> Struct:
+    """Return DeleteAcls's denial: the error for each requested filter."""
     response, message = messages.DeleteAclsResponse, _message("DeleteAcls")
     result = response.DeleteAclsFilterResult
     return response(
@@ -183,6 +185,7 @@ def _describe_quotas(
 def _alter_credentials(
     request: messages.AlterUserScramCredentialsRequest, _version: int, code: int
 ) -> Struct:
+    """Return AlterUserScramCredentials's denial: the error once per distinct user."""
     response = messages.AlterUserScramCredentialsResponse
     result = response.AlterUserScramCredentialsResult
     users = dict.fromkeys(one.name for one in (*request.deletions, *request.upsertions))
@@ -194,6 +197,7 @@ def _alter_credentials(
 def _describe_credentials(
     request: messages.DescribeUserScramCredentialsRequest, _version: int, code: int
 ) -> Struct:
+    """Return the denial with the error at the top and per requested user, without user names."""
     response = messages.DescribeUserScramCredentialsResponse
     result = response.DescribeUserScramCredentialsResult
     return response(

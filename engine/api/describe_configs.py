@@ -163,6 +163,7 @@ class DescribeConfigs:
         ]
 
     async def _topic(self, topic: str) -> list[DescribedConfig]:
+        """Return a topic's settings; raise an EngineError for a bad name or UnknownTopic."""
         check_name(topic)
         if topic not in self._metadata_cache.topics:
             raise UnknownTopic(topic)
@@ -170,6 +171,7 @@ class DescribeConfigs:
         return describe_topic(self._settings(), overrides)
 
     def _broker(self, name: str) -> list[DescribedConfig]:
+        """Return this broker's settings; for an empty name the cluster-wide dynamic defaults."""
         if not name:
             return describe_broker_defaults(self._settings())
         require_own_id(name, self._broker_id, what="Broker", end=" or empty string,")

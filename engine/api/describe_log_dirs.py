@@ -113,6 +113,7 @@ class DescribeLogDirs:
         return result
 
     def _partition(self, log: LocalLog, is_future: bool) -> _Partition:
+        """Return the row of one log: size in bytes, offset lag, whether it is a future replica."""
         return messages.DescribeLogDirsResponse.DescribeLogDirsPartition(
             partition_index=log.topic_partition.partition,
             partition_size=log.size_bytes,
@@ -121,6 +122,7 @@ class DescribeLogDirs:
         )
 
     def _lag(self, log: LocalLog, is_future: bool) -> int:
+        """Return offsets behind the current log (future) or high watermark; -1 if unknown."""
         partition = self._replica_manager.partitions.get(log.topic_partition)
         if partition is None:
             return _NO_LAG

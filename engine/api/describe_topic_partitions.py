@@ -74,6 +74,7 @@ class DescribeTopicPartitions:
         return response
 
     def _refusal(self, names: Iterable[str], code: int) -> messages.DescribeTopicPartitionsResponse:
+        """Return a response that has the error code for each topic, without partitions."""
         refused = messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
         return messages.DescribeTopicPartitionsResponse(
             topics=[refused(error_code=code, name=name) for name in names]

@@ -62,6 +62,7 @@ class ElectLeaders:
         is_all = request.topic_partitions is None
 
         async def work() -> messages.ElectLeadersResponse:
+            """Elect, then wait until this broker's metadata has the leaders or time is over."""
             results = await self._controller.elect_leaders(
                 self._partitions(request), is_unclean=request.election_type == _UNCLEAN
             )
@@ -147,5 +148,6 @@ class ElectLeaders:
         self,
         by_topic: Iterable[tuple[str, list[messages.ElectLeadersResponse.PartitionResult]]],
     ) -> list[messages.ElectLeadersResponse.ReplicaElectionResult]:
+        """Wrap the partition results of each topic into the response's topic rows."""
         topic = messages.ElectLeadersResponse.ReplicaElectionResult
         return [topic(topic=name, partition_result=rows) for name, rows in by_topic]

@@ -145,12 +145,14 @@ class EnforcedQuotas:
         self._timers.call_at(self._clock.monotonic_ms() + delay_ms, run)
 
     def _limit(self, kind: QuotaKind, session: Session, client_id: str | None) -> Limit | None:
+        """Return the quota of a client's user and client id, None without one and for brokers."""
         if session.is_own_broker:
             return None
         user = self._sanitize(session.principal.removeprefix(_PRINCIPAL_TYPE))
         return self._limits.limit_of(kind, user, self._sanitize(client_id or ""))
 
     def _count(self, kind: QuotaKind, session: Session, client_id: str | None, size: int) -> int:
+        """Record bytes against the rate quota; return the throttle time in ms, 0 within quota."""
         limit = self._limit(kind, session, client_id)
         if limit is None:
             return 0
@@ -160,6 +162,7 @@ class EnforcedQuotas:
         return _java_int(rate.over_ms(limit.per_s, now_ms))
 
     def _rate(self, key: _Key) -> SampledRate:
+        """Return the sampled rate of a quota entity, created at first use; mark it as used now."""
         rate = self._rates.get(key)
         if rate is None:
             rate = self._rates[key] = SampledRate(

@@ -293,6 +293,7 @@ class ParkedSession:
         response.keep_with(lambda: self._whole(read.result()))
 
     def _whole(self, results: FetchResults) -> EncodedResponse:
+        """Encode all results; fast-path requests get the response header prepended."""
         partitions = self.named_by(results)
         body = self._answer_all(self.session, self.epoch, partitions, results)
         if self._correlation_id is None:
@@ -306,6 +307,7 @@ class ParkedSession:
         return [self.partitions[topic_partition] for topic_partition, _ in results]
 
     def _forget(self) -> None:
+        """Drop the parked fetch and remove the session from both registries that list it."""
         self.fetch = None
         self._client.parked.pop(self, None)
         if self._parked.get(self.session.id) is self:

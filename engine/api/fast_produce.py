@@ -80,6 +80,7 @@ class FastProduce:
         version, correlation_id, head, _ = request
 
         def response(results: ProduceResults) -> FastResponse:
+            """Encode the only partition's result: the fast form, or the error's general form."""
             result = results[head.topic_partition]
             error, base_offset, append_time_ms, log_start = result
             if error is None:

@@ -247,6 +247,7 @@ class _FullContext(FetchContext):
         self._uses_ids = uses_ids
 
     def answer(self, partitions: FetchedPartitions) -> SessionResponse:
+        """Send every partition; return session id 0 if the cache has no room for a session."""
         for partition, fetched in partitions:
             partition.note(fetched)
         session_id = self._sessions.maybe_create(
@@ -339,6 +340,7 @@ class FetchSessionCache:
         return self._update_session(session, request, now_ms)
 
     def _requested(self, request: FetchRequest) -> dict[SessionKey, SessionPartition]:
+        """Return the request's partitions by topic (name or id) and index, in request order."""
         named: dict[SessionKey, SessionPartition] = {}
         for topic, partitions in request.topics:
             self.name(topic, partitions, named)
@@ -452,6 +454,7 @@ class FetchSessionCache:
 def _forget(
     partitions: dict[SessionKey, SessionPartition], forgotten: Iterable[ForgottenTopic]
 ) -> None:
+    """Remove the request's forgotten partitions; unknown partitions are ignored."""
     for topic, indexes in forgotten:
         for index in indexes:
             partitions.pop((topic, index), None)

@@ -109,6 +109,7 @@ class FindCoordinator:
         return messages.FindCoordinatorResponse(coordinators=rows)
 
     def _find(self, key_type: int, key: str, version: int, session: Session) -> Coordinator:
+        """Return the coordinator of a key, or its error code: authorization is checked first."""
         resource = _RESOURCES.get(key_type)
         if resource is not None and not session.may(AclOperation.DESCRIBE, resource, key):
             return Coordinator(NotAuthorized(resource).code)

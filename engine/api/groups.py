@@ -104,6 +104,7 @@ def _may_describe(session: Session, group_id: str, audit: Audit = NAMED) -> bool
 
 
 def _row(group: ListedGroup, version: int) -> messages.ListGroupsResponse.ListedGroup:
+    """Return a ListGroups row with the fields that the request's version has."""
     row = messages.ListGroupsResponse.ListedGroup(
         group_id=group.group_id, protocol_type=group.protocol_type
     )

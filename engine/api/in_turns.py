@@ -137,6 +137,7 @@ class InTurns:
         return handled
 
     def _encoded(self, response: Message, exchange: Exchange) -> EncodedRows:
+        """Encode a portion's rows now, so that its row objects can be freed."""
         field = self._rows.answered
         rows = getattr(response, field)
         content = encode_rows(self._rows.api_name, exchange.api_version, response, field)

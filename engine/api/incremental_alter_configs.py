@@ -87,6 +87,7 @@ def _response(
         tuple[messages.IncrementalAlterConfigsRequest.AlterConfigsResource, ResourceResult]
     ],
 ) -> messages.IncrementalAlterConfigsResponse:
+    """Return the IncrementalAlterConfigs response with one row per resource."""
     response = messages.IncrementalAlterConfigsResponse
     return response(responses=altered_rows(response.AlterConfigsResourceResponse, results))
 

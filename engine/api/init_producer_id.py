@@ -76,6 +76,7 @@ class InitProducerId:
 
 
 def _response(result: InitResult, version: int) -> messages.InitProducerIdResponse:
+    """Return the response; older versions get INVALID_PRODUCER_EPOCH for PRODUCER_FENCED."""
     code, producer_id, producer_epoch = result
     if code == PRODUCER_FENCED and version < _FIRST_WITH_FENCED:
         code = INVALID_PRODUCER_EPOCH

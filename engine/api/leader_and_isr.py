@@ -212,6 +212,7 @@ async def _states(
 def _named_states(
     request: messages.LeaderAndIsrRequest, version: int
 ) -> list[tuple[str, messages.LeaderAndIsrRequest.LeaderAndIsrPartitionState]]:
+    """Return (topic, partition state) from the flat or the by-topic form of the request."""
     if version < _BY_TOPIC:
         return [(state.topic_name, state) for state in request.ungrouped_partition_states]
     return [

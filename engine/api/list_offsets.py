@@ -155,6 +155,7 @@ class ListOffsets:
     def _code_of(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError, version: int
     ) -> int:
+        """Return the error code; before version 5 OFFSET_NOT_AVAILABLE is LEADER_NOT_AVAILABLE."""
         code = self._replica_manager.answer_to(topic_partition, failure).code
         if code == OFFSET_NOT_AVAILABLE and version < _FIRST_WITH_NOT_AVAILABLE:
             return LEADER_NOT_AVAILABLE
@@ -162,6 +163,7 @@ class ListOffsets:
 
 
 def _repeated(request: messages.ListOffsetsRequest) -> set[TopicPartition]:
+    """Return the partitions that occur more than once in the request."""
     seen: set[TopicPartition] = set()
     repeated: set[TopicPartition] = set()
     for topic in request.topics:
@@ -172,6 +174,7 @@ def _repeated(request: messages.ListOffsetsRequest) -> set[TopicPartition]:
 
 
 def _isolation(request: messages.ListOffsetsRequest) -> Isolation:
+    """Return the reader's bound: log end for replicas and debuggers, else HW or LSO."""
     if request.replica_id != CONSUMER_ID:
         return Isolation.LOG_END
     if request.isolation_level == READ_COMMITTED:

@@ -58,6 +58,7 @@ class AnswerLocalFetch:
         return read.then(answer) if isinstance(read, Promise) else Promise.of(answer(read))
 
     def _count_sent(self, results: FetchResults, replica_id: int) -> None:
+        """Count the bytes sent per partition for the metrics of replication."""
         partitions = self._deps.replica_manager.partitions
         for key, result in results:
             here = partitions.get(key) if result.size_bytes else None

@@ -227,6 +227,7 @@ class Metadata:
     def _refusal(
         self, topics: Iterable[messages.MetadataRequest.MetadataRequestTopic], code: int
     ) -> messages.MetadataResponse:
+        """Return a response with the same error code for each requested topic, without brokers."""
         row = messages.MetadataResponse.MetadataResponseTopic
         refused = [
             row(error_code=code, name=topic.name or "", topic_id=topic.topic_id) for topic in topics
@@ -236,6 +237,7 @@ class Metadata:
     # Answers that are kept
 
     def _kept(self, key: _ResponseKey) -> EncodedResponse | None:
+        """Return the cached response, or None; new metadata first clears all cached responses."""
         if key.session is not None:
             return None
         if self._answers_version != self._metadata_cache.version:
@@ -245,6 +247,7 @@ class Metadata:
         return self._answers.get(key)
 
     def _cache(self, key: _ResponseKey, response: messages.MetadataResponse) -> _Response:
+        """Encode and cache a response; leave it unencoded if it depends on the client's ACLs."""
         if key.session is not None:
             return response
         body = message_codec("MetadataResponse", key.version).encode(response)
@@ -299,6 +302,7 @@ class Metadata:
         assert auto_create is not None
 
         async def work() -> messages.MetadataResponse:
+            """Create the topics; rows of created ones have LEADER_NOT_AVAILABLE: clients retry."""
             codes = await auto_create(wanted) if wanted else {}
             for name in missing:
                 code = codes.get(name, self._error_of(name))
@@ -309,6 +313,7 @@ class Metadata:
         return promised(work())
 
     def _names(self, key: _ResponseKey) -> list[str]:
+        """Return the requested topic names: all, those of the known ids, or those named."""
         if key.names is None:
             return list(self._metadata_cache.topics)
         by_id = (self._metadata_cache.topic_name(topic_id) for topic_id in key.ids)
@@ -343,6 +348,7 @@ class Metadata:
     def _denied(
         self, name: str | None, topic_id: bytes = NO_UUID, *, is_internal: bool = False
     ) -> _Topic:
+        """Return a TOPIC_AUTHORIZATION_FAILED row; `name` is None for a request by id."""
         return messages.MetadataResponse.MetadataResponseTopic(
             error_code=TOPIC_AUTHORIZATION_FAILED,
             name=name,
@@ -359,6 +365,7 @@ class Metadata:
         )
 
     def _error_of(self, name: str) -> int:
+        """Return the error code for a name that the metadata cache lacks."""
         try:
             validate_topic(name)
         except InvalidTopicName:
@@ -368,6 +375,7 @@ class Metadata:
         return UNKNOWN_TOPIC_OR_PARTITION
 
     def _missing(self, name: str, code: int, key: _ResponseKey) -> _Topic:
+        """Return a topic's row without id and partitions; with operations if requested."""
         topic = messages.MetadataResponse.MetadataResponseTopic(
             error_code=code, name=name, is_internal=name in INTERNAL_TOPICS
         )
@@ -378,6 +386,7 @@ class Metadata:
         return topic
 
     def _topic(self, name: str, key: _ResponseKey) -> _Topic:
+        """Return the row of a topic in the metadata cache; raise KeyError if absent."""
         topic = self._missing(name, NONE, key)
         topic.topic_id = self._metadata_cache.topic_ids.get(name, NO_UUID)
         partitions = self._metadata_cache.topics[name]

@@ -224,6 +224,7 @@ class Produce:
     def _verify(
         self, request: ProduceRequest, exchange: Exchange, found: _Judged
     ) -> Promise[Verified]:
+        """Promise which transactional batches the coordinator confirms (KIP-890)."""
         assert request.transactional_id is not None
         return self._verifier.verify(
             request.transactional_id,
@@ -450,6 +451,7 @@ class Produce:
     async def _encoded_in_turns(
         self, results: Results, exchange: Exchange, share: Share
     ) -> EncodedResponse:
+        """Encode many results in several turns of the loop, so that other requests proceed."""
         answered = _Answered(exchange)
         left = iter(results.items())
         while some := tuple(islice(left, ROWS_PER_SHARE)):

@@ -123,6 +123,7 @@ def refusal_of(records: memoryview | None, api_version: int) -> ApiError | None:
 
 
 def _corrupt(error: CorruptRecord) -> CorruptMessage:
+    """Return CORRUPT_MESSAGE with Kafka's text for the damage that was found."""
     if error.expected == f"a batch length of at least {MESSAGE_BYTES_MIN}":
         # Source: ByteBufferLogInputStream.nextBatchSize.
         return CorruptMessage(

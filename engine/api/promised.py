@@ -60,6 +60,7 @@ def when_all(promises: Sequence[Promise[T]], make: Callable[[list[T]], U]) -> Pr
     missing = len(promises)
 
     def came() -> None:
+        """Count one kept promise; after the last one build the result, or fail."""
         nonlocal missing
         missing -= 1
         if not missing:
@@ -73,6 +74,7 @@ def when_all(promises: Sequence[Promise[T]], make: Callable[[list[T]], U]) -> Pr
 
 
 async def _caught(work: PromiseCoroutine[T]) -> Any:
+    """Wrap a fault into HandlerFailed; return CloseConnection as a value, not raised."""
     try:
         return await work
     except (EngineError, AssertionError):

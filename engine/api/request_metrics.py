@@ -212,6 +212,7 @@ class _Figures:
             moments.add_zeros(len(sizes) - noted_count)
 
         def value_of(index: int) -> _Value:
+            """Return the sampled (size, times) of a request, shared if equal to save memory."""
             # Which size goes with which times does not matter: each histogram has one of them.
             value = sizes[index], noted[index] if index < noted_count else _NO_TIMES
             if len(self._frequent) < _FREQUENT_MAX:
@@ -326,6 +327,7 @@ class RequestMetrics:
                 yield
 
     def _of(self, name: str, now_s: int) -> _Figures:
+        """Return the figures of a request name, created at its first request."""
         figures = self._figures.get(name)
         if figures is None:
             figures = self._figures[name] = _Figures(now_s)

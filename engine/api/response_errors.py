@@ -52,6 +52,7 @@ def error_counts(name: str, response: Struct) -> ErrorCounts:
 
 @cache
 def _codes(name: str) -> _Codes:
+    """Return where an API's responses have error codes, over all stable versions."""
     versions = api(name).stable
     layouts = (
         message_layout(f"{name}Response", version)
@@ -61,6 +62,7 @@ def _codes(name: str) -> _Codes:
 
 
 def _of_layout(layout: StructLayout) -> _Codes:
+    """Return where one version's layout has error codes, nested arrays included."""
     own = tuple(
         field.attribute
         for field in layout.fields
@@ -88,6 +90,7 @@ def _of_rows(*path: str) -> Callable[[Message], Iterator[int]]:
     """Return a function that yields the codes of rows alone, through the arrays of a path."""
 
     def codes(message: Message, depth: int = 0) -> Iterator[int]:
+        """Yield the codes of the rows at the end of `path`; `depth` is how far it is walked."""
         if depth == len(path):
             yield message.error_code
             return

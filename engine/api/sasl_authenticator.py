@@ -253,6 +253,7 @@ class SaslAuthenticator:
     # Tokens
 
     def _raw_token(self, frame: memoryview) -> bytes:
+        """Return the server's token for a raw frame (handshake 0); failures get no response."""
         try:
             return self._respond(bytes(frame))
         except SaslFailed as failure:
@@ -330,12 +331,14 @@ class SaslAuthenticator:
     def _exchange(
         self, key: int, version: int, correlation_id: int, client_id: str | None
     ) -> Exchange:
+        """Return the exchange of a request on this connection, received now."""
         return Exchange(
             self._session, key, version, correlation_id, client_id, self._monotonic_ms()
         )
 
 
 def _failed(exchange: Exchange, message: str, reason: str) -> _Refused:
+    """Return the refusal with SASL_AUTHENTICATION_FAILED; `reason` goes to the log alone."""
     response = messages.SaslAuthenticateResponse(
         error_code=SASL_AUTHENTICATION_FAILED, error_message=message
     )

@@ -57,6 +57,7 @@ class SyncGroup:
 
 
 def _response(result: SyncResult, version: int) -> messages.SyncGroupResponse:
+    """Return the response with the fields that the request's version has."""
     response = messages.SyncGroupResponse(
         error_code=result.error_code, assignment=result.assignment
     )

@@ -134,6 +134,7 @@ class TransactionVerifier:
         answer = self._verify_with_coordinator(transactional_id, producer_id, epoch, verifications)
 
         def taken(codes: dict[TopicPartition, int]) -> Verified:
+            """Move each partition with an error code from `verifications` to `errors`."""
             for key, code in codes.items():
                 if code:
                     errors[key] = _error(code, knows_abortable=knows_abortable)

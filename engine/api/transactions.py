@@ -225,6 +225,7 @@ def _may_write_as(session: Session, transactional_id: str) -> bool:
 
 
 def _may_write(session: Session, topic: str, count: int) -> bool:
+    """Return True if the client may write to the topic; False for internal topics."""
     # Only coordinators write to internal topics.
     return topic not in INTERNAL_TOPICS and session.may(
         AclOperation.WRITE, AclResource.TOPIC, topic, Audit(count)
@@ -232,6 +233,7 @@ def _may_write(session: Session, topic: str, count: int) -> bool:
 
 
 def _code_by_version(code: int, version: int) -> int:
+    """Return the code that clients of this version know in place of a newer code."""
     if code == PRODUCER_FENCED and version < _FIRST_WITH_FENCED:
         return INVALID_PRODUCER_EPOCH
     if code == TRANSACTION_ABORTABLE and version < _FIRST_WITH_ABORTABLE:

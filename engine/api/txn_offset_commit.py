@@ -85,6 +85,7 @@ class TxnOffsetCommit:
         now_ms = self._clock.wall_ms()
 
         def committed_of(row: _Request.TxnOffsetCommitRequestPartition) -> CommittedOffset:
+            """Return a request row as a committed offset, committed now (wall clock)."""
             return CommittedOffset(
                 row.committed_offset,
                 row.committed_leader_epoch,

@@ -167,6 +167,7 @@ def _staging(
 
 
 def _node(broker: messages.UpdateMetadataRequest.UpdateMetadataBroker, version: int) -> BrokerNode:
+    """Return a live broker with its listeners; version 0 has one PLAINTEXT address."""
     if version < _WITH_ENDPOINTS:
         endpoints = [Endpoint(_PLAINTEXT, broker.v0_host, broker.v0_port)]
     else:
@@ -180,6 +181,7 @@ def _node(broker: messages.UpdateMetadataRequest.UpdateMetadataBroker, version: 
 def _named_states(
     request: messages.UpdateMetadataRequest, version: int
 ) -> Iterator[tuple[str, messages.UpdateMetadataRequest.UpdateMetadataPartitionState]]:
+    """Yield (topic, partition state) from the flat or the by-topic form of the request."""
     if version < _BY_TOPIC:
         for state in request.ungrouped_partition_states:
             yield state.topic_name, state

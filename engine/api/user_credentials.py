@@ -45,6 +45,7 @@ class UserScramCredentials:
         response = messages.DescribeUserScramCredentialsResponse
 
         async def work() -> messages.DescribeUserScramCredentialsResponse:
+            """Describe the named users, all for none named; fail as UNKNOWN_SERVER_ERROR."""
             try:
                 found = await self._admin.describe([user.name for user in request.users or ()])
             except EngineError:

@@ -96,6 +96,7 @@ class WriteTxnMarkers:
         appended = self._append(known, batch)
 
         def taken(results: ProduceResults) -> MarkerCodes:
+            """Return a code per partition; commit or drop offsets where the marker is written."""
             for key, result in results.items():
                 codes[key] = 0 if result.error is None else result.error.code
             self._decide_commits(marker, codes)
@@ -129,6 +130,7 @@ class WriteTxnMarkers:
 
     # 2
     def _decide_commits(self, marker: Marker, codes: MarkerCodes) -> None:
+        """Commit or drop pending group offsets in the `__consumer_offsets` partitions written."""
         ended = {
             key.partition
             for key, code in codes.items()
@@ -157,6 +159,7 @@ def _marker(row: _Request.WritableTxnMarker) -> Marker:
 
 
 def _response(request: _Request, written: list[MarkerCodes]) -> _Response:
+    """Return one result per marker in request order."""
     return _Response(
         markers=[
             _Response.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=_topics(codes))

@@ -80,6 +80,7 @@ class AccessRules:
 
 
 def _authorizer_of(settings: BrokerSettings, cache: AclCache) -> AclAuthorizer:
+    """Return the authorizer with `super.users` and `allow.everyone.if.no.acl.found`."""
     super_users, _ = super_users_of(settings.configured_text("super.users") or "")
     allows = settings.configured_text("allow.everyone.if.no.acl.found") or ""
     is_open = allows.strip().lower() == "true"

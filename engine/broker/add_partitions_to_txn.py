@@ -112,6 +112,7 @@ class AddPartitionsToTxnRequests:
     def _answered(
         self, broker_id: int, sent: dict[str, _Verification], response: Promise[Message]
     ) -> None:
+        """Complete the verifications of one request, then send those queued meanwhile."""
         self._busy.discard(broker_id)
         answers = _codes_by_id(sent, response)
         for transactional_id, verification in sent.items():
@@ -166,6 +167,7 @@ def _codes_by_id(sent: dict[str, _Verification], response: Promise[Message]) -> 
 
 
 def _all(sent: dict[str, _Verification], code: int) -> dict[str, _Codes]:
+    """Return the same error code for every partition of every verification."""
     return {
         transactional_id: dict.fromkeys(verification.owner.partitions, code)
         for transactional_id, verification in sent.items()

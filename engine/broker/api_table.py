@@ -361,6 +361,7 @@ def group_rows(deps: ApiDeps) -> list[Row]:
 
 
 def _admin_ports(deps: ApiDeps) -> AdminPorts:
+    """Return the parts of the broker that a TopicAdmin needs."""
     return AdminPorts(
         deps.znodes,
         deps.metadata_cache,

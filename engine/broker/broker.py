@@ -263,6 +263,7 @@ class Broker:
         )
 
     def _access_rules(self) -> AccessRules | None:
+        """Return the ACLs and their watch, None if `authorizer.class.name` is not set."""
         if not self.live.config.authorizer_class_name:
             return None
         return AccessRules(
@@ -375,6 +376,7 @@ class Broker:
         self.storage.stop()
 
     async def _with_id(self, settings: BrokerSettings) -> BrokerSettings:
+        """Return the settings with the configured, stored or newly generated broker id."""
         live = LiveConfig(settings).config
         broker_id = known_broker_id(self.host.files, live.data_dirs, live.broker_id)
         if broker_id is None:
@@ -482,6 +484,7 @@ class Broker:
         }
 
     def _take_part(self) -> None:
+        """Begin to serve local requests, keep the session, and compete for controller."""
         self._peers[self.broker_id] = self.serve_local
         self.session.start()
         self.controller.start()
@@ -587,6 +590,7 @@ class Broker:
             self.controller.allow_unclean_election(topic)
 
     def _settings_changed(self, old: BrokerConfig, new: BrokerConfig) -> None:
+        """Apply changed dynamic settings to storage, listeners, TLS and elections."""
         self.storage.reconfigure()
         self.listeners.reconfigure()
         self.tls.follow_settings()
@@ -608,6 +612,7 @@ class Broker:
         return f"broker {self.broker_id}, epoch {self.epoch}: {self.storage.state_text()}"
 
     def _directory_offline(self, path: str) -> None:
+        """Notify the controller of a failed log directory; stop the broker after the last one."""
         if not any(directory.is_online for directory in self.storage.logs.directories):
             self._on_fatal(f"every log directory is offline, the last was {path}")
             return

@@ -37,6 +37,7 @@ def broker_admission(
 
 
 def _windows(config: BrokerConfig) -> QuotaWindows:
+    """Return the counts and lengths (ms) of the windows over which client quotas are measured."""
     return QuotaWindows(
         config.quota_window_num,
         config.quota_window_size_seconds * 1000,

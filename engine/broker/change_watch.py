@@ -128,6 +128,7 @@ class ChangeWatch:
             self._timers.call_soon(self._catch_up)
 
     def _catch_up(self) -> None:
+        """Read the new change notes, or note that they are due after the reading in progress."""
         self._is_due = False
         if self._is_stopped:
             return
@@ -139,6 +140,7 @@ class ChangeWatch:
         work.watch(lambda: self._applied(work))
 
     def _has_read(self) -> None:
+        """End a reading; schedule another one if changes came meanwhile."""
         self._is_reading = False
         has_unread_change, self._has_unread_change = self._has_unread_change, False
         if has_unread_change:

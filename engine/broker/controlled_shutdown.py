@@ -83,6 +83,7 @@ class ShutdownRequests:
         self._end_metadata_wait()
 
     def _on_metadata(self, _topics: frozenset[str]) -> None:
+        """End the waits that new metadata resolves: a new controller, or no leaderships left."""
         if self._metadata_cache.controller_id not in (None, self._requested_id):
             self._end_pause()
         if not self._leads_for_others():
@@ -110,6 +111,7 @@ class ShutdownRequests:
             cancel()
 
     async def _repeat_requests(self, broker_epoch: int) -> bool:
+        """Send requests until one succeeds; return False once retries are used up."""
         retries_left = self._config.controlled_shutdown_max_retries
         while retries_left > 0 and not self._is_given_up:
             retries_left -= 1
@@ -182,6 +184,7 @@ class ShutdownRequests:
             channel.close()
 
     async def _back_off(self) -> None:
+        """Wait `controlled.shutdown.retry.backoff.ms`, or until a new controller is known."""
         over: Promise[None] = Promise()
         self._end_pause = _once(over)
         due_ms = self._clock.monotonic_ms() + self._config.controlled_shutdown_retry_backoff_ms
@@ -191,6 +194,8 @@ class ShutdownRequests:
 
 
 def _once(promise: Promise[None]) -> Callable[[], None]:
+    """Return a function that keeps the promise; further calls have no effect."""
+
     def keep() -> None:
         if not promise.is_kept:
             promise.keep(None)

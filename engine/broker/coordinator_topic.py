@@ -217,6 +217,7 @@ class CoordinatorTopic:
         return replica is not None and replica.high_watermark >= end_offset
 
     def _log(self, key: TopicPartition) -> LocalLog:
+        """Return the partition's log; raise NOT_LEADER_OR_FOLLOWER without a replica here."""
         replica = self._replica_manager.partitions.get(key)
         if replica is None:
             raise ApiError(NOT_LEADER_OR_FOLLOWER, f"{key} is not on this broker")

@@ -112,6 +112,7 @@ class BrokerTokens:
 
 
 def _report(work: Promise[None]) -> None:
+    """Log the error of a removal of expired tokens; the next check tries again."""
     try:
         work.result()
     except EngineError as error:

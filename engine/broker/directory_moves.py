@@ -88,6 +88,7 @@ class DirectoryMoves:
         self.resume(topic_partition)
 
     def _require_online(self, topic_partition: TopicPartition, directory: str) -> None:
+        """Raise LOG_DIR_NOT_FOUND for an unknown directory, KAFKA_STORAGE_ERROR if offline."""
         homes = {home.path: home for home in self._logs.directories}
         if directory not in homes:
             raise api_error(LOG_DIR_NOT_FOUND)
@@ -97,6 +98,7 @@ class DirectoryMoves:
     def _make_future(
         self, topic_partition: TopicPartition, directory: str, topic_id: str | None
     ) -> None:
+        """Create an empty future replica in the directory, with the topic's id."""
         # A copy that could not be opened has nothing that this log has not.
         self._logs.delete([topic_partition], only_future=True)
         future = self._logs.get_or_create(topic_partition, is_future=True, directory=directory)

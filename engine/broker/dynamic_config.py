@@ -205,6 +205,7 @@ class DynamicConfigWatch:
             self._live.set_topic(topic, settings)
 
     async def _load_everything(self) -> None:
+        """Read all broker, topic and quota settings; forget those of deleted topics."""
         await self._load_broker()
         topics = await self._znodes.children(f"{CONFIG}/{TOPIC_CONFIGS}")
         await self.load_topics(topics)
@@ -221,6 +222,7 @@ class DynamicConfigWatch:
         return await stored_config(self._znodes, path, subject="Settings")
 
     async def _apply(self, data: bytes | None, path: str) -> None:
+        """Read the settings that a change note names; ignore notes about other brokers."""
         entity_path = decode_config_change(data, path)
         kind, _, name = entity_path.partition("/")
         if kind == TOPIC_CONFIGS:

@@ -56,6 +56,7 @@ def open_groups(
     deadlines.add(groups.delays)
 
     def took_role(partition: Partition) -> None:
+        """Load or unload the groups of a `__consumer_offsets` partition by this broker's role."""
         if partition.topic_partition.topic != CONSUMER_OFFSETS:
             return
         index = partition.topic_partition.partition
@@ -83,6 +84,7 @@ def open_groups(
 
 
 def _settings(config: BrokerConfig) -> GroupSettings:
+    """Return the limits of groups from the broker's settings; offset retention in ms."""
     return GroupSettings(
         config.group_min_session_timeout_ms,
         config.group_max_session_timeout_ms,

@@ -51,6 +51,7 @@ def real_directory_lock() -> DirectoryLock:
     """Return the lock of log directories among the processes of this machine."""
 
     def lock(path: str) -> Callable[[], None]:
+        """Lock a log directory and return its release; raise LogDirectoryLocked."""
         try:
             return acquire(path)
         except LockHeld as error:

@@ -100,6 +100,7 @@ class IsrProposals:
             self._cancel()
 
     def _send_soon(self) -> None:
+        """Schedule one request for all waiting proposals, unless one is in flight."""
         if self._waiting and not self._is_busy:
             self._is_busy = True
             # Later proposals of this turn go with it.

@@ -104,6 +104,7 @@ class IsrWrites:
         self._tasks.once("isr-write", 0, partial(self._write, proposal))
 
     def _write(self, proposal: ProposeIsr) -> None:
+        """Begin to write a proposed ISR to its znode; do nothing after `stop`."""
         if self._is_stopped:
             return
         writing = drive(self._written(proposal))
@@ -157,6 +158,7 @@ class IsrWrites:
     # Telling the controller
 
     def _send_changes(self) -> None:
+        """Notify the controller of changed ISRs: after a quiet period, or at the maximum delay."""
         now_ms = self._clock.monotonic_ms()
         is_quiet = self._last_change_ms + ISR_CHANGE_LINGER_MS < now_ms
         is_late = self._last_sent_ms + ISR_CHANGE_DELAY_MS_MAX < now_ms
@@ -172,6 +174,7 @@ class IsrWrites:
         )
 
     def _is_sent(self, changed: dict[TopicPartition, None], sending: Promise[None]) -> None:
+        """Note the time of a notification; keep the changes of a failed one for the next."""
         if sending.error is None:
             self._last_sent_ms = self._clock.monotonic_ms()
         else:

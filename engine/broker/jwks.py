@@ -71,6 +71,7 @@ class JwksKeys:
         found: list[list[JsonKey]] = []
 
         def work() -> None:
+            """Read the keys on a worker thread; after an error log it and keep the present keys."""
             try:
                 found.append(self._read(self.url))
             except EngineError as error:

@@ -139,6 +139,7 @@ def _tls_settings(of_listener: ListenerSettings, listener: ListenerAddress) -> T
 
 
 def _ciphers(of_listener: ListenerSettings, versions: tuple[str, ...]) -> CipherChoice:
+    """Return the cipher choice for the protocols; raise ConfigError for bad names."""
     names = of_listener.value(_CIPHERS) or ()
     assert isinstance(names, tuple)
     try:
@@ -148,6 +149,7 @@ def _ciphers(of_listener: ListenerSettings, versions: tuple[str, ...]) -> Cipher
 
 
 def _client_auth(of_listener: ListenerSettings, listener: ListenerAddress) -> str:
+    """Return `ssl.client.auth`; for SASL listeners only the listener's own setting counts."""
     if listener.has_sasl and of_listener.own_text(_CLIENT_AUTH) is None:
         # As the broker's it is for listeners without SASL alone.
         return "none"
@@ -205,6 +207,7 @@ def _check_trust_store(of_listener: ListenerSettings) -> None:
 
 
 def _kind(of_listener: ListenerSettings, key: str) -> str:
+    """Return a store type setting; raise ConfigError for a type that is not supported."""
     value = of_listener.value(key)
     if value not in _STORE_KINDS:
         raise ConfigError(key, value, f"must be of {', '.join(_STORE_KINDS)}")

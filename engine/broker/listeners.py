@@ -193,6 +193,7 @@ class BrokerListeners:
 
 
 def _log_change(old: ConnectionBounds, new: ConnectionBounds) -> None:
+    """Log each connection limit that has changed, in Kafka's words."""
     for name, before, after in (
         ("maxConnectionsPerIp", old.per_address_max, new.per_address_max),
         ("maxConnectionsPerIpOverrides", old.per_address, new.per_address),

@@ -180,6 +180,7 @@ class LiveTls:
         listeners = [one for one in self._live.config.bound_listeners if one.name in loaded]
 
         def read() -> list[ReplacedFiles]:
+            """Return the listeners whose files differ from those judged last, and the new files."""
             found = []
             for listener in listeners:
                 used = loaded[listener.name]

@@ -49,6 +49,7 @@ class LocalRequests:
         self._pending[pending] = None
 
         def forward() -> None:
+            """Pass the handler's response on; release it if the requester no longer waits."""
             if pending not in self._pending:
                 if response.error is None:
                     release_response(response.result())

@@ -70,6 +70,7 @@ class LocalServer:
             return Promise.failed(api_error(UNKNOWN_SERVER_ERROR))
 
     def _row(self, name: str, *, is_message: bool) -> ApiRow:
+        """Return the API's row for messages, or its local row for plain values."""
         key = api(name).key
         row = self._server.table.row(key) if is_message else self._server.table.local_row(key)
         assert row is not None, name

@@ -35,6 +35,7 @@ def encode_metrics(metrics: Iterable[BrokerMetric]) -> str:
 
 
 def _line(name: str, value: MetricValue) -> str:
+    """Return one metric as `kind name figures…`; numbers by repr, so that none is rounded."""
     if isinstance(value, MeterReading):
         return f"meter {name} {' '.join(map(repr, value))}"
     if isinstance(value, HistogramReading):

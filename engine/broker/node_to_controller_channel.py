@@ -110,6 +110,7 @@ class NodeToControllerChannel:
         response.watch(lambda: self._answered(response))
 
     def _channel_to_controller(self) -> PeerChannel | None:
+        """Return a channel to the current controller, None if unknown."""
         controller_id = self._metadata_cache.controller_id
         if controller_id != self._controller_id:
             self._forget_controller()

@@ -33,6 +33,7 @@ def peer_security(live: LiveConfig, entropy: Entropy, tls: LiveTls, clock: Clock
 def _conversations(
     live: LiveConfig, entropy: Entropy, clock: Clock
 ) -> Callable[[], SaslConversation]:
+    """Return a factory of SASL conversations, one for each new connection to a peer."""
     mechanism = live.config.sasl_mechanism_inter_broker_protocol
     own = own_login(live.settings, live.config)
     login = SaslSettings(mechanism, own.username, own.password, oauth=own.oauth)

@@ -118,6 +118,7 @@ class QuotaSettings:
             self.rates.by_address[address] = rate
 
     async def _names(self, path: str) -> list[str]:
+        """Return the names of a config node's children, empty if the node does not exist."""
         try:
             return await self._znodes.children(f"{CONFIG}/{path}")
         except NoNode:
@@ -136,6 +137,7 @@ def _user_of(entity_path: str) -> str | None:
 
 
 def _owner_of(entity_path: str) -> QuotaOwner:
+    """Return user and client id of a quota entity path such as `users/a/clients/b`."""
     kind, name, *more = entity_path.split("/")
     if kind == CLIENT_CONFIGS:
         return QuotaOwner(NONE, name)

@@ -126,6 +126,7 @@ def registration_of(
 
 
 async def _create(znodes: ZnodeClient, path: str, data: bytes | None) -> None:
+    """Create a persistent znode; one that exists is left as it is."""
     try:
         await znodes.create(path, data)
     except NodeExists:

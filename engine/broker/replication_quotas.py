@@ -51,6 +51,7 @@ class ReplicationQuotas:
     def _listed_by(
         self, replicas_of: Callable[[TopicConfig], Sequence[str]]
     ) -> Callable[[TopicPartition], bool]:
+        """Return a predicate: does the topic's setting list this broker's replica?"""
         live, broker_id = self._live, self._live.config.broker_id
 
         def is_throttled(key: TopicPartition) -> bool:

@@ -276,12 +276,14 @@ class Storage:
     # Settings
 
     def _log_config_of(self, topic: str) -> LogConfig:
+        """Return the log settings of a topic: its overrides over the broker's defaults."""
         expiration_ms = self._live.config.producer_id_expiration_ms
         return log_config_of(
             self._live.topic_config(topic), producer_id_expiration_ms=expiration_ms
         )
 
     def _replication_config_of(self, topic: str) -> ReplicationConfig:
+        """Return the replication settings that apply to a topic now."""
         return ReplicationConfig(
             self._live.config.replica_lag_time_max_ms,
             self._live.topic_config(topic).min_insync_replicas,
@@ -321,6 +323,7 @@ class Storage:
     def _directory_offline(
         self, path: str, error: StorageError, lost: Sequence[TopicPartition]
     ) -> None:
+        """Mark replicas of a failed directory offline, then notify the broker."""
         _log.error("Stopping serving replicas in dir %s, %d of them: %s", path, len(lost), error)
         self.leadership.mark_offline(*lost)
         self._on_offline(path)
@@ -329,12 +332,14 @@ class Storage:
 def _nearest(
     config: BrokerConfig, metadata_cache: MetadataCache, host: BrokerHost
 ) -> NearestReplica | None:
+    """Return the selector of preferred read replicas, None if fetches always use the leader."""
     if not REPLICA_SELECTORS.get(config.replica_selector_class or "", False):
         return None
     return NearestReplica(metadata_cache, host.clock)
 
 
 def _fetcher_config(config: BrokerConfig) -> ReplicaFetcherConfig:
+    """Return the replica fetcher's limits from the broker's `replica.fetch.*` settings."""
     return ReplicaFetcherConfig(
         config.replica_fetch_backoff_ms,
         config.replica_fetch_max_bytes,

@@ -64,6 +64,7 @@ class LoopTasks:
         """Run `action` again and again, a period after the end of the last time."""
 
         def run() -> None:
+            """Run the action once and schedule the next run, also after a fault."""
             try:
                 self._run_reporting(name, action)
             finally:

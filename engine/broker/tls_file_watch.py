@@ -61,6 +61,7 @@ class TlsFileWatch:
         ended = self._ended = []
 
         def work() -> None:
+            """Read replaced files on a worker thread; mark the end even after a fault."""
             try:
                 found.extend(read())
             finally:
@@ -105,6 +106,7 @@ class TlsFileWatch:
 
 
 def _log_refusal(listener: str, error: ConfigError) -> None:
+    """Log why replaced files cannot be used and when they are read again."""
     bad = error.__cause__
     _log.error(
         "Listener %s keeps the keys and certificates that it has, for a file that was replaced "

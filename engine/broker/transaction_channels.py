@@ -64,6 +64,7 @@ class TransactionChannels:
             return messages.WriteTxnMarkersRequest(markers=[_row(marker) for marker in markers])
 
         def codes(response: Message) -> list[MarkerCodes]:
+            """Return the codes of a local (values) or remote (message) response."""
             if isinstance(response, list):
                 # From a broker of this process.
                 return response

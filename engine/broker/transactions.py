@@ -110,6 +110,7 @@ def _follow_leadership(coordinator: TransactionCoordinator, storage: Storage) ->
     registry = coordinator.registry
 
     def took_role(partition: Partition) -> None:
+        """Load or unload transactions of a partition by this broker's role."""
         if partition.topic_partition.topic != TRANSACTION_STATE:
             return
         index = partition.topic_partition.partition
@@ -147,6 +148,7 @@ def _producer_id_block(deps: TransactionDeps) -> Promise[ProducerIdBlock | None]
         return messages.AllocateProducerIdsRequest(broker_id=broker_id, broker_epoch=broker_epoch)
 
     def block(response: messages.AllocateProducerIdsResponse) -> ProducerIdBlock | None:
+        """Return the allocated block, None if the controller answered with an error."""
         if response.error_code:
             _log.warning("no producer ids: error %d", response.error_code)
             return None

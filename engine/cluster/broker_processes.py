@@ -124,6 +124,7 @@ def broker_statuses(
 
 
 def _of_process(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> BrokerStatus:
+    """Return a broker's state with process id and address, or why it ended."""
     state, running = process_state(data, broker_id)
     rack = plan.rack_of(broker_id)
     if state is BrokerState.CRASHED:

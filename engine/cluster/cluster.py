@@ -92,7 +92,10 @@ class MetadataStore:
         return True
 
     def _beat(self, client: EmbeddedZnodeClient, period_ms: int) -> None:
+        """Send heartbeats of a client's session every `period_ms` until `_forget` cancels it."""
+
         def beat() -> None:
+            """Send one heartbeat and schedule the next one, also after a fault."""
             try:
                 if client.is_open:
                     client.heartbeat()
@@ -110,6 +113,7 @@ class MetadataStore:
         self._cancel_expiry = self._timers.call_at(due_ms, lambda: self._expire(due_ms))
 
     def _expire(self, due_ms: int) -> None:
+        """Expire sessions; after a pause of the process only once received frames are read."""
         if self._clock.monotonic_ms() - due_ms > ZOOKEEPER_TICK_MS:
             # The process was paused: first read the heartbeats received meanwhile.
             self._timers.call_soon(self._expire_now)
@@ -206,6 +210,7 @@ class Cluster:
         return broker
 
     async def _open(self, settings: BrokerSettings) -> Broker:
+        """Start a broker with a znode client of its own."""
         timeout_ms = settings.value("zookeeper.session.timeout.ms")
         assert isinstance(timeout_ms, int)
         znodes = self._linked(self._store.client(timeout_ms), settings)
@@ -262,6 +267,7 @@ class Cluster:
 
 
 async def _close(brokers: Sequence[Broker]) -> None:
+    """Stop brokers without moving leaders: no broker of the cluster remains to lead."""
     for broker in brokers:
         broker.controller.stop()
     for broker in reversed(brokers):

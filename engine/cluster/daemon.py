@@ -444,6 +444,7 @@ def cluster_id_of(data: DataDirectory, files: Files) -> str | None:
 
 
 def _readable_plan(data: DataDirectory) -> ClusterPlan | None:
+    """Return the cluster's plan, None if its file is missing or damaged."""
     try:
         return data.plan()
     except BadClusterFile:

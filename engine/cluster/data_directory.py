@@ -462,12 +462,14 @@ class DataDirectory:
         self._write(self._znode_port_path, content)
 
     def _znode_ports(self) -> JsonObject:
+        """Return the ports of the last run; empty if unknown, as each free port will do."""
         try:
             return self._read(self._znode_port_path) or {}
         except BadClusterFile:
             return {}
 
     def _read(self, path: str) -> JsonObject | None:
+        """Return a file's JSON object, None without the file; raise BadClusterFile."""
         try:
             content = json.loads(self._files.read_bytes(path))
         except FileMissing:

@@ -130,6 +130,7 @@ class _Reading:
         )
 
     def _read_snapshots(self, folder: PartitionFolder) -> None:
+        """Raise `producer_id_max` to the highest producer id in a partition's snapshots."""
         for offset in folder.files.snapshots:
             name = SegmentFileName(offset, FileKind.SNAPSHOT).name
             try:

@@ -81,6 +81,7 @@ def _ended_badly(lines: list[str]) -> bool:
 
 
 def _usable_bytes(files: Files, folder: str) -> int | None:
+    """Return the free bytes of the folder's disk, None if they cannot be determined."""
     try:
         return files.disk_space(folder).usable_bytes
     except StorageError:
@@ -88,6 +89,7 @@ def _usable_bytes(files: Files, folder: str) -> int | None:
 
 
 def _hint(text: str, again: str) -> str:
+    """Return the remedy for the cause of a halt; `again` is the command that restarts."""
     if any(word in text for word in _FULL):
         return (
             f"make room on that disk (`kctl retention plan --dir DIR` shows what may go), then"

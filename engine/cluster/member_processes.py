@@ -176,6 +176,7 @@ class MemberProcesses:
         outputs: list[bytes] = []
 
         def has_output() -> bool:
+            """Return True once the process reported its port, or ended with an empty output."""
             text = started.output()
             if text is not None:
                 outputs.append(text)
@@ -238,6 +239,7 @@ class MemberProcesses:
             await self._until_gone(broker_id)
 
     async def _until_gone(self, broker_id: int) -> None:
+        """Wait until the broker's process has ended, without a time limit."""
         pid = self._pids.pop(broker_id, None)
         await until(
             lambda: self._is_gone(broker_id, pid),

@@ -129,6 +129,7 @@ def _runs(data: DataDirectory, broker_id: int) -> bool:
 
 
 def _done(data: DataDirectory, path: str) -> int:
+    """Return the number of the last change that a process applied, 0 if it cannot be read."""
     try:
         content = data.read_message(path) or {}
         return int(content.get("number", 0))

@@ -132,6 +132,7 @@ def remove_log_dir(files: Files, path: str) -> list[str]:
 
 
 def _remove_partition(files: Files, path: str) -> list[str]:
+    """Remove the log's files; return the paths of unknown files and links, which stay."""
     unknown = list_partition_files(files, path).unknown
     for name in files.list_dir(path):
         if name not in unknown and not files.is_link(f"{path}/{name}"):

@@ -222,6 +222,7 @@ class Process:
         os._exit(_EXIT_BROKEN)
 
     def _signalled(self) -> None:
+        """Begin a clean stop; a second signal ends the process at once."""
         if self._is_stopping:
             _log.warning("a second signal: ending at once, the next start recovers")
             os._exit(_EXIT_KILLED)
@@ -230,6 +231,7 @@ class Process:
         self.loop.stop()
 
     def _stop_with_all(self) -> None:
+        """Stop without moving leaders: all brokers of the cluster stop."""
         if self._served is not None:
             self._served.stop_with_all()
         self._is_stopping = True
@@ -249,6 +251,7 @@ def give_up_if_refused(
     """
 
     def poll() -> None:
+        """Give up if an authorizer denies the controller; otherwise check again later."""
         if not is_wanted():
             return
         for broker in brokers:
@@ -277,6 +280,7 @@ def when_informed(brokers: Sequence[Broker], action: Callable[[], None]) -> None
     missing = {broker.broker_id for broker in brokers}
 
     def check(broker: Broker, _topics: frozenset[str] = frozenset()) -> None:
+        """Run the action once the last broker knows the controller and its own registration."""
         cache = broker.metadata_cache
         is_informed = cache.controller_id is not None and cache.is_alive(broker.broker_id)
         if is_informed and broker.broker_id in missing:

@@ -174,6 +174,7 @@ def _wrong_with_store(data: DataDirectory, files: Files, found: FoundCluster) ->
 
 
 def _cluster_id_in(store_path: str) -> str | None:
+    """Return the cluster id in a store's file, None if the store has none."""
     journal = SqliteJournal(store_path)
     try:
         nodes: dict[str, Node] = dict(journal.load().nodes)
@@ -184,6 +185,7 @@ def _cluster_id_in(store_path: str) -> str | None:
 
 
 def _notes_on_plan(plan: ClusterPlan | None) -> list[str]:
+    """Return the warning that a rebuilt plan has default settings; none without a plan."""
     if plan is None:
         return []
     return [
@@ -259,6 +261,7 @@ def write_store(
 
 
 def _first_nodes(found: FoundCluster) -> Iterable[Operation]:
+    """Yield the nodes of the cluster itself; new producer ids are beyond all that were found."""
     last_id = found.producer_id_max // _PRODUCER_IDS_SKIPPED * _PRODUCER_IDS_SKIPPED
     last_id += 2 * _PRODUCER_IDS_SKIPPED - 1
     block = ProducerIdBlockNode(FIRST_BROKER_ID, last_id, last_id)

@@ -316,6 +316,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
         return cluster.open([broker_id])
 
     def ready(cluster: Cluster) -> None:
+        """Publish the broker's address and report it to the process that started this one."""
         nonlocal is_ready
         is_ready = True
         clusters.append(cluster)
@@ -329,6 +330,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
     is_answering = False
 
     async def answer() -> None:
+        """Carry out the command that is waiting in this broker's request file."""
         nonlocal is_answering
         is_answering = True
         try:
@@ -340,6 +342,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
             is_answering = False
 
     def poll() -> None:
+        """Apply network faults and begin the waiting command; called at a signal."""
         apply_faults(data, process.links, network_path)
         # One that takes several turns is not begun with a second time.
         if not is_answering:
@@ -371,6 +374,7 @@ def _run_broker(process: Process, settings: BrokerSettings, sessions: Sessions) 
     """Run a single broker with the given settings until the process is stopped."""
 
     def opening(on_fatal: Callable[[str], None]) -> PromiseCoroutine[Cluster]:
+        """Start the broker; `on_fatal` ends the process."""
         cluster = Cluster(
             sessions, process.host, lambda _id, _port: settings, on_fatal, is_whole=False
         )

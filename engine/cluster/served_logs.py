@@ -224,6 +224,7 @@ def _first(replicas: Sequence[FoundReplica]) -> FoundReplica:
 
 
 def _link(files: CopyOnWriteFiles, replica: FoundReplica, target: str) -> None:
+    """Link the log's files into a new folder, durably; unknown files are left out."""
     files.make_dir(target)
     unknown = set(list_partition_files(files, replica.path).unknown)
     for name in files.list_dir(replica.path):

@@ -208,6 +208,7 @@ def is_encrypted(name: str) -> bool:
 
 @cache
 def _password_suffixes() -> tuple[str, ...]:
+    """Return the keys of dynamic passwords; listener-prefixed names end with them."""
     return tuple(
         key.name
         for key in broker_keys().values()
@@ -216,6 +217,7 @@ def _password_suffixes() -> tuple[str, ...]:
 
 
 def _check_mode(name: str, text: str, *, per_broker: bool) -> None:
+    """Raise ConfigError for a read-only key, or one that this scope cannot set."""
     key = broker_keys().get(name)
     if key is not None and key.update_mode is UpdateMode.READ_ONLY:
         raise ConfigError(name, text, "cannot be changed while the broker runs")
@@ -227,6 +229,7 @@ def _check_mode(name: str, text: str, *, per_broker: bool) -> None:
 
 
 def _check_threads(name: str, old: int, new: int) -> None:
+    """Raise ReconfigurationRefused unless `new` is at least 1 and within half to double."""
     if new == old or (new >= 1 and old // 2 <= new <= old * 2):
         return
     base = name.rpartition(_OF_A_LISTENER)[1] or name
@@ -253,6 +256,7 @@ def _retention(settings: BrokerSettings, kind: str) -> tuple[int, int]:
 
 
 def _network_threads(settings: BrokerSettings, own_name: str) -> int:
+    """Return a listener's `num.network.threads`: its own, else the broker's."""
     text = settings.configured_text(own_name)
     if text is None:
         return _count(settings, _OF_A_LISTENER)

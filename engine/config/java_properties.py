@@ -86,6 +86,7 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def _key_end(line: str) -> int:
+    """Return the index of the first unescaped `=`, `:` or space, else the line's length."""
     escaped = False
     for index, character in enumerate(line):
         if not escaped and (character in "=:" or character in _SPACE):

@@ -144,6 +144,7 @@ def _parse(key: ConfigKey, text: str) -> ConfigValue:
 
 
 def _parse_integer(key: ConfigKey, trimmed: str) -> int:
+    """Return a whole number within the type's bits; raise ConfigError otherwise."""
     bits = _BITS[key.type]
     if len(trimmed) <= _DIGITS_MAX and _INTEGER.fullmatch(trimmed):
         value = int(trimmed)
@@ -177,6 +178,7 @@ def _range_check(low: str, high: str | None, or_minus_one: str | None) -> _Check
     most = None if high is None else float(high) if "." in high else int(high)
 
     def within(value: ConfigValue) -> bool:
+        """Return True for a number in the range (inclusive), or an allowed -1."""
         assert isinstance(value, int | float)
         if or_minus_one and value == -1:
             return True
@@ -191,6 +193,7 @@ def _choice_check(choice: re.Match[str]) -> _Check:
     allowed = frozenset(names.split(", "))
 
     def among(value: ConfigValue) -> bool:
+        """Return True if the value, or each element of a list, is allowed."""
         if isinstance(value, tuple):
             return all(element in allowed for element in value)
         assert isinstance(value, str)

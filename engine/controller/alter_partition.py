@@ -227,6 +227,7 @@ class AlterPartition:
         return response(topics=[*map(_unknown_topic, unknown), *topics.values()])
 
     def _topic(self, topic: str, version: int) -> messages.AlterPartitionResponse.TopicData:
+        """Return an empty topic row, by id or by name as the version requires."""
         row = messages.AlterPartitionResponse.TopicData
         if version >= _TOPIC_IDS_SINCE:
             return row(topic_id=self._context.topic_ids.get(topic, NO_UUID))
@@ -248,6 +249,7 @@ def _unknown_topic(topic: _RequestedTopic) -> messages.AlterPartitionResponse.To
 
 
 def _is_already(proposal: Proposal, state: PartitionStateNode) -> bool:
+    """Return True if the state already has the proposed values: a repeated request."""
     return (
         proposal.leader == state.leader
         and proposal.isr == state.isr

@@ -184,6 +184,7 @@ class BrokerEvents:
     def _errors(
         self, response: messages.LeaderAndIsrResponse
     ) -> Iterable[tuple[TopicPartition, int]]:
+        """Yield each partition and its error code; skip topics that are unknown by now."""
         for topic in response.topics:
             name = self._context.topic_names.get(topic.topic_id)
             if name is not None:
@@ -255,6 +256,7 @@ class BrokerEvents:
         await self._machines.watches.arm_node(broker_path(broker_id), on_event)
 
     async def _watch_notes(self) -> None:
+        """Set the one-shot watches for failed log directories and for ISR changes."""
         arm, put = self._machines.watches.arm_children, self._machines.put
         on_failure: Callable[[], None] = partial(
             put, "LogDirEventNotification", self.on_log_dir_failures
@@ -269,6 +271,7 @@ class BrokerEvents:
         """Return the content of notes; one that cannot be parsed does not stop the others."""
 
         async def read(path: str) -> list[V]:
+            """Return the decoded note, or nothing if it is gone or cannot be parsed."""
             try:
                 data, _ = await self._client.get(path)
                 return [decode(data, path)]

@@ -135,6 +135,7 @@ async def read_leaderships(
     """
 
     async def read(partition: TopicPartition) -> PartitionLeadership | None:
+        """Return a partition's state with its znode version; None if absent or unparsable."""
         path = partition_state_path(partition)
         try:
             data, stat = await client.get(path)
@@ -159,6 +160,7 @@ def broker_node(broker_id: int, registration: BrokerRegistration, path: str) -> 
 
 
 def _endpoint(text: str, protocols: Mapping[str, str], path: str) -> Endpoint:
+    """Return the parsed `LISTENER://host:port`; raise InvalidZnodeValue if malformed."""
     listener, separator, address = text.partition("://")
     host, colon, port = address.rpartition(":")
     number = _PROTOCOL_NUMBERS.get(protocols.get(listener, ""))

@@ -284,6 +284,8 @@ class Controller:
     # -- events --------------------------------------------------------------------------------
 
     def _put_active(self, name: str, work: Callable[[], PromiseCoroutine[None]]) -> None:
+        """Queue an event that does nothing if this broker has resigned by then."""
+
         async def if_active() -> None:
             if self.is_active:
                 await work()
@@ -293,6 +295,7 @@ class Controller:
     def _on_leader_and_isr_response(
         self, broker_id: int, response: messages.LeaderAndIsrResponse
     ) -> None:
+        """Queue a broker's LeaderAndIsr response as an event."""
         work = partial(self._brokers.on_leader_and_isr_response, broker_id, response)
         self._put_active("LeaderAndIsrResponseReceived", work)
 
@@ -302,6 +305,7 @@ class Controller:
         deleted: frozenset[TopicPartition],
         response: messages.StopReplicaResponse,
     ) -> None:
+        """Queue a StopReplica response as an event, if it answers deletions of replicas."""
         if deleted:
             work = partial(self._brokers.on_stop_replica_response, broker_id, deleted, response)
             self._put_active("TopicDeletionStopReplicaResponseReceived", work)
@@ -335,7 +339,10 @@ class Controller:
     # -- election ------------------------------------------------------------------------------
 
     async def _watch_controller(self) -> None:
+        """Watch `/controller`: its deletion starts an election, another event re-reads it."""
+
         def on_event(event: EventType) -> None:
+            """Start an election, or queue the reading of the new controller."""
             if event is EventType.DELETED:
                 self._stand_again()
             else:

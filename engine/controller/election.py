@@ -56,6 +56,7 @@ async def register_controller(client: ZnodeClient, broker_id: int, now_ms: int) 
 
 
 async def _read_epoch(client: ZnodeClient) -> tuple[int, int]:
+    """Return the controller epoch and its znode version; create the node if missing."""
     try:
         data, stat = await client.get(CONTROLLER_EPOCH)
     except NoNode:
@@ -66,6 +67,7 @@ async def _read_epoch(client: ZnodeClient) -> tuple[int, int]:
 
 
 async def _is_ours(client: ZnodeClient, epoch: int) -> bool:
+    """Return True if this session is the controller with the epoch: the response was lost."""
     stat = await client.exists(CONTROLLER)
     data, _ = await client.get(CONTROLLER_EPOCH)
     is_owner = stat is not None and stat.ephemeral_owner == client.session_id

@@ -103,6 +103,7 @@ def _elect_offline(
 def _elect_among(
     state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
+    """Elect the first live, in-sync target replica, None if there is none; the ISR stays."""
     live = _in_order(candidates.replicas, candidates.live)
     leader = _first(live, state.isr)
     if leader is None:
@@ -113,6 +114,7 @@ def _elect_among(
 def _elect_preferred(
     state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
+    """Elect the preferred leader if it is live and in sync, else None; the ISR stays."""
     preferred = candidates.replicas[0] if candidates.replicas else NO_LEADER
     if preferred not in candidates.live or preferred not in state.isr:
         return None
@@ -122,6 +124,7 @@ def _elect_preferred(
 def _elect_around_shutdown(
     state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
+    """Elect a live, in-sync replica that stays up, else None; the ISR loses those that stop."""
     live = _in_order(candidates.replicas, candidates.live)
     isr = _without(state.isr, candidates.shutting_down)
     leader = _first(live, isr)
@@ -133,6 +136,7 @@ def _elect_around_shutdown(
 def _led(
     state: PartitionStateNode, leader: int, isr: tuple[int, ...], controller_epoch: int
 ) -> PartitionStateNode:
+    """Return the state with leader and ISR, and the leader epoch raised by one."""
     return state._replace(
         leader=leader,
         isr=isr,

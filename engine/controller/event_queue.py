@@ -83,6 +83,7 @@ class EventQueue:
             self._call_soon(self._run_next)
 
     def _run_next(self) -> None:
+        """Start the oldest event; the next one waits until it has ended."""
         self._is_due = False
         if not self._events:
             return

@@ -52,6 +52,7 @@ async def _write_chunk(multi: Multi, chunk: list[Sequence[Operation]]) -> list[G
 
 
 async def _write_alone(multi: Multi, group: Sequence[Operation]) -> GroupResult:
+    """Write one group in its own transaction; return its error instead of raising it."""
     try:
         return await multi(group)
     except NodeError as error:

@@ -191,6 +191,7 @@ class PartitionMachine:
         def decide(
             partition: TopicPartition, state: PartitionStateNode
         ) -> PartitionStateNode | str:
+            """Return the elected state, or the reason why no leader can be elected."""
             candidates = self._candidates(partition, reason, unclean[partition.topic])
             election = elect(reason, state, candidates, context.epoch)
             if election is None:
@@ -225,6 +226,7 @@ class PartitionMachine:
         )
 
     async def _allows_unclean(self, topic: str, settings: BrokerSettings) -> bool:
+        """Return the topic's `unclean.leader.election.enable`, read from its znode now."""
         path = topic_config_path(topic)
         try:
             data, _ = await self._parts.znodes.client.get(path)

@@ -136,6 +136,7 @@ class Reassignment:
     def _refusal(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> ReassignmentResult | None:
+        """Return why a partition cannot be reassigned, None if it can."""
         before = self._context.assignment(partition)
         if not before.replicas or partition.topic in self._context.to_delete:
             return NO_SUCH_PARTITION
@@ -160,6 +161,7 @@ class Reassignment:
                 await self._walk_on(partition, assignment)
 
     async def _walk_on(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
+        """Walk a partition; report a stuck step, which the partition's next event retries."""
         try:
             await self._walk(partition, assignment)
         except ReassignmentStuck as error:
@@ -169,6 +171,7 @@ class Reassignment:
         self._machines.parts.reporter.event_failed("PartitionReassignment", error)
 
     async def _walk(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
+        """Do phase U, then B if all targets are in sync, else A; raise ReassignmentStuck."""
         self._machines.deletion.mark_ineligible((partition.topic,))
         await self._update_assignment(partition, assignment)
         if partition not in self._context.leaderships:
@@ -181,6 +184,7 @@ class Reassignment:
     async def _is_caught_up(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> bool:
+        """Return True if the stored ISR has all target replicas."""
         # As stored: a broker before 2.7 writes in-sync sets itself.
         leaderships = await read_leaderships(self._znodes.client, (partition,), self._znodes.turns)
         leadership = leaderships.get(partition)
@@ -260,6 +264,7 @@ class Reassignment:
         await machines.deletion.resume_topics((partition.topic,))
 
     async def _move_leader(self, partition: TopicPartition, completed: PartitionAssignment) -> None:
+        """Keep a live target leader in a new epoch; otherwise elect one among the targets (B3)."""
         leadership = self._context.leaderships.get(partition)
         leader = NO_LEADER if leadership is None else leadership.state.leader
         if leader in completed.replicas and self._context.is_online(leader, partition):

@@ -54,6 +54,7 @@ class ReassignmentList:
     def _partitions(
         self, request: messages.ListPartitionReassignmentsRequest
     ) -> Iterable[TopicPartition]:
+        """Return the requested partitions without duplicates; for null all reassigning ones."""
         if request.topics is None:
             return sorted(self._context.reassigning)
         return dict.fromkeys(
@@ -63,6 +64,7 @@ class ReassignmentList:
         )
 
     def _row(self, partition: TopicPartition) -> _Row | None:
+        """Return the row of a partition, None if it is not being reassigned."""
         assignment = self._context.assignment(partition)
         if not assignment.adding_replicas and not assignment.removing_replicas:
             return None

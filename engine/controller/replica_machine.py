@@ -178,6 +178,7 @@ class ReplicaMachine:
         def decide(
             partition: TopicPartition, state: PartitionStateNode
         ) -> PartitionStateNode | None:
+            """Return the state without the broker's replica, None if it is not in the ISR."""
             if broker_id not in state.isr:
                 return None
             return without_replica(state, broker_id, context.epoch)

@@ -277,6 +277,7 @@ class RequestBatch:
 
 
 def _by_topic(states: Mapping[TopicPartition, S]) -> dict[str, list[S]]:
+    """Group partition states by topic, in order, for requests that list topics."""
     topics: dict[str, list[S]] = {}
     for partition, state in states.items():
         topics.setdefault(partition.topic, []).append(state)

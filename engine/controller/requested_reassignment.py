@@ -77,6 +77,7 @@ class RequestedReassignment:
     def _decide(
         self, partition: TopicPartition, target: tuple[int, ...] | None
     ) -> PartitionAssignment | ReassignmentResult:
+        """Return the assignment to write, or the refusal; `target` None cancels."""
         assignment = self._context.assignment(partition)
         if target is not None:
             live = [id_ for id_ in self._context.live_ids() if self._context.is_live(id_)]
@@ -89,6 +90,7 @@ class RequestedReassignment:
 def _targets(
     request: messages.AlterPartitionReassignmentsRequest,
 ) -> dict[TopicPartition, tuple[int, ...] | None]:
+    """Return the target replicas of each requested partition; None requests a cancellation."""
     return {
         TopicPartition(topic.name, row.partition_index): (
             None if row.replicas is None else tuple(row.replicas)

@@ -125,6 +125,7 @@ class TopicDeletion:
             await self._start(start)
 
     def _phases(self, topic: str) -> set[ReplicaPhase]:
+        """Return the distinct phases of the topic's replicas, which decide what is next."""
         context = self._context
         return {
             context.replica_phases.get(replica, ReplicaPhase.NON_EXISTENT)

@@ -122,6 +122,7 @@ class TopicEvents:
     # -- watches and reads ---------------------------------------------------------------------
 
     async def _watched_topics(self) -> list[str]:
+        """Set the watch for topic changes, then read the names: no change is missed."""
         await self._machines.watches.arm_children(
             TOPICS, partial(self._machines.put, "TopicChange", self.on_topics)
         )
@@ -133,6 +134,8 @@ class TopicEvents:
         )
 
     async def _watch_topic(self, topic: str) -> None:
+        """Queue `on_partitions` for the next change of the topic's znode."""
+
         def on_event(event: EventType) -> None:
             if event is EventType.DATA_CHANGED:
                 work = partial(self.on_partitions, topic)
@@ -145,6 +148,7 @@ class TopicEvents:
         return {topic: stored for topic, stored in stored_topics.items() if stored is not None}
 
     async def _read_watched(self, topic: str) -> StoredTopic | None:
+        """Watch and read a topic; return None if it is gone or cannot be parsed."""
         await self._watch_topic(topic)
         try:
             return await read_topic(self._client, topic)
@@ -180,6 +184,7 @@ class TopicEvents:
         return topic_id
 
     async def _create(self, partitions: Iterable[TopicPartition]) -> None:
+        """Bring new partitions and replicas to NEW, then ONLINE; elects the first leaders."""
         created = list(partitions)
         machines = self._machines
         replicas = self._context.replicas_of(created)

@@ -220,6 +220,7 @@ class Group:
         self.subscribed_topics = self._subscribed_topics()
 
     def _subscribed_topics(self) -> frozenset[str] | None:
+        """Return the topics that members subscribe to; None if they cannot be known."""
         if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
             return None
         if not self.members:

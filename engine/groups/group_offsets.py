@@ -240,6 +240,7 @@ def _is_past(
     retention_ms: int,
     base_ms: Callable[[CommittedOffset], int],
 ) -> bool:
+    """Return True if a committed offset has outlived its own expiry or `retention_ms`."""
     if committed.expire_ms is not None:
         return now_ms >= committed.expire_ms
     return now_ms - base_ms(committed) >= retention_ms

@@ -66,6 +66,7 @@ class GroupStore:
         written = self._log.append(partition, (record,))
 
         def code(result: Written) -> int:
+            """Return the error code for members, and log it."""
             error_code = _code_for_members(result.error_code)
             if error_code:
                 _log.warning("group %s was not written: error %d", group.group_id, error_code)
@@ -75,6 +76,7 @@ class GroupStore:
 
 
 def _code_for_members(error_code: int) -> int:
+    """Return Kafka's code for members in place of the log's error code."""
     if error_code == REQUEST_TIMED_OUT:
         return REBALANCE_IN_PROGRESS
     if error_code in TOO_LARGE:

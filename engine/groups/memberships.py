@@ -98,6 +98,7 @@ class Memberships:
         return response
 
     def _refusal_of_join(self, request: JoinRequest) -> int:
+        """Return why the coordinator or the session timeout refuses a join, 0 if nothing."""
         code = self._registry.refusal(request.group_id)
         if code:
             return code
@@ -177,6 +178,7 @@ class Memberships:
         return join
 
     def _may_answer_again(self, group: Group, member: GroupMember, request: JoinRequest) -> bool:
+        """Return True for a repeated join that needs no rebalance: its response was lost."""
         if group.is_in(GroupState.PREPARING_REBALANCE) or not member.matches(request.protocols):
             return False
         # The leader of a stable group joins again to have it rebalance.
@@ -208,6 +210,7 @@ class Memberships:
     def _park_sync(
         self, group: Group, member: GroupMember, assignments: dict[str, bytes]
     ) -> Promise[SyncResult]:
+        """Promise the assignment; the group leader's sync completes those of all members."""
         sync: Promise[SyncResult] = Promise()
         member.sync = sync
         self._rebalances.restart_session(group, member)
@@ -295,6 +298,7 @@ def _refused(member_id: str, code: int) -> Promise[JoinResult]:
 
 
 def _refusal_of_member(group: Group, request: MemberRequest) -> int:
+    """Return why a heartbeat or sync is refused: state, member id or generation; 0 if nothing."""
     if group.is_in(GroupState.DEAD):
         return COORDINATOR_NOT_AVAILABLE
     if group.is_in(GroupState.EMPTY):

@@ -331,6 +331,7 @@ def _records(group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -
 
 
 def _consumed(group: Group, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Return the partitions whose topics members consume; all if subscriptions are unknown."""
     if group.is_in(GroupState.EMPTY):
         return []
     topics = group.subscribed_topics

@@ -138,6 +138,7 @@ class Rebalances:
             return not group.is_in(GroupState.PREPARING_REBALANCE)
 
         def completed(is_expired: bool) -> None:
+            """Extend the initial delay if members joined during it; else complete the join."""
             if not is_expired or not group.is_in(GroupState.PREPARING_REBALANCE):
                 return
             if group.new_member_added and left_ms > 0:
@@ -150,6 +151,8 @@ class Rebalances:
         self._delays.wait(_join_key(group), delay_ms, is_over, completed)
 
     def _wait_for_all(self, group: Group) -> None:
+        """Complete the join once all members have joined, at most the rebalance timeout later."""
+
         def is_over() -> bool:
             return not group.is_in(GroupState.PREPARING_REBALANCE) or group.has_all_members_joined
 
@@ -193,6 +196,7 @@ class Rebalances:
         generation_id = group.generation_id
 
         def is_over() -> bool:
+            """Return True once all members have synced, or a newer rebalance has begun."""
             if group.generation_id != generation_id:
                 return True
             awaits = (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
@@ -205,6 +209,7 @@ class Rebalances:
         self._delays.wait(_sync_key(group), group.rebalance_timeout_ms, is_over, completed)
 
     def _remove_unsynced(self, group: Group) -> None:
+        """Remove the members that did not send SyncGroup in time, and rebalance the others."""
         for member_id in tuple(group.pending_sync_members):
             member = group.members.get(member_id)
             group.remove(member_id)
@@ -231,6 +236,7 @@ class Rebalances:
         self._answer_syncs(group, error_code)
 
     def _answer_syncs(self, group: Group, error_code: int) -> None:
+        """Answer the waiting syncs; restart the session timers of those answered."""
         for member in tuple(group.members.values()):
             result = SyncResult(
                 error_code, group.protocol_type, group.protocol_name, member.assignment

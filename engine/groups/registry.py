@@ -119,6 +119,7 @@ class GroupRegistry:
         return self._add(group, self.partition_of(group.group_id))
 
     def _add(self, group: Group, partition: int) -> Group:
+        """Register a group under its partition of `__consumer_offsets`."""
         self.groups[group.group_id] = group
         self.held_count = max(self.held_count, len(self.groups))
         self._ids_of.setdefault(partition, {})[group.group_id] = None

@@ -50,6 +50,7 @@ class StaticMembers:
             )
 
             def written() -> None:
+                """Answer the join after the write; restore the old member after a failed write."""
                 code = stored.result()
                 # A member that is gone has given its protocols back already.
                 if code and group.members.get(member.member_id) is member:

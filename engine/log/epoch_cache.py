@@ -152,6 +152,7 @@ class EpochCache:
         return encode_leader_epochs(self.entries)
 
     def _become(self, entries: tuple[EpochStart, ...]) -> bool:
+        """Replace all entries; return True if they differ, so that the caller writes them."""
         if entries == self.entries:
             return False
         self.entries = entries

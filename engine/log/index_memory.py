@@ -72,6 +72,7 @@ class IndexMemory:
             self._forget(id(segment))
 
     def _collected(self, key: int, reference: ReferenceType[IndexedSegment]) -> None:
+        """Remove a garbage-collected segment, unless its id() already belongs to a new segment."""
         with self._lock:
             noted, _ = self._loaded.get(key, (None, 0))
             if noted is reference:

@@ -88,6 +88,7 @@ class LogFlush:
         self._flush_all(now_ms)
 
     def _flush_all(self, now_ms: int) -> None:
+        """Sync all below the log end offset on this thread, then advance the recovery point."""
         end = self._end_offset()
         segments = self._segments_up_to(end)
         snapshots = self._snapshots.unsynced
@@ -106,6 +107,7 @@ class LogFlush:
             segment.borrow()
 
         def work() -> None:
+            """Sync on a worker thread; pass any fault but StorageError to `done`."""
             try:
                 self._sync(segments, snapshots)
             except StorageError:

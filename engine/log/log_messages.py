@@ -84,6 +84,7 @@ class LogMessages:
                 self._deleting_one(segment, reason, left_bytes, config)
 
     def _below_start(self, log_start_offset: int, segments: Sequence[RetainedSegment]) -> None:
+        """Log in one line the segments deleted because they are below the log start offset."""
         _unified_log.info(
             "%s Deleting segments due to log start offset %d breach: %s",
             self._head("UnifiedLog"),
@@ -114,6 +115,7 @@ class LogMessages:
 
 
 def _shown(segment: RetainedSegment) -> str:
+    """Return a segment as Kafka's `LogSegment.toString` has it, without its modification time."""
     return (
         f"LogSegment(baseOffset={segment.base_offset}, size={segment.size_bytes},"
         f" largestRecordTimestamp={segment.largest_timestamp_ms})"

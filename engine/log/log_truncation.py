@@ -125,6 +125,7 @@ class LogTruncation:
         owed = self._owed = _DurableSteps(steps)
 
         def done(failure: StorageError | None) -> None:
+            """Report a failure, or note that these steps are durable; ignore superseded steps."""
             if self._owed is not owed:
                 # A caller could not wait, and has run the steps itself.
                 return

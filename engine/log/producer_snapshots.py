@@ -141,6 +141,7 @@ class ProducerSnapshots:
         return self.offsets[-1] if self.offsets else None
 
     def _forget(self, offset: int) -> None:
+        """Drop an offset from memory; the file is left to the caller."""
         number = bisect_right(self.offsets, offset) - 1
         if number >= 0 and self.offsets[number] == offset:
             del self.offsets[number]

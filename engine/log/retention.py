@@ -126,6 +126,7 @@ def _by_size(log: LogFacts, config: LogConfig) -> int:
 
 
 def _by_time(log: LogFacts, config: LogConfig) -> int:
+    """Count the oldest segments whose largest timestamp is older than `retention.ms`."""
     if config.retention_ms < 0:
         return 0
     return _count(
@@ -141,6 +142,7 @@ _REASONS: tuple[tuple[RetentionReason, Callable[[LogFacts, LogConfig], int]], ..
 
 
 def _count(log: LogFacts, takes: Callable[[RetainedSegment], bool]) -> int:
+    """Count from the oldest segment while `takes` holds and the HW is at or above its end."""
     count = 0
     for segment in log.segments:
         if log.high_watermark < segment.end_offset or not takes(segment):

@@ -182,6 +182,7 @@ class Segment:
         return times
 
     def _note_loaded(self) -> None:
+        """Report the memory of the loaded indexes, in bytes, to the bound of the process."""
         index, times = self._index, self._time_index
         entry_count = 0 if index is None else len(index)
         time_entry_count = 0 if times is None else len(times)
@@ -314,6 +315,7 @@ class Segment:
         self.size_bytes = position
 
     def _add_entry(self, last_offset: int, position: int) -> None:
+        """Add an offset index entry, and a time index entry if the largest timestamp rose."""
         if not self.has_unwritten_index:
             self._keep_indexes()
         self.index.append(last_offset, position)
@@ -376,6 +378,7 @@ class Segment:
         return False
 
     def _has_full_index(self) -> bool:
+        """Return True if an index has no room; the time index keeps one entry for the roll."""
         return (
             len(self.index.positions) >= self._index_entries_max
             or len(self.time_index.timestamps) >= self._time_entries_max - 1
@@ -390,6 +393,7 @@ class Segment:
             self._sure_offset = self.base_offset + _INT_MAX
 
     def _waited_ms(self, max_timestamp_ms: int, now_ms: int) -> int:
+        """Return ms since the first batch's timestamp, or since creation if it has none."""
         rolling = self.first_timestamp_ms()
         if rolling >= 0:
             return max_timestamp_ms - rolling
@@ -472,6 +476,7 @@ class Segment:
         self._note_loaded()
 
     def _rewrite(self, path: str, content: bytes) -> None:
+        """Replace a file's content in place: not atomic, and durable only after a sync."""
         handle = self._files.open(path, write=True, create=True)
         try:
             handle.truncate(0)

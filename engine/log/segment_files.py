@@ -153,6 +153,7 @@ def _is_temporary(name: str) -> bool:
 
 
 def _parsed(name: str) -> SegmentFileName | None:
+    """Return the parsed name of a segment's file, None for any other name."""
     try:
         return parse_segment_file(name)
     except UnknownFileName:

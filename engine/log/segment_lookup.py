@@ -152,6 +152,7 @@ def _batch_near(file: File, position: int, offset: int) -> int | None:
 
 
 def _end_from(file: File, position: int, base_offset: int) -> LogEnd:
+    """Return the end (offset exclusive) of the whole batches from `position` on."""
     end = LogEnd(base_offset, position)
     scan = scan_batches(file, start=position)
     try:

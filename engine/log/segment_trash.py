@@ -71,6 +71,7 @@ class _Trash(NamedTuple):
             tasks.once("delete-file", delay_ms, self._remove)
 
     def _remove(self) -> None:
+        """Remove the `.deleted` files, in the folder where the log is now: it may have moved."""
         for segment in self.segments:
             segment.directory = self.snapshots.directory
             segment.remove_files()

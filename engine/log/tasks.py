@@ -187,6 +187,7 @@ class DeferredTasks:
         self._pass_on(lambda: self._tasks.offload(name, work, done))
 
     def _pass_on(self, call: Callable[[], None]) -> None:
+        """Run a call now, or keep it until `release`."""
         if self._kept is None:
             call()
         else:

@@ -64,6 +64,7 @@ def _codec(name: str) -> Codec | None:
 
 
 def _level(topic: TopicConfig, codec: Codec | None) -> int | None:
+    """Return the topic's compression level for its codec, None for codecs without levels."""
     if codec is Codec.GZIP:
         return topic.compression_gzip_level
     if codec is Codec.LZ4:

@@ -368,6 +368,7 @@ class LeaderRules:
         return accepted
 
     def _messages(self, batch: LegacyBatch, now_ms: int) -> list[Record]:
+        """Return the messages of magic 0 or 1 as records; raise InvalidRecord for zstd."""
         if batch.codec is Codec.ZSTD:
             raise InvalidRecord(f"zstd in magic {batch.magic}")
         messages = batch.messages(limit_bytes=self.limit_bytes)
@@ -410,6 +411,7 @@ class LeaderRules:
         now_ms: int,
         is_skimmed: bool,
     ) -> str | None:
+        """Return why the topic refuses a record's timestamp, None if it does not."""
         config, time_ms = self._config, record.timestamp_ms
         if config.message_timestamp_type is TimestampType.CREATE_TIME and time_ms != NO_TIMESTAMP:
             # Times out of range wrap around, and then have no bounds.
@@ -422,6 +424,7 @@ class LeaderRules:
 
 
 def _message_problem(batch: RecordBatch, message: LegacyMessage) -> str | None:
+    """Return why an inner message is invalid, None if valid; raise CorruptMessage for its CRC."""
     if message.magic != batch.magic:
         _as_record(message)
         return f"magic {message.magic} inside of magic {batch.magic}"
@@ -431,6 +434,7 @@ def _message_problem(batch: RecordBatch, message: LegacyMessage) -> str | None:
 
 
 def _as_record(message: LegacyMessage) -> Record:
+    """Return a message as a record; raise UnreadableRecords if it cannot be decoded."""
     try:
         return message.to_record()
     except CorruptRecord as error:

@@ -51,6 +51,7 @@ class Window:
         return view
 
     def _slide(self, position: int, length: int) -> None:
+        """Fill the buffer from `position` on, enlarged first if it is shorter than `length`."""
         if length > len(self._buffer):
             self._buffer = bytearray(length)
             self._view = memoryview(self._buffer)

@@ -355,6 +355,7 @@ class BatchView:
         self._header = read_header(buffer, start)
 
     def _patch_time(self, kind: TimestampType, max_timestamp_ms: int) -> None:
+        """Set timestamp type and max timestamp in place and renew the CRC, if either differs."""
         if kind is self.timestamp_type and max_timestamp_ms == self.max_timestamp_ms:
             return
         is_append_time = kind is TimestampType.LOG_APPEND_TIME
@@ -380,6 +381,7 @@ class BatchView:
         )
 
     def _require_whole(self) -> None:
+        """Raise CorruptRecord if the buffer ends before the batch does."""
         left = len(self._buffer) - self._position
         if self.size_bytes > left:
             raise CorruptRecord(

@@ -437,6 +437,7 @@ def fast_run(
 
 
 def _write_headers(out: bytearray, headers: tuple[Header, ...]) -> None:
+    """Append the number of headers and each header's key and value."""
     write_varint(out, len(headers))
     for name, value in headers:
         _write_sized(out, _header_name(name))
@@ -455,6 +456,7 @@ def _header_name(name: str) -> bytes:
 
 
 def _write_sized(out: bytearray, content: Buffer | None) -> None:
+    """Append length (zigzag varint, -1 for None) and bytes."""
     if content is None:
         out.append(1)
     else:
@@ -486,6 +488,7 @@ def batch_size_bytes_max(
 def _contents_size_bytes(
     key: Buffer | None, value: Buffer | None, headers: Iterable[Header]
 ) -> int:
+    """Return the encoded size in bytes of key, value and headers with their lengths."""
     header_list = tuple(headers)
     size = _sized_bytes(key) + _sized_bytes(value) + size_of_varint(len(header_list))
     for name, header_value in header_list:

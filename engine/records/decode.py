@@ -198,6 +198,7 @@ def header_key(key: bytes) -> str:
 
 
 def _check_end(data: bytes, position: int, origin: Origin, fault: CorruptRecord | None) -> None:
+    """Raise `fault`, or CorruptRecord for bytes after the last record."""
     if fault is not None:
         raise fault
     if position != len(data):
@@ -211,6 +212,7 @@ def _check_end(data: bytes, position: int, origin: Origin, fault: CorruptRecord 
 def _read_strictly(
     data: bytes, start: int, origin: Origin, fault: CorruptRecord | None
 ) -> tuple[Record, int]:
+    """Read one record and return where the next starts; `fault` replaces RecordsEndEarly."""
     try:
         return read_record(data, start, origin)
     except RecordsEndEarly:
@@ -343,6 +345,7 @@ def _read_body(body: bytes, origin: Origin) -> tuple[Record, int]:
 
 
 def _read_header(body: bytes, position: int) -> tuple[Header, int]:
+    """Return one header and the position after it; raise CorruptRecord for a null key."""
     at = position
     key, position = _read_sized(body, position)
     if key is None:
@@ -352,6 +355,7 @@ def _read_header(body: bytes, position: int) -> tuple[Header, int]:
 
 
 def _read_sized(body: bytes, position: int) -> tuple[bytes | None, int]:
+    """Return the bytes (None for a negative length) and the position after them."""
     at = position
     size, position = read_varint(body, position)
     if size < 0:

@@ -176,6 +176,7 @@ def _before_fault(inflater: _Decompress, feed: memoryview, piece_bytes: int) -> 
 
 
 def _check_trailer(data: memoryview, position: int, checksum: int, size: int) -> None:
+    """Raise CompressedDataCorrupt unless CRC-32 and size (mod 2^32) match the trailer."""
     if position + _TRAILER.size > len(data):
         raise CompressedDataCorrupt("a gzip trailer", "the end", position=position)
     expected = (checksum, size & 0xFFFFFFFF)

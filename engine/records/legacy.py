@@ -216,6 +216,7 @@ class LegacyMessage:
         return self._key_at + _SIZE.size + max(self.key_size, 0)
 
     def _read(self, form: struct.Struct, at: int) -> int:
+        """Return the number at a buffer position; raise CorruptRecord beyond the message's end."""
         self._require_whole()
         if at + form.size > self._position + self._size:
             raise CorruptRecord(
@@ -226,6 +227,7 @@ class LegacyMessage:
         return value
 
     def _sized(self, at: int) -> bytes | None:
+        """Return the bytes after an int32 length, None for a negative length."""
         size = self._read(_SIZE, at)
         if size < 0:
             return None
@@ -236,6 +238,7 @@ class LegacyMessage:
         return bytes(self._buffer[start : start + size])
 
     def _require_whole(self) -> None:
+        """Raise CorruptRecord if the message is too small, or longer than the buffer."""
         left = len(self._buffer) - self._position
         if not LENGTH_OVERHEAD_BYTES + MESSAGE_BYTES_MIN <= self._size <= left:
             raise CorruptRecord(

@@ -106,6 +106,7 @@ def _plain(settings: LegacySettings) -> LegacySettings:
 
 
 def _check_record(record: Record, last_offset: int) -> None:
+    """Raise BatchRefused for headers, offsets that do not rise, or times below -1."""
     if record.headers:
         raise BatchRefused("no headers in magic 0 and 1", len(record.headers))
     if record.offset <= last_offset:

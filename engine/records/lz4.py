@@ -213,6 +213,7 @@ def _checksum_of() -> Callable[[Buffer], int]:
 
 
 def _read_word(data: memoryview, position: int) -> int:
+    """Return the little-endian uint32 at a position; raise CompressedDataCorrupt at the end."""
     if position + _WORD.size > len(data):
         raise CompressedDataCorrupt("four more bytes of lz4", "the end", position=position)
     word: int
@@ -221,6 +222,7 @@ def _read_word(data: memoryview, position: int) -> int:
 
 
 def _check_length(length: int, length_max: int, bytes_left: int, position: int) -> None:
+    """Raise CompressedDataCorrupt for a block longer than the maximum or the data left."""
     bound = min(length_max, bytes_left)
     if length > bound:
         raise CompressedDataCorrupt(
@@ -229,6 +231,7 @@ def _check_length(length: int, length_max: int, bytes_left: int, position: int) 
 
 
 def _check_block(block: memoryview, stored: int, position: int) -> None:
+    """Raise CompressedDataCorrupt if the block's checksum is not `stored`."""
     computed = _checksum_of()(block)
     if computed != stored:
         raise CompressedDataCorrupt(
@@ -245,6 +248,7 @@ def _block_reader() -> tuple[Callable[[memoryview, memoryview], int], type[Excep
 
 
 def _decompress_block(block: memoryview, target: memoryview, position: int) -> memoryview:
+    """Decompress a block into `target`; return the part of it that was filled."""
     decompress_into, failure = _block_reader()
     try:
         size = decompress_into(block, target)

@@ -82,6 +82,7 @@ class RecordRun(NamedTuple):
         return self._columnwise(lambda column: [column[place] for place in places])
 
     def _columnwise(self, change: Callable[[Sequence[Any]], Sequence[Any]]) -> RecordRun:
+        """Return a run whose columns are each changed by the same function."""
         return RecordRun(
             self.leader_epoch,
             self.timestamp_type,
@@ -148,6 +149,7 @@ def record_run_fast(batch: BatchView, opened: bytes) -> RecordRun | None:
 def _contents(
     data: bytes, starts: Sequence[int], ends: Sequence[int], has_content: int, has_null: int
 ) -> Sequence[bytes | None]:
+    """Return each record's bytes; an end below 0 means None, `has_content` 0 all None."""
     if not has_content:
         return [None] * len(starts)
     places = zip(starts, ends, strict=True)
@@ -157,6 +159,7 @@ def _contents(
 
 
 def _headers_of(data: bytes, fields: Fields, count: int) -> Sequence[tuple[Header, ...]] | None:
+    """Return each record's headers, None if the fast reader cannot decode one of them."""
     if not fields.has & HEADERS:
         return [()] * count
     columns = [headers_fast(data, position) for position in fields.numbers[6::FIELDS]]

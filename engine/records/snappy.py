@@ -103,6 +103,7 @@ def _block_reader() -> tuple[Callable[[memoryview, memoryview], int], type[Excep
 
 
 def _check_joined_header(data: memoryview, position: int) -> None:
+    """Raise CompressedDataCorrupt unless another xerial stream's header begins here."""
     header = bytes(data[position : position + len(_HEADER)])
     if len(header) < len(_HEADER) or not header.startswith(_MAGIC):
         raise CompressedDataCorrupt("a snappy stream header", header.hex(), position=position)

@@ -57,6 +57,7 @@ def size_at(buffer: memoryview, position: int) -> int | None:
 
 
 def _size(buffer: memoryview, position: int) -> int:
+    """Return the size in bytes with offset and length fields; raise CorruptRecord if too small."""
     length = read_length(buffer, position)
     if length < MESSAGE_BYTES_MIN:
         raise CorruptRecord(

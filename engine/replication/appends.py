@@ -289,6 +289,7 @@ class Appends:
     def _failed(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError, size_bytes: int
     ) -> ProduceResult:
+        """Count a refused append; return its error, with the log start offset if Kafka has it."""
         error = self._answer_to(topic_partition, failure)
         self._counts_of(topic_partition.topic).note_refusal(error, size_bytes)
         partition = self._partitions.get(topic_partition)

@@ -110,6 +110,7 @@ def local_park(positions: Mapping[TopicPartition, SessionPosition], give: Give) 
         keys: Iterable[TopicPartition],
         leader: LeaderSide,
     ) -> ParkedFetch:
+        """Return a parked fetch that passes records to the local follower by `give`."""
         return ParkedFetch(deadline_ms, params, keys, leader, positions, LocalEncoder(give))
 
     return park

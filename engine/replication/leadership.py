@@ -176,6 +176,7 @@ class Leadership:
         is_new: bool,
         topic_id: str | None,
     ) -> Partition:
+        """Return the partition, opened if new here; raise StaleLeaderOrder for an older epoch."""
         partition = self._replicas.partitions.get(topic_partition)
         if partition is None:
             return self._open(topic_partition, is_new=is_new, topic_id=topic_id)
@@ -225,6 +226,7 @@ class Leadership:
     def _open(
         self, topic_partition: TopicPartition, *, is_new: bool, topic_id: str | None
     ) -> Partition:
+        """Return a partition over its log, created if missing, with the checkpointed HW."""
         log = self._logs.get_or_create(topic_partition, is_new=is_new, topic_id=topic_id)
         return Partition(
             self.broker_id,
@@ -307,6 +309,7 @@ class Leadership:
     def _failed(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError
     ) -> ApiError:
+        """Return the error to send; mark the partition offline unless the order was refused."""
         if not isinstance(failure, FencedLeaderEpoch | StaleLeaderOrder | InconsistentTopicId):
             self.mark_offline(topic_partition)
         return self._replicas.answer_to(topic_partition, failure)
@@ -322,12 +325,14 @@ class Leadership:
 def _stale_order(
     topic_partition: TopicPartition, state: PartitionState, former_epoch: int
 ) -> StaleLeaderOrder | None:
+    """Return StaleLeaderOrder for an order that does not raise the leader epoch, else None."""
     if state.leader_epoch > former_epoch:
         return None
     return StaleLeaderOrder(topic_partition, state.leader_epoch, former_epoch)
 
 
 def _check_topic_id(partition: Partition, topic_id: str | None) -> None:
+    """Assign a missing topic id to the log; raise InconsistentTopicId for another id."""
     log = partition.log
     if topic_id is None or log.topic_id == topic_id:
         return

@@ -204,6 +204,7 @@ class MetadataCache:
         return staged.gone
 
     def _forget(self, topic: str) -> None:
+        """Remove a deleted topic with its id; an unknown topic is ignored."""
         self._orders.forget(topic)
         if self._topics.pop(topic, None) is not None:
             topic_id = self._id_of.pop(topic, None)
@@ -247,6 +248,7 @@ class StagedUpdate:
             yield
 
     def _stage(self, topic_partition: TopicPartition, partition: PartitionMetadata | None) -> None:
+        """Stage a partition in a copy of its topic; None for `partition` deletes it."""
         topic, index = topic_partition
         staged = self.topics.get(topic)
         if staged is None:
@@ -262,6 +264,7 @@ class StagedUpdate:
             self.gone.append(topic_partition)
 
     def _is_late(self, topic_partition: TopicPartition, partition: PartitionMetadata) -> bool:
+        """Return True for epochs older than the cached ones of the same topic id."""
         cache, topic = self._cache, topic_partition.topic
         known, topic_id = cache.partition(topic_partition), self.topic_ids.get(topic)
         if known is None or topic_id is None or topic_id != cache.topic_ids.get(topic):

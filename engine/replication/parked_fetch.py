@@ -127,6 +127,7 @@ class ParkedFetch(DelayedOperation):
         return read(self.params, specs) if specs else []
 
     def _unsent(self) -> list[tuple[TopicPartition, FetchSpec]]:
+        """Return what to read: partitions with new records or offsets, or replaced ones."""
         replica_id, partitions = self.params.replica_id, self.leader.partitions
         return [
             (key, position.spec)

@@ -237,6 +237,7 @@ class Partition:
         )
 
     def _set_leadership(self, state: PartitionState) -> None:
+        """Take leader, epochs and assigned replicas from the controller's state; not the ISR."""
         self.leader_id, self.leader_epoch = state.leader_id, state.leader_epoch
         self.partition_epoch = state.partition_epoch
         self.assigned_replicas = state.assigned_replicas
@@ -534,6 +535,7 @@ class Partition:
         return None
 
     def _require_available(self, isolation: Isolation) -> None:
+        """Raise OffsetNotAvailable until the HW has reached this leader's first offset."""
         # Source: R6.
         start = self.epoch_start_offset
         if start is not None and isolation is not Isolation.LOG_END and start > self.high_watermark:
@@ -592,6 +594,7 @@ class Partition:
         return (self._propose(self.in_sync.shrinking(gone)),) if gone else ()
 
     def _propose(self, in_sync: InSyncSet) -> ProposeIsr:
+        """Return the proposal of the pending ISR; no other is made until it is decided."""
         self.in_sync, self._is_awaited = in_sync, True
         assert in_sync.pending is not None
         return ProposeIsr(
@@ -628,6 +631,7 @@ class Partition:
         )
 
     def _commit_isr(self, decision: IsrDecision) -> tuple[Effect, ...]:
+        """Adopt a decided ISR; ignore one of another leader epoch or an older partition epoch."""
         is_current = decision.leader_epoch == self.leader_epoch
         if not is_current or decision.partition_epoch < self.partition_epoch:
             return ()

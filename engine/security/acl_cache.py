@@ -128,6 +128,7 @@ class AclCache:
             self.set(pattern, ())
 
     def _forget_name(self, key: _NamesKey, name: str) -> None:
+        """Remove a resource name from an entry's names, and the key with its last name."""
         names = self._names[key]
         names.discard(name)
         if not names:
@@ -173,6 +174,7 @@ class AclCache:
         """
 
         def names(permission: AclPermission, pattern_type: PatternType) -> list[set[str]]:
+            """Return the resource names of each entry that applies to the requester."""
             found = []
             for entry in _entries_of(requester, operation, permission):
                 of_entry = self._names.get(_NamesKey(entry, kind, pattern_type))
@@ -206,6 +208,7 @@ def _has(
     operation: AclOperation,
     permission: AclPermission,
 ) -> bool:
+    """Return True if an entry grants or denies (`permission`) this to the requester."""
     return any(entry_applies(entry, requester, operation, permission) for entry in entries)
 
 

@@ -75,6 +75,7 @@ def needed_rules(names: JobNames, *, pattern_type: PatternType) -> list[NeededRu
 
 
 def _of_application(application_id: str) -> list[NeededRule]:
+    """Return the rules of a Kafka Streams application: its internal topics, group and ids."""
     prefix = f"{application_id}-"
     topics = AclPattern(AclResource.TOPIC, prefix, PatternType.PREFIXED)
     transactional_ids = AclPattern(AclResource.TRANSACTIONAL_ID, prefix, PatternType.PREFIXED)

@@ -83,6 +83,7 @@ def audit_lines(lines: Iterable[str], zone: tzinfo | None = UTC) -> Iterator[Aud
 
 
 def _time_ms(text: str, zone: tzinfo | None) -> int | None:
+    """Return the epoch time in ms, None if unparsable; zone None is this machine's."""
     try:
         moment = datetime.fromisoformat(text.replace(",", "."))
     except ValueError:

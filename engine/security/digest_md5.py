@@ -132,6 +132,7 @@ class _Exchange(NamedTuple):
         return self._digest(password, f":{self.uri}")
 
     def _digest(self, password: str, a2: str) -> str:
+        """Return the proof of RFC 2831 for qop=auth; `a2` differs by side."""
         secret = b":".join(_narrow(text) for text in (self.username, self.realm, password))
         a1 = _md5(secret).digest() + f":{self.nonce}:{self.cnonce}".encode()
         if self.authzid is not None:

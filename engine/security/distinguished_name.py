@@ -76,6 +76,7 @@ def alternative_names(certificate: bytes) -> frozenset[str]:
 
 
 def _general_name(name: DerValue) -> str:
+    """Return a subject alternative name as Java prints it: `[kind, name]`."""
     kind = name.tag & _KIND_MASK
     if kind == _ADDRESS and len(name.content) in (4, 16):
         return f"[{kind}, {_address_text(name.content)}]"
@@ -102,6 +103,7 @@ def _part(part: DerValue) -> str:
 
 
 def _pair(pair: DerValue) -> str:
+    """Return `KEYWORD=value`; values of other types as `#hex`. Raise MalformedDer."""
     values = list(der_values(pair.content))
     if len(values) != 2 or values[0].tag != OBJECT_IDENTIFIER:
         raise MalformedDer
@@ -113,6 +115,7 @@ def _pair(pair: DerValue) -> str:
 
 
 def _escaped(text: str) -> str:
+    """Return a value escaped as Java does (RFC 2253): specials, and spaces at both ends."""
     escaped = "".join(
         f"\\{char}" if char in _ESCAPED else "\\00" if char == "\0" else char for char in text
     )

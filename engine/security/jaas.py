@@ -128,6 +128,7 @@ def _entry(module: _Token, tokens: Iterator[_Token]) -> JaasEntry:
 
 
 def _options(tokens: Iterator[_Token]) -> dict[str, str]:
+    """Return the options up to the semicolon; raise JaasRefused without value or semicolon."""
     options: dict[str, str] = {}
     for key in tokens:
         if key.character == ";":

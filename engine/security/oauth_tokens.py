@@ -201,6 +201,7 @@ def _header(text: str) -> Mapping[str, Any]:
 
 
 def _object(part: str) -> Mapping[str, Any]:
+    """Return a token part (base64url JSON) as an object; raise TokenRefused for any other."""
     try:
         found = read_json(urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except ValueError as error:
@@ -211,6 +212,7 @@ def _object(part: str) -> Mapping[str, Any]:
 
 
 def _ms(value: object, claim: str) -> int:
+    """Return a claim's seconds as ms within Java's long; raise TokenRefused for no number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TokenRefused(f"the claim {claim} is no number")
     try:

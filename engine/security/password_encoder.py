@@ -144,6 +144,7 @@ def _key(secret: str, salt: bytes, factory: str, key_bits: int, iterations: int)
 
 
 def _encrypted(key: bytes, vector: bytes, raw: bytes) -> bytes:
+    """Return AES-CBC ciphertext with PKCS#7 padding; raise NoCipher without the library."""
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     except ImportError as error:

@@ -101,6 +101,7 @@ def _replaced(replacement: str, match: re.Match[str]) -> str:
     """Return a replacement of Java's with its groups filled in; raises BadReplacement."""
 
     def fill(found: re.Match[str]) -> str:
+        """Return the text for `$1`, `${name}` or an escaped character; refuse a lone `$`."""
         number, group, escaped = found.groups()
         if number is not None:
             return _numbered(number, match)

@@ -103,6 +103,7 @@ class QuotaLimits:
 def _first(
     bounds: Mapping[QuotaOwner, float], candidates: tuple[tuple[QuotaOwner, QuotaOwner], ...]
 ) -> Limit | None:
+    """Return the limit of the first candidate that has a quota, None if none has."""
     for owner, counted in candidates:
         bound = bounds.get(owner)
         if bound is not None:

@@ -191,6 +191,7 @@ class TransactionMarkers:
 
     # 2
     def _send_next(self, broker_id: int) -> None:
+        """Send a broker its queued markers, one WriteTxnMarkers request at a time."""
         if broker_id in self._busy or self._is_stopped:
             return
         entries = self._next_entries(broker_id)
@@ -306,6 +307,7 @@ class TransactionMarkers:
             self._complete_if_done(pending)
 
     def _later(self, action: Callable[[], None], delay_ms: int) -> None:
+        """Run an action after `delay_ms`, unless the coordinator stops first."""
         self._timer_number += 1
         number = self._timer_number
 

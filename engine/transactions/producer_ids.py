@@ -89,6 +89,7 @@ class ProducerIds:
         requested.watch(lambda: self._on_block(requested))
 
     def _on_block(self, requested: Promise[ProducerIdBlock | None]) -> None:
+        """Keep the allocated block for later; after a failure wait before the next request."""
         self._is_requesting = False
         block = None if requested.error is not None else requested.result()
         if block is None or not self._is_usable(block):

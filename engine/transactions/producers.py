@@ -126,6 +126,7 @@ class Producers:
         return InitResult(0, transition.producer_id, transition.producer_epoch)
 
     def _begin(self, transactional_id: str, timeout_ms: int) -> Transaction:
+        """Register a new transactional id with a new producer id; raise ApiError without one."""
         now_ms = self._clock.wall_ms()
         transaction = Transaction(transactional_id, self._new_producer_id(), timeout_ms, now_ms)
         self._registry.add(transaction)
@@ -155,6 +156,7 @@ class Producers:
 
 
 def _is_known(transaction: Transaction, expected: ProducerOfEpoch) -> bool:
+    """Return True if the client's producer id is current, or the one before an exhausted epoch."""
     return (
         transaction.producer_epoch == NO_EPOCH
         or expected.producer_id == transaction.producer_id

@@ -153,6 +153,7 @@ class TransactionAdmin:
 
 
 def _is_wanted(transaction: Transaction, wanted: TransactionFilter, now_ms: int) -> bool:
+    """Return True if a transaction passes all filters; empty or negative filters pass all."""
     return (
         (not wanted.producer_ids or transaction.producer_id in wanted.producer_ids)
         and (not wanted.states or transaction.state.value in wanted.states)

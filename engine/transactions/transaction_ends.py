@@ -148,6 +148,7 @@ class TransactionEnds:
 
 
 def _code_without_transaction(transaction: Transaction, *, is_commit: bool) -> int:
+    """Return the code of an EndTxn outside ONGOING; 0 if that end is already complete."""
     if transaction.state is TransactionState.EMPTY:
         return INVALID_TXN_STATE
     if (transaction.state in _COMMITTED) is not is_commit:

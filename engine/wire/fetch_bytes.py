@@ -203,6 +203,7 @@ def _read_flexible(body: bytes, version: int) -> FetchRequest:
 
 
 def _topic(body: bytes, at: int, end: int, version: int) -> tuple[str | bytes, int]:
+    """Return a topic's name, or its id from version 13 on, and the position after it."""
     if version < FIRST_WITH_TOPIC_IDS:
         return compact_string(body, at + 1, end, body[at])
     stop = at + _UUID_BYTES
@@ -283,6 +284,7 @@ def _classic_requested(values: tuple[int, ...]) -> RequestedPartition:
 
 
 def _classic_count(body: bytes, at: int) -> tuple[int, int]:
+    """Return an int32 array count and the position after it; raise Refused if negative."""
     (count,) = _INT32(body, at)
     if count < 0:
         raise Refused
@@ -290,6 +292,7 @@ def _classic_count(body: bytes, at: int) -> tuple[int, int]:
 
 
 def _classic_string(body: bytes, at: int) -> tuple[str, int]:
+    """Return an int16-sized string and the position after it; raise Refused for null."""
     (size,) = _INT16(body, at)
     stop = at + 2 + size
     if size < 0 or stop > len(body):
@@ -410,6 +413,7 @@ class _Writer:
         parts += self.parts
 
     def _head(self, answer: FetchResponse) -> None:
+        """Write the fields before the topics, as the version has them, and the topic count."""
         version, out = self.version, self.out
         if version >= FIRST_WITH_SESSIONS:
             out += _HEAD_OF_ANSWER(answer.throttle_ms, answer.error_code, answer.session_id)
@@ -418,6 +422,7 @@ class _Writer:
         self.count(len(answer.topics))
 
     def _end(self, answer: FetchResponse) -> None:
+        """Write the tagged fields of flexible versions and close the last part."""
         if self.is_flexible:
             self._endpoints(answer.node_endpoints)
         if self.out:
@@ -463,6 +468,7 @@ class _Writer:
             self._tags(diverging, leader)
 
     def _aborted(self, aborted: Sequence[tuple[int, int]] | None) -> None:
+        """Write the aborted transactions of a partition; None is a null array."""
         if aborted is None:
             self.out += b"\x00" if self.is_flexible else b"\xff\xff\xff\xff"
             return
@@ -473,6 +479,7 @@ class _Writer:
                 self.out.append(0)
 
     def _records(self, records: SendPart | None) -> None:
+        """Write a partition's records; a file region becomes a part that is sent uncopied."""
         if records is None:
             self.out += b"\x00" if self.is_flexible else b"\xff\xff\xff\xff"
         elif isinstance(records, FileRegion):
@@ -484,6 +491,7 @@ class _Writer:
             self.out += records
 
     def _tags(self, diverging: tuple[int, int] | None, leader: tuple[int, int] | None) -> None:
+        """Write a partition's tagged fields: diverging epoch (0) and current leader (1)."""
         if diverging is None and leader is None:
             self.out.append(0)
             return

@@ -60,6 +60,7 @@ class _Form:
         steps = [step for field in layout.fields for step in self.steps(field)]
 
         def node_of(value: FieldValue) -> JsonObject:
+            """Return a struct's JSON object, without the fields that are left out."""
             node: JsonObject = {}
             for attribute, name, passed_over, convert in steps:
                 given = getattr(value, attribute)

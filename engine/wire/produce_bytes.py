@@ -266,6 +266,7 @@ def _classic_partitions(body: memoryview, at: int, count: int) -> tuple[list[Pro
 
 
 def _from_message(message: Message, version: int) -> ProduceRequest:
+    """Return the request that the general decoder has read, for shapes the fast path refuses."""
     topics = [
         (topic.name, [(part.index, part.records) for part in topic.partition_data])
         for topic in message.topic_data

@@ -43,6 +43,7 @@ def with_rows(
 
 
 def _tail_bytes(codec: MessageCodec, field: str) -> int:
+    """Return the size in bytes of the fixed-size fields and tag count after the array."""
     fields = codec.layout.placed("positional")
     attributes = [each.attribute for each in fields]
     following = fields[attributes.index(field) + 1 :]

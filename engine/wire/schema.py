@@ -203,6 +203,7 @@ def parse_message(name: str, release: str, text: str) -> MessageSchema:
     path = [_OpenStruct(name, parse_versions(valid), [])]
 
     def close(depth: int) -> None:
+        """Complete the open structs below `depth`; those of a `=` line are common structs."""
         shared = path[0].name != name
         while len(path) > depth:
             struct_name, versions, fields = path.pop()

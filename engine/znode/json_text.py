@@ -117,6 +117,7 @@ class JsonObject:
         return list(self._fields)
 
     def _list(self, name: str) -> list[object]:
+        """Return a list field; raise InvalidZnodeValue if it is absent or of another type."""
         value = self._fields.get(name)
         if not isinstance(value, list):
             raise InvalidZnodeValue(self.path, f"a list {name}", repr(value))

@@ -250,6 +250,7 @@ class KazooZnodeClient:
         return [ACL(entry.permissions, Id(*entry[1:])) for entry in protected_acl(path)]
 
     def _give_up(self, kazoo: KazooClient) -> None:
+        """Fail the connection attempt with ZnodeConnectionLost, if it is still the current one."""
         connecting = self._connecting
         if kazoo is self._kazoo and connecting is not None:
             self._connecting = None
@@ -300,6 +301,7 @@ class KazooZnodeClient:
         done.watch(lambda: self._closing.remove(done))
 
         def stop() -> None:
+            """Close kazoo's client on its own thread; keep the promise on the loop."""
             try:
                 kazoo.stop()
                 kazoo.close()
@@ -364,6 +366,7 @@ class KazooZnodeClient:
             _check(operation)
 
         def commit(kazoo: KazooClient) -> IAsyncResult:
+            """Send all operations as one transaction of kazoo, with the ACLs of new nodes."""
             transaction = kazoo.transaction()
             for operation in operations:
                 message = _message(kazoo.chroot or "", operation, self._acl(operation.path))
@@ -394,6 +397,7 @@ class KazooZnodeClient:
         session_id = self._session_id
 
         def settle(result: IAsyncResult) -> None:
+            """Keep or fail the request's promise once, with the engine's error."""
             # A request that kazoo could not queue is failed twice.
             if promise.is_kept:
                 return
@@ -447,6 +451,7 @@ class KazooZnodeClient:
 
 
 def _check(operation: Operation) -> None:
+    """Raise for an invalid path, or ZnodeLimitExceeded for data above the maximum."""
     path = operation.path
     is_sequential = isinstance(operation, Create) and operation.sequential
     check_path(path + "0" if is_sequential else path)

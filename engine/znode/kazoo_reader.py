@@ -141,6 +141,7 @@ class ZnodeReader:
         return self
 
     def _connect(self) -> None:
+        """Wait for a connection; raise ZookeeperUnreachable at the deadline."""
         self._kazoo.start_async().wait(self._left_s())
         if not self._kazoo.connected:
             self._begin_close(0)
@@ -166,6 +167,7 @@ class ZnodeReader:
         """Begin to close kazoo's client, on a thread: it waits for a server that may hang."""
 
         def stop() -> None:
+            """Stop kazoo's client on its own thread and ignore its faults."""
             # A fault of a session that is not needed any more is not reported.
             with suppress(Exception):
                 self._kazoo.stop()
@@ -286,6 +288,7 @@ class ZnodeReader:
         return [NodeView(path, stat_of(stat)) for path, stat in stats if stat is not None]
 
     def _wait(self, request: IAsyncResult, path: str, version: int = ANY_VERSION) -> Any:
+        """Return the response; raise an EngineError, ZookeeperUnreachable at the deadline."""
         try:
             return request.get(timeout=self._left_s())
         except KazooTimeoutError as error:

@@ -122,6 +122,7 @@ class ZnodeShellSession(ZnodeEditor):
         return self
 
     def _connect(self) -> None:
+        """Wait for a connection; raise ZookeeperUnreachable once no server has accepted."""
         connected = self._kazoo.start_async()
         while not connected.wait(_CONNECT_POLL_S):
             if self._given_up.is_set() or not self._left_s():
@@ -295,6 +296,7 @@ class ZnodeShellSession(ZnodeEditor):
             self._dispatch(event, path)
 
     def _is_persistent(self, path: str) -> bool:
+        """Return True if a persistent watch of the path, or a recursive one above it, is set."""
         if path in self._persistent:
             return True
         while path != ROOT:
@@ -380,6 +382,7 @@ class ZnodeShellSession(ZnodeEditor):
         self._kazoo.add_auth_async(scheme, credential)
 
     def _wait(self, request: IAsyncResult, path: str, version: int = ANY_VERSION) -> Any:
+        """Return the response; raise NodeRefused, which names the path, for a refusal."""
         try:
             return super()._wait(request, path, version)
         except RequestRefused as error:

@@ -217,6 +217,7 @@ class KeptWatches:
         return EventType.CREATED if seen_zxid is None else EventType.DATA_CHANGED
 
     def _fired(self, watch: _Watch, type_: EventType) -> None:
+        """Call the watcher once and forget the watch; ignore events of replaced watches."""
         if self._watches.get(watch.key) is not watch:
             return
         self._forget(watch)

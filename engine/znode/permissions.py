@@ -60,6 +60,7 @@ def permits(
 
 
 def _is(scheme: str, name: str, identities: Identities) -> bool:
+    """Return True if an ACL entry's scheme and id match one of the identities."""
     if (scheme, name) == _WORLD:
         return True
     if scheme == IP:
@@ -68,6 +69,7 @@ def _is(scheme: str, name: str, identities: Identities) -> bool:
 
 
 def _lies_in(address: str, network: str) -> bool:
+    """Return True if an IPv4 address lies in `address[/bits]`; False if either is invalid."""
     own, allowed = _network(address), _network(network)
     if own is None or allowed is None:
         return False

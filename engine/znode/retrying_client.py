@@ -196,6 +196,7 @@ class RetryingZnodeClient:
         return None
 
     async def _created(self, operation: Create, *, is_last: bool) -> Stat:
+        """Return the stat of a node that the lost create made; raise _NotDone otherwise."""
         data, stat = await self._parked(operation.path)
         if is_last and data != operation.data:
             raise _NotDone
@@ -218,6 +219,7 @@ class RetryingZnodeClient:
         raise _NotDone
 
     async def _replaced(self, operation: SetData, *, is_last: bool) -> Stat:
+        """Return the stat of a node that the lost set replaced; raise _NotDone otherwise."""
         data, stat = await self._parked(operation.path)
         if is_last and data != operation.data:
             raise _NotDone
@@ -226,6 +228,7 @@ class RetryingZnodeClient:
         return stat
 
     async def _parked(self, path: str) -> tuple[bytes | None, Stat]:
+        """Return a node's data and stat; raise _NotDone if the node does not exist."""
         try:
             return await self.get(path)
         except NoNode as error:
@@ -246,6 +249,7 @@ def _check_size(operations: Sequence[Operation], tries: int) -> None:
 
 
 async def _again(request: Callable[[], Awaitable[T]]) -> T:
+    """Repeat a read after each lost connection, until it succeeds or the session ends."""
     while True:
         try:
             return await request()

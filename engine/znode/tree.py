@@ -271,6 +271,7 @@ class ZnodeTree:
         self._node_of_version(operation.path, operation.version)
 
     def _node(self, path: str) -> Node:
+        """Return the node of a path; raise NoNode if there is none."""
         node = self._nodes.get(path)
         if node is None:
             raise NoNode(path)
@@ -317,6 +318,7 @@ def _check_data(path: str, data: bytes | None) -> None:
 
 
 def _discard(sets: dict[K, set[str]], key: K, member: str) -> None:
+    """Remove a member from the set of a key, and the key with its last member."""
     members = sets.get(key)
     if members is None:
         return

@@ -384,6 +384,7 @@ def _non_empty(replicas: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
 
 
 def _security_protocols(fields: JsonObject, endpoints: tuple[str, ...]) -> dict[str, str]:
+    """Return the security protocol of each listener name in a broker's registration."""
     if not fields.has("listener_security_protocol_map"):
         # Before version 4 a listener was called by its protocol.
         names = [endpoint.partition("://")[0] for endpoint in endpoints]
@@ -393,6 +394,7 @@ def _security_protocols(fields: JsonObject, endpoints: tuple[str, ...]) -> dict[
 
 
 def _features(fields: JsonObject) -> dict[str, dict[str, int]]:
+    """Return the version levels of each feature, empty for registrations without features."""
     if not fields.has("features"):
         return {}
     features = fields.inner("features")

@@ -132,6 +132,7 @@ class WatchTable:
             self._persistent.pop(path, None)
 
     def _remove_watchers(self, kind: WatchKind, path: str) -> dict[tuple[int, Watcher], None]:
+        """Remove and return the one-shot watchers of a path, in the order they were set."""
         key = (kind, path)
         taken = self._watchers.pop(key, {})
         for session_id, _ in taken:

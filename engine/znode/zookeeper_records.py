@@ -122,6 +122,7 @@ class RecordReader:
         return self.text()
 
     def _advance(self, length: int) -> int:
+        """Consume `length` bytes; return their position, or raise BadZookeeperFrame."""
         start = self._position
         if length > len(self._data) - start:
             raise BadZookeeperFrame(f"{length} bytes", f"{len(self._data) - start}", start)

@@ -155,6 +155,7 @@ class ZookeeperResponses:
         return packed_stat(stat)
 
     def _exists(self, body: WatchedRead) -> bytes:
+        """Return the node's stat; raise NoNode. The watch is set even without a node."""
         if self._store.exists(self._session_id, body.path) is not None:
             self._check_read(body.path)
         if body.watch:
@@ -162,6 +163,7 @@ class ZookeeperResponses:
         return packed_stat(self._stat(body.path))
 
     def _get_data(self, body: WatchedRead) -> bytes:
+        """Return data and stat; `/zookeeper` quota statistics are computed on reading."""
         if body.path == CONFIG and self._store.exists(self._session_id, CONFIG) is None:
             # It never changes, so a watch would not fire.
             return packed_buffer(b"") + packed_stat(CONFIG_STAT)
@@ -184,6 +186,7 @@ class ZookeeperResponses:
         return names + packed_stat(stat)
 
     def _children(self, body: WatchedRead) -> tuple[bytes, Stat]:
+        """Return the packed child names and the node's stat; raise NoNode."""
         names, stat = self._store.children(self._session_id, body.path)
         self._check_read(body.path)
         if body.watch:
@@ -191,12 +194,14 @@ class ZookeeperResponses:
         return packed_texts(names), stat
 
     def _get_acl(self, body: PathRequest) -> bytes:
+        """Return ACL and stat; digests are hidden from clients without ADMIN permission."""
         acl, stat = self._store.acl(self._session_id, body.path)
         identities = self._access.identities
         self._store.check_permitted(body.path, Permission.READ | Permission.ADMIN, identities)
         return packed_acls(shown_acl(acl, identities)) + packed_stat(stat)
 
     def _set_acl(self, body: SetAcl) -> bytes:
+        """Replace the node's ACL, with `auth` entries resolved to the client's identities."""
         kept = self._access.kept_acl(body.path, body.acl)
         stat = self._apply(body._replace(acl=kept))
         assert isinstance(stat, Stat)
@@ -208,6 +213,7 @@ class ZookeeperResponses:
         return packed_text(body.path)
 
     def _stat(self, path: str) -> Stat:
+        """Return the node's stat; raise NoNode if there is none."""
         stat = self._store.exists(self._session_id, path)
         if stat is None:
             raise NoNode(path)
@@ -272,6 +278,7 @@ class ZookeeperResponses:
             self._watcher(event)
 
     def _add_watch(self, body: AddWatchRequest) -> bytes:
+        """Set a persistent watch: mode 0 for the node, 1 recursive; refuse other modes."""
         if body.mode not in (0, 1):
             raise RequestRefused(_BAD_ARGUMENTS, f"no mode {body.mode} of a watch")
         self._persist(body.path, is_recursive=body.mode == 1)
@@ -317,6 +324,7 @@ class ZookeeperResponses:
         return b""
 
     def _set_again(self, path: str, kind: WatchKind, change: EventType, seen_zxid: int) -> None:
+        """Report a change after `seen_zxid` now; otherwise set the watch again."""
         stat = self._store.exists(self._session_id, path)
         if stat is None:
             self._watcher(WatchEvent(EventType.DELETED, path))
@@ -335,6 +343,7 @@ class ZookeeperResponses:
         return packed_buffer(self._access.answer_to(body.token))
 
     def _who_am_i(self, _body: None) -> bytes:
+        """Return the identities of the connection; this also counts as a heartbeat."""
         self._store.heartbeat(self._session_id)
         identities = self._access.identities
         # Of a digest, which comes behind the name, nothing is shown.

@@ -125,6 +125,7 @@ class ZookeeperServer:
         return session_id, timeout_ms
 
     def _check_password(self, session_id: int, password: bytes) -> None:
+        """Raise SessionExpired for a wrong password, compared in constant time."""
         import hmac
 
         if not hmac.compare_digest(password, self.password_of(session_id)):
@@ -147,6 +148,7 @@ class ZookeeperServer:
             self.store.drop_watches(session_id)
 
     def _expired(self, session_id: int) -> None:
+        """Close the connection of an expired session, if it has one."""
         _log.info("session 0x%x has expired", session_id)
         peer = self._peers.get(session_id)
         if peer is not None:

@@ -251,6 +251,7 @@ def _watched(reader: RecordReader) -> WatchedRead:
 
 
 def _create(reader: RecordReader) -> CreateRequest:
+    """Read a create request; container and TTL nodes carry the refusal to send."""
     path, data = reader.text(), reader.buffer()
     acl, flags = reader.acls(), reader.int32()
     refusal = None
@@ -310,6 +311,7 @@ def _multi_type(reader: RecordReader) -> int | None:
 
 
 def _multi(reader: RecordReader) -> MultiRequest:
+    """Read the operations of a multi; raise BadZookeeperFrame for an unknown type."""
     operations = []
     while (type_ := _multi_type(reader)) is not None:
         read_operation = _OPERATIONS.get(type_)
@@ -321,6 +323,7 @@ def _multi(reader: RecordReader) -> MultiRequest:
 
 
 def _multi_read(reader: RecordReader) -> MultiReadRequest:
+    """Read the reads of a multi-read: data and children only."""
     reads = []
     while (type_ := _multi_type(reader)) is not None:
         if type_ not in (OpCode.GET_DATA, OpCode.GET_CHILDREN):

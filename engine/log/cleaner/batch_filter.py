@@ -211,6 +211,7 @@ class BatchFilter:
         return _copied(batch, data, kept, horizon_ms)
 
     def _is_last_of_producer(self, batch: BatchView) -> bool:
+        """Return True for its producer's last batch or marker: at least its header stays."""
         end = self._producers.get(batch.producer_id)
         if end is None:
             return False
@@ -262,6 +263,7 @@ def _whole(batch: RecordBatch, record_count: int) -> KeptBatch:
 
 
 def _emptied(batch: BatchView) -> KeptBatch:
+    """Return the batch without records: its header keeps producer id, epoch and sequence."""
     last_offset, max_ms = batch.last_offset, batch.max_timestamp_ms
     content = build_empty_batch(
         settings_of(batch), last_offset=last_offset, max_timestamp_ms=max_ms
@@ -270,6 +272,7 @@ def _emptied(batch: BatchView) -> KeptBatch:
 
 
 def _rebuilt(batch: BatchView, kept: Sequence[Record], horizon_ms: int | None) -> KeptBatch:
+    """Return a new batch of the kept records, with the old `last_offset` and delete horizon."""
     builder = BatchBuilder(settings_of(batch)._replace(delete_horizon_ms=horizon_ms))
     for record in kept:
         builder.append_record(record)

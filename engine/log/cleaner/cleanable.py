@@ -169,6 +169,7 @@ def _uncleanable_base(log: CleanableLog, bound: int) -> int:
 def _overdue_ms(
     log: CleanableLog, dirty: Sequence[CleanableSegment], config: LogConfig, now_ms: int
 ) -> int:
+    """Return ms since `max.compaction.lag.ms` passed for the oldest dirty segment, 0 before."""
     if config.max_compaction_lag_ms == LONG_MAX:
         return 0
     times = [log.first_timestamp_ms(segment.base_offset) for segment in dirty]

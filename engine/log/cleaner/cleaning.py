@@ -99,6 +99,7 @@ class CleaningRun:
         )
 
     def _legacy_horizon(self) -> int:
+        """Return the file time in ms up to which segments lose tombstones of magic 0 and 1."""
         start = self.cleanable.first_dirty_offset
         clean = [segment for segment in self.log.segments if segment.base_offset < start]
         if not clean:

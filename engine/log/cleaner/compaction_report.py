@@ -77,6 +77,7 @@ def _state(cleaner: LogCleaner, around: CleanerLogs, log: LocalLog, now_ms: int)
 def _phase(
     cleaner: LogCleaner, key: TopicPartition, fault: str | None, cleanable: CleanableRange | None
 ) -> CompactionPhase:
+    """Return UNCLEANABLE with a `fault`, else CLEANING, WAITING (requested by users) or IDLE."""
     if fault is not None:
         return CompactionPhase.UNCLEANABLE
     if key in cleaner.in_progress:
@@ -89,6 +90,7 @@ def _phase(
 def _offsets(
     around: CleanerLogs, log: LocalLog, cleanable: CleanableRange | None
 ) -> tuple[int, int]:
+    """Return first dirty and first uncleanable offset; equal where nothing may be cleaned."""
     if cleanable is not None:
         return cleanable.first_dirty_offset, cleanable.first_uncleanable_offset
     known = around.first_dirty_offset(log)
@@ -97,6 +99,7 @@ def _offsets(
 
 
 def _progress(cleaning: RunningCleaning) -> CleaningProgress:
+    """Return elapsed ms, bytes read so far, and all bytes to read: the dirty part counts twice."""
     cleanable, counts = cleaning.cleanable, cleaning.counts
     # The dirty part is read for its keys first, then all of it for the kept records.
     total = cleanable.cleanable_bytes + cleanable.total_bytes

@@ -57,6 +57,7 @@ def group_segments(
 def _has_near_offsets(
     segments: Sequence[GroupedSegment], number: int, base_offset: int, first_uncleanable: int
 ) -> bool:
+    """Return True if all offsets of a segment fit the index (relative, int32) of its group."""
     if not segments[number].log_bytes:
         # Else an empty segment would remain every 2^31 offsets.
         return True

@@ -229,6 +229,7 @@ class LogCleaner:
     # The choice of the next log
 
     def _round(self) -> None:
+        """Run one pass, end idle cleaner processes, and schedule the next pass."""
         try:
             self._passed_over.clear()
             self.check()
@@ -253,12 +254,14 @@ class LogCleaner:
         self._ports.tasks.in_steps(_TASK, self._check_steps(), self._checked)
 
     def _checked(self) -> None:
+        """End a check; begin another one if it was requested meanwhile."""
         self._is_checking = False
         if self._is_check_pending and not self._is_stopped:
             self._is_check_pending = False
             self._ports.tasks.once(_TASK, 0, self.check)
 
     def _check_steps(self) -> Steps:
+        """Begin cleanings until no thread is free, then apply retention to idle compacted logs."""
         while len(self._in_progress) < self._config.thread_count:
             chosen = yield from self._next()
             if chosen is None or self._is_stopped:
@@ -308,6 +311,7 @@ class LogCleaner:
         return log is not None and self._is_idle(log)
 
     def _first_of(self, ranges: Iterable[CleanableRange]) -> CleanableRange | None:
+        """Return a log requested by `clean_soon`, else the dirtiest that is due, else None."""
         for cleanable in ranges:
             wanted_offset = self.wanted.get(cleanable.topic_partition, -1)
             if cleanable.cleanable_bytes and cleanable.first_dirty_offset < wanted_offset:
@@ -361,6 +365,7 @@ class LogCleaner:
                 yield log
 
     def _is_idle(self, log: LocalLog) -> bool:
+        """Return True for a compacted log that is not cleaned, not moving, not uncleanable."""
         # Values that a cleaning removes from a log being copied would stay in the copy, without
         # their tombstones. Source: ReplicaManager.alterReplicaLogDirs pauses cleanings.
         return (
@@ -371,6 +376,7 @@ class LogCleaner:
         )
 
     def _forget_gone(self) -> None:
+        """Drop what is kept about partitions that have no log on this broker any more."""
         self._uncleanable.keep(self._logs.logs)
         known: dict[TopicPartition, Any]
         for known in (self.last_cleanings, self.wanted):
@@ -378,6 +384,7 @@ class LogCleaner:
                 del known[key]
 
     def _delete_old(self) -> Steps:
+        """Apply retention to each idle log; a failure affects that log or its directory alone."""
         for log in self._idle():
             high_watermark = self._ports.high_watermark_of(log.topic_partition)
             try:
@@ -518,6 +525,7 @@ class LogCleaner:
         self._ports.tasks.offload(_TASK, process.close, lambda _: None)
 
     def _note(self, cleaning: _Cleaning) -> None:
+        """Record the figures of a finished cleaning for metrics, and log them."""
         run, clock = cleaning.run, self._ports.clock
         elapsed_ms = clock.monotonic_ms() - cleaning.began_ms
         start = run.cleanable.first_dirty_offset
@@ -528,6 +536,7 @@ class LogCleaner:
         log_messages.cleaned(key, (start, run.end_offset), run.counts, elapsed_ms)
 
     def _failed(self, log: LocalLog, error: Exception) -> None:
+        """Take the directory offline after an I/O error; otherwise mark the log uncleanable."""
         directory = self._logs.directory_of(log)
         if isinstance(error, StorageError) and is_failure_of_directory(error):
             self._logs.take_offline(directory, error)
@@ -538,6 +547,7 @@ class LogCleaner:
 
 
 def _close(steps: WorkSteps, part: _Slice) -> None:
+    """Close the generator of a cleaning on its thread; `part` carries its error to the loop."""
     try:
         steps.close()
     except Exception as error:

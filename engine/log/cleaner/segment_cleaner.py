@@ -86,6 +86,7 @@ class SegmentCleaner:
     def _map_segment(
         self, segment: DirtySegment, transactions: CleanedTransactions
     ) -> Iterator[int]:
+        """Add a dirty segment's keys until the map is full; yield bytes read for the throttle."""
         for batches, size_bytes in self._batches(segment.base_offset, segment.position):
             for batch in batches:
                 if not self._map_batch(batch, transactions):

@@ -55,6 +55,7 @@ def bootstrap_snapshot(levels: Sequence[FeatureLevel], timestamp_ms: int) -> byt
 
 
 def _control(kind: ControlType, value: bytes, timestamp_ms: int, offset: int) -> bytes:
+    """Return the bytes of a batch with one control record of the snapshot."""
     batch = build_control_batch(
         kind, value, timestamp_ms=timestamp_ms, base_offset=offset, leader_epoch=_LEADER_EPOCH
     )

@@ -238,6 +238,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _directory(name: str) -> PartitionDirectory | None:
+    """Return the parsed name of a partition directory, None for any other name."""
     try:
         return parse_partition_directory(name)
     except UnknownDirectoryName:
@@ -245,6 +246,7 @@ def _directory(name: str) -> PartitionDirectory | None:
 
 
 def _is_log(name: str) -> bool:
+    """Return True for the name of a `.log` file, also with a suffix such as `.cleaned`."""
     try:
         return parse_segment_file(name).kind is FileKind.LOG
     except UnknownFileName:

@@ -283,6 +283,7 @@ class LogDirectory:
         return content.state._replace(checkpoints=checkpoints)
 
     def _keep_entries_of(self, state: LogDirState, partitions: Set[TopicPartition]) -> None:
+        """Keep checkpoint lines of logs that failed to load: later checkpoints repeat them."""
         self._kept = {
             name: {key: offset for key, offset in offsets.items() if key in partitions}
             for name, offsets in state.checkpoints.items()
@@ -448,6 +449,7 @@ def is_failure_of_directory(error: StorageError) -> bool:
 
 
 def _key_of(partition: PartitionFolder) -> tuple[TopicPartition | None, DirectoryKind]:
+    """Return partition and kind of a folder; (None, LIVE) if its name has none."""
     directory = partition.directory
     if directory is None:
         return None, DirectoryKind.LIVE

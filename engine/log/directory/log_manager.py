@@ -127,6 +127,7 @@ class LogManager:
         waiting: list[DeferredTasks] = []
 
         def load(directory: LogDirectory, hooks: LogHooks) -> None:
+            """Load one directory on its thread; store its logs, I/O failure, or fault."""
             try:
                 loaded[directory.path] = directory.load(self._ports.config_of, hooks, now_ms=now_ms)
             except StorageError as error:
@@ -150,6 +151,7 @@ class LogManager:
                 self._fail(directory, failures[directory.path])
 
     def _hooks_of(self, directory: LogDirectory, tasks: LogTasks) -> LogHooks:
+        """Return the callbacks of a directory's logs: an I/O failure takes it offline."""
         return LogHooks(
             tasks,
             on_failure=lambda error: self.take_offline(directory.path, error),
@@ -277,6 +279,7 @@ class LogManager:
         self._placement.prefer(topic_partition, directory)
 
     def _make(self, home: LogDirectory, key: TopicPartition, path: str) -> LocalLog:
+        """Create the folder, or open an existing one; its name is durable after a later sync."""
         is_created = not self._files.exists(path)
         self._files.make_dir(path)
         home.note_new_name()
@@ -427,6 +430,7 @@ class LogManager:
         return partial(self._files.sync_dir, home.path), *self._checkpoints(home)
 
     def _rename(self, log: LocalLog, home: LogDirectory, path: str) -> None:
+        """Rename a log's folder durably and record its new path."""
         directory = log.directory
         log.rename_directory(path)
         self._files.sync_dir(home.path)
@@ -434,6 +438,8 @@ class LogManager:
         self._home[path] = home
 
     def _remove_later(self, directory: LogDirectory, path: str, delay_ms: int) -> None:
+        """Delete a renamed folder after `delay_ms`; keep it if its directory is offline then."""
+
         def remove() -> None:
             if directory.is_online:
                 with self._guarded(directory), suppress(FileMissing):
@@ -511,6 +517,7 @@ class LogManager:
                 log.configure(config_of(name))
 
     def _checkpoints(self, directory: LogDirectory) -> tuple[Callable[[], None], ...]:
+        """Return the writers of a directory's checkpoint files, to be called in this order."""
         return (
             partial(self._write_recovery_points, directory),
             lambda: directory.write_log_starts(self._logs_in(directory)),
@@ -550,6 +557,7 @@ class LogManager:
         home.cleaner_points.set(log.topic_partition, first_dirty_offset)
 
         def write() -> None:
+            """Make the renamed segments durable before the checkpoint that relies on them."""
             # A log that was deleted meanwhile has no names any more.
             with suppress(FileMissing):
                 self._files.sync_dir(path)

@@ -77,6 +77,7 @@ def read_meta_properties(files: Files, path: str) -> MetaProperties:
 
 
 def _number(properties: dict[str, str], key: str, path: str) -> int:
+    """Return an int32-sized number; raise CorruptFile for other text."""
     text = properties[key].strip()
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 10):

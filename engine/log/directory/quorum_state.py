@@ -84,6 +84,7 @@ def encode_quorum_state(state: QuorumState) -> bytes:
 
 
 def _number(document: dict[str, object], key: str, path: str) -> int:
+    """Return a number of the JSON document; raise CorruptFile if absent or another type."""
     value = document.get(key)
     if type(value) is not int:
         raise CorruptFile(path, f"a number for {key}", repr(value)[:100])
@@ -91,6 +92,7 @@ def _number(document: dict[str, object], key: str, path: str) -> int:
 
 
 def _text(document: dict[str, object], key: str, path: str) -> str:
+    """Return a text of the JSON document; raise CorruptFile if absent or another type."""
     value = document.get(key)
     if not isinstance(value, str):
         raise CorruptFile(path, f"a text for {key}", repr(value)[:100])

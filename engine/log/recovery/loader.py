@@ -209,6 +209,7 @@ class _Loader:
         return list_partition_files(self._files, directory)
 
     def _open(self, base_offset: int) -> Segment:
+        """Open the segment with this base offset, with the settings of the load request."""
         request = self._request
         return Segment(
             self._files, request.directory, base_offset, request.config, now_ms=request.now_ms
@@ -351,6 +352,7 @@ class _Loader:
         return is_truncated
 
     def _truncate(self, segment: Segment, replay: SegmentReplay, later: list[Segment]) -> None:
+        """Drop later segments, then truncate a segment to its good bytes and sync it."""
         self._drop_before_truncation(segment, later)
         truncated_bytes = segment.size_bytes - replay.good_bytes
         segment.truncate_to_bytes(replay.good_bytes)
@@ -372,6 +374,7 @@ class _Loader:
         self._log_truncation(segment, truncated_bytes, end)
 
     def _drop_before_truncation(self, segment: Segment, later: list[Segment]) -> None:
+        """Delete the segments after a damaged one durably, before it is truncated."""
         if later:
             self._dropped += len(later)
             self._drop(reversed(later), f"behind the damage in segment {segment.base_offset}")
@@ -379,6 +382,7 @@ class _Loader:
             self._files.sync_dir(self._request.directory)
 
     def _log_truncation(self, segment: Segment, truncated_bytes: int, next_offset: int) -> None:
+        """Sync a truncated `.log`, count the bytes, and log the truncation."""
         segment.sync(with_indexes=False)
         self._truncated += truncated_bytes
         path = segment.path(FileKind.LOG)
@@ -497,6 +501,7 @@ class _Loader:
         return store
 
     def _lacks_epochs(self, entries: list[EpochStart]) -> bool:
+        """Return True if the checkpoint's first epoch starts above the log's start offset."""
         if not entries or not len(self._segments):
             return False
         start = max(self._request.log_start_offset, self._segments.first.base_offset)
@@ -539,6 +544,7 @@ class _Loader:
             self._snapshot_at(end)
 
     def _topic_id(self, partition: PartitionFiles) -> str | None:
+        """Return the topic id of `partition.metadata`, None if the file is absent or corrupt."""
         name = partition_metadata.FILE_NAME
         if name not in partition.side_files:
             return None

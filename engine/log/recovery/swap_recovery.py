@@ -120,6 +120,7 @@ def _sorted_leftovers(
 
 
 def _live_sizes(partition: PartitionFiles) -> dict[SegmentFileName, int]:
+    """Return the size in bytes of each file without suffix; orphans count as 0."""
     sizes = {
         SegmentFileName(segment.base_offset, kind): size
         for segment in partition.segments

@@ -255,6 +255,7 @@ class FetchSessionHandler:
 
 
 def _answer_of(row: messages.FetchResponse.PartitionData) -> PartitionResponse:
+    """Return a partition's row; its diverging epoch is None if the logs agree."""
     diverging = row.diverging_epoch
     parted = None
     if diverging.epoch != _NO_EPOCH:

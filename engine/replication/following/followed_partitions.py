@@ -190,6 +190,7 @@ class FollowedPartitions:
         return not state.is_caught_up and self._quota.should_throttle(topic_partition)
 
     def _spec(self, topic_partition: TopicPartition) -> FetchSpec:
+        """Return fetch offset, size limit and epochs of a partition for the next Fetch request."""
         leader_epoch, fetch_offset, last_fetched_epoch, start, _, _, _ = self._states[
             topic_partition
         ]
@@ -222,6 +223,7 @@ class FollowedPartitions:
         return epoch_requests
 
     def _due(self, phase: FetchPhase) -> dict[TopicPartition, FetchState]:
+        """Return the partitions in a phase, without those whose back-off is not over."""
         now_ms = self._clock.monotonic_ms()
         return {
             topic_partition: state

@@ -109,6 +109,7 @@ class FollowerLogs:
         return self._replicas.answer_to(topic_partition, failure)
 
     def _find(self, topic_partition: TopicPartition, leader_epoch: int) -> Partition | None:
+        """Return the partition if it still follows in that leader epoch, else None."""
         partition = self._replicas.partitions.get(topic_partition)
         if (
             partition is None

@@ -85,6 +85,7 @@ class ReplicaFetcher:
         self._leader.let_go()
 
     def _next_soon(self) -> None:
+        """Start the next fetch cycle on a later turn of the loop, unless one is running."""
         if not self._is_busy:
             self._is_busy = True
             self._cancel_back_off()
@@ -121,6 +122,7 @@ class ReplicaFetcher:
             self._on_response(response, lambda: self._fetched(response, specs))
 
     def _await_back_off(self) -> None:
+        """Stop fetching until the first back-off is over; without any, until `add`."""
         self._is_busy = False
         due_ms = self.followed.next_due_ms()
         if due_ms is not None:
@@ -147,6 +149,7 @@ class ReplicaFetcher:
         """Apply a response that a local leader passes during a parked fetch, in its own turn."""
 
         def on_its_turn() -> None:
+            """Append the records, then report whether the partition is fetched further."""
             # A replaced fetcher is not notified: its fetch went with it.
             if self._is_closed or not self._leader.is_same:
                 return
@@ -250,6 +253,7 @@ class ReplicaFetcher:
         self._unreached(requested, str(error))
 
     def _unreached(self, requested: Mapping[TopicPartition, object], reason: str) -> None:
+        """Put the partitions into back-off; log a reason once until it changes."""
         if reason != self._logged_reason:
             self._logged_reason = reason
             _log.warning("broker %d is not fetched from: %s", self.leader_id, reason)
