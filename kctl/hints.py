@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from errno import EDQUOT, ENOSPC
 
 from engine.errors import ApiError, EngineError
 
@@ -33,6 +34,7 @@ _BY_CODE = {
     "INVALID_CONFIG": "`kctl topics configs TOPIC --all --doc` says what each setting takes",
 }
 _FILES = "choose another path, or make this one readable and writable"
+_FULL = "make room, or choose another path"
 
 
 def hint_for(error: EngineError) -> str | None:
@@ -43,6 +45,8 @@ def hint_for(error: EngineError) -> str | None:
         return _BY_CODE.get(error.name)
     from engine.host.ports import FileMissing, FileRefused, LogDirOffline
 
+    if isinstance(error, LogDirOffline) and error.errno in (ENOSPC, EDQUOT):
+        return _FULL
     return _FILES if isinstance(error, FileMissing | FileRefused | LogDirOffline) else None
 
 
