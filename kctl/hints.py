@@ -7,7 +7,7 @@ from errno import EDQUOT, ENOSPC
 
 from engine.errors import ApiError, EngineError
 
-_RIGHTS = "--command-config names the user; its ACLs must allow it"
+_RIGHTS = "the client's settings name the user; its ACLs must allow it"
 _BY_CODE = {
     "OFFSET_OUT_OF_RANGE": "`kctl offsets get` shows where logs start and end",
     "UNKNOWN_TOPIC_OR_PARTITION": "`kctl topics list` shows what there is",
