@@ -28,8 +28,15 @@ _kctl() {
   local word=${COMP_WORDS[COMP_CWORD]} path=${COMP_WORDS[1]} words= kind= option=
   [ "$COMP_CWORD" -eq 0 ] || option=${COMP_WORDS[COMP_CWORD-1]}
   # An equals sign is a word of its own here.
-  if [ "$word" = "=" ]; then option=${COMP_WORDS[COMP_CWORD-1]} word=; fi
-  if [ "$option" = "=" ]; then option=${COMP_WORDS[COMP_CWORD-2]}; fi
+  if [ "$word" = "=" ]; then option="=$option" word=; fi
+  if [ "$option" = "=" ]; then option="=${COMP_WORDS[COMP_CWORD-2]}"; fi
+  # What is behind a key and its =, or behind a colon, begins no word of its own.
+  case "$word$option" in
+    :*|*:) COMPREPLY=(); return ;;
+    *=-*) option=${option#=} ;;
+    *=*.location|*=*.file|*=*.dir|*=*.dirs) kind=files ;;
+    *=*) kind=none ;;
+  esac
   if [ "$COMP_CWORD" -eq 1 ]; then path=; fi
   case $path in
     topics|configs|perf|offsets|groups|transactions|records|retention|compact|acls|brokers|features|quorum|leaders|reassign|explain|report|cluster|broker|users|tokens|quotas|certs|znode|sim|demo|logs|context|compat) [ "$COMP_CWORD" -gt 2 ] && path="$path ${COMP_WORDS[2]}" ;;

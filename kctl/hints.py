@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from errno import EDQUOT, ENOSPC
 
 from engine.errors import ApiError, EngineError
 
-_RIGHTS = "--command-config names the user; its ACLs must allow it"
+_RIGHTS = "the client's settings name the user; its ACLs must allow it"
 _BY_CODE = {
     "OFFSET_OUT_OF_RANGE": "`kctl offsets get` shows where logs start and end",
     "UNKNOWN_TOPIC_OR_PARTITION": "`kctl topics list` shows what there is",
@@ -33,6 +34,7 @@ _BY_CODE = {
     "INVALID_CONFIG": "`kctl topics configs TOPIC --all --doc` says what each setting takes",
 }
 _FILES = "choose another path, or make this one readable and writable"
+_FULL = "make room, or choose another path"
 
 
 def hint_for(error: EngineError) -> str | None:
@@ -43,6 +45,8 @@ def hint_for(error: EngineError) -> str | None:
         return _BY_CODE.get(error.name)
     from engine.host.ports import FileMissing, FileRefused, LogDirOffline
 
+    if isinstance(error, LogDirOffline) and error.errno in (ENOSPC, EDQUOT):
+        return _FULL
     return _FILES if isinstance(error, FileMissing | FileRefused | LogDirOffline) else None
 
 

@@ -51,7 +51,9 @@ class ConnectionLost(Unreachable):
     """A connection ended while a response was awaited."""
 
     may_have_arrived = True
-    hint = "see the broker's log; is the security.protocol of --command-config the listener's?"
+    hint = (
+        "see the broker's log; is security.protocol of the client's settings that of the listener?"
+    )
 
     def __init__(self, host: str, port: int, reason: str) -> None:
         super().__init__(host, port, reason)
@@ -106,7 +108,7 @@ class ClientCloses(EngineError):
 class AuthenticationFailed(EngineError):
     """The broker does not accept our credentials, or cannot prove its own."""
 
-    hint = "check sasl.mechanism and sasl.jaas.config in the file given with --command-config"
+    hint = "check sasl.mechanism and sasl.jaas.config of the client's settings"
 
     def __init__(self, mechanism: str, reason: str) -> None:
         super().__init__(f"authentication by {mechanism} failed: {reason}")
@@ -185,7 +187,7 @@ class TlsExpected(WireError):
     """A peer answers in TLS what was not said in it."""
 
     exit_code = _UNREACHABLE_EXIT
-    hint = "set security.protocol to SSL or SASL_SSL in the file of --command-config"
+    hint = "set security.protocol of the client's settings to SSL or SASL_SSL"
 
     def __init__(self) -> None:
         super().__init__("the listener speaks TLS, and it was spoken to without")

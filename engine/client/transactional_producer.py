@@ -118,7 +118,7 @@ class TransactionalIdDenied(ProducerFenced):
     def __init__(self, transactional_id: str, cause: EngineError) -> None:
         EngineError.__init__(self, f"producer of {transactional_id} may write nothing: {cause}")
         self.hint = (
-            "--command-config names the user; `kctl acls check USER write --transactional-id "
+            "the client's settings name the user; `kctl acls check USER write --transactional-id "
             f"{transactional_id}` shows which rule decides"
         )
         self.transactional_id = transactional_id

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from engine.cluster.broker_processes import (
+    BrokerState,
     BrokerStatus,
     broker_statuses,
     running_processes,
@@ -72,6 +73,14 @@ class ClusterStatus(NamedTuple):
     zookeeper: str | None
     #: The settings of the plan, without the values of passwords.
     settings: dict[str, str]
+
+    def running_brokers(self) -> dict[int, str]:
+        """Return the addresses of the brokers that run; paused ones do not."""
+        return {
+            broker.broker_id: broker.address
+            for broker in self.brokers
+            if broker.state is BrokerState.RUNNING and broker.address is not None
+        }
 
 
 #: Exit code of commands whose process exceeds its time-out.

@@ -13,10 +13,13 @@ State after a crash, by the last completed step:
 from __future__ import annotations
 
 import os.path
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from engine.errors import StorageError
+
 if TYPE_CHECKING:
-    from engine.host.ports import Files
+    from engine.host.ports import File, Files
 
 
 #: Suffix of the new version of a file until it is renamed.
@@ -26,10 +29,27 @@ TEMPORARY_SUFFIX = ".tmp"
 def replace_durably(files: Files, path: str, content: bytes) -> None:
     """Replace `path` so that a crash leaves the old or the new content, never a mix.
 
+    An error leaves no .tmp, unless it cannot be removed either.
+
     Source: Kafka's CheckpointFile.write; invariant L8.
     """
     temporary = path + TEMPORARY_SUFFIX
     handle = files.open(temporary, write=True, create=True)
+    try:
+        _write(handle, content)
+        # 3.
+        files.rename(temporary, path)
+    except (StorageError, KeyboardInterrupt):
+        # Nobody would remove it, and where a disk is full it takes what is left.
+        with suppress(StorageError):
+            files.remove(temporary)
+        raise
+    # 4.
+    files.sync_dir(os.path.dirname(path) or ".")
+
+
+def _write(handle: File, content: bytes) -> None:
+    """Write the content durably, and close the file."""
     try:
         # 1. A .tmp left by an earlier crash may be longer than the new content.
         handle.truncate(0)
@@ -38,7 +58,3 @@ def replace_durably(files: Files, path: str, content: bytes) -> None:
         handle.sync()
     finally:
         handle.close()
-    # 3.
-    files.rename(temporary, path)
-    # 4.
-    files.sync_dir(os.path.dirname(path) or ".")

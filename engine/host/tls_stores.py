@@ -37,7 +37,7 @@ class BadTlsFile(StorageError):
     """A file needed for TLS cannot be used."""
 
     exit_code = _USAGE_EXIT
-    hint = "correct it in the file that --command-config names"
+    hint = "correct the file, or the setting that names it"
 
     def __init__(self, path: str, reason: str, hint: str | None = None) -> None:
         super().__init__(f"{path}: {reason}")

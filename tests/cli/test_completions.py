@@ -177,6 +177,24 @@ def test_bash_leaves_a_key_for_its_value(environment: dict[str, str]) -> None:
         assert line == _typed_in_bash(line[:-3], environment)
 
 
+def test_bash_offers_no_name_within_a_word(
+    shell: Shell, environment: dict[str, str], tmp_path: Path
+) -> None:
+    # Bash has split these at = and :, and what is behind them begins like a key, a topic.
+    at = f"-b {shell.status()['bootstrap_servers']}"
+    values = [
+        "kctl configs set --topic clicks cleanup.policy=com",
+        f"kctl topics alter clicks {at} -c cleanup.policy=cli",
+        f"kctl topics describe {at} -X client.id=cli",
+        f"kctl consume {at} other:cli",
+        "kctl topics list -X client.id=",
+    ]
+    assert values == [_typed_in_bash(line, environment) for line in values]
+    (tmp_path / "authority.pem").touch()
+    line = f"kctl topics describe -X ssl.ca.location={tmp_path}/auth"
+    assert f"{line}ority.pem " == _typed_in_bash(line, environment)
+
+
 def test_what_is_there_now_is_offered(complete: Complete, shell: Shell) -> None:
     status = shell.status()
     where = f"-b {status['bootstrap_servers']}"

@@ -148,6 +148,19 @@ def test_client_settings_are_for_both_clusters_or_for_one_of_them(two: Two) -> N
         ]
 
 
+def test_the_cluster_is_named_that_does_not_understand_its_client(two: Two) -> None:
+    words = ("t", "--prefix", "x-", "--timeout", "5")
+    for side, servers in (("source", two.source), ("destination", two.destination)):
+        setting = (f"--{side}-X", "security.protocol=SASL_PLAINTEXT", f"--{side}-X")
+        login = (*setting, "sasl.mechanism=PLAIN", f"--{side}-X", "sasl.username=u")
+        done = two.shell.run(
+            "copy", two.source, two.destination, *words, *login, f"--{side}-X", "sasl.password=p"
+        )
+        assert 1 == done.returncode
+        assert f"error: the {side}, {servers}: authentication by PLAIN failed" in done.stderr
+        assert "hint: set security.protocol to PLAINTEXT" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

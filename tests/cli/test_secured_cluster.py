@@ -66,6 +66,34 @@ def test_the_certificate_is_for_the_host_that_is_advertised(tmp_path: Path) -> N
         shell.ok("cluster", "destroy", "-y")
 
 
+def test_a_start_waits_for_no_login_at_brokers_that_do_not_run(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    try:
+        brokers = ("--brokers", "3", "--processes")
+        shell.ok("cluster", "start", "--secure", "--port", "0", *brokers)
+        shell.ok("cluster", "kill", "2")
+        shell.ok("cluster", "pause", "3")
+        again = shell.ok("cluster", "start", "--timeout", "5", "-o", "json")
+        assert "running" == json.loads(again)["state"]
+    finally:
+        shell.ok("cluster", "destroy", "-y")
+
+
+def test_a_hanging_transaction_is_left_as_the_administrator(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    try:
+        shell.ok("cluster", "start", "--secure", "--port", "0", "--data", str(tmp_path / "other"))
+        shell.ok("topics", "create", "t", "--context", "other")
+        forge = ("transactions", "forge-hanging", "t:0", "--data", str(tmp_path / "other"))
+        assert 1 == json.loads(shell.ok(*forge, "-o", "json"))[0]["records"]
+        # Who is given goes before the administrator.
+        (tmp_path / "nobody.properties").write_text("client.id=nobody\n")
+        nobody = ("--command-config", str(tmp_path / "nobody.properties"))
+        assert 3 == shell.run(*forge, *nobody).returncode
+    finally:
+        shell.ok("cluster", "destroy", "-y", "--data", str(tmp_path / "other"))
+
+
 def store_of(shell: Shell) -> str:
     """Return the address of the cluster's store."""
     return str(json.loads(shell.ok("cluster", "status", "-o", "json"))["zookeeper"])

@@ -159,9 +159,10 @@ def _complete_securing(data: DataDirectory, timeout_s: float) -> None:
     """Create the administrator of a cluster that was started with --secure, and its context."""
     from kctl.commands.cluster.securing import complete_securing
 
-    servers = daemon.status_of(data).bootstrap_servers
-    if servers is not None and admin_properties(data.path) is not None:
-        complete_securing(data, servers, timeout_s)
+    status = daemon.status_of(data)
+    servers, running = status.bootstrap_servers, status.running_brokers()
+    if servers is not None and running and admin_properties(data.path) is not None:
+        complete_securing(data, servers, list(running.values()), timeout_s)
 
 
 def _run_here(data: DataDirectory, plan: ClusterPlan, turn: ExitStack, output: str) -> None:

@@ -216,23 +216,26 @@ def _properties(files: Files, path: str) -> Mapping[str, str]:
 # -- once the cluster runs
 
 
-def complete_securing(data: DataDirectory, servers: str, timeout_s: float) -> None:
+def complete_securing(
+    data: DataDirectory, servers: str, running: Sequence[str], timeout_s: float
+) -> None:
     """Create the administrator of a cluster that runs, if need be, and keep its context.
 
-    Returns once the administrator can log in at every broker. Errors: those of a client.
+    `servers` are the addresses of all brokers, `running` of those that run: returns once the
+    administrator can log in at each of these. Errors: those of a client.
     """
     files, secured = RealFiles(), secured_files(data)
     _protect(data, secured, timeout_s)
     password = _password_in(files, secured.admin_properties).encode()
     mechanism = ScramMechanism.SCRAM_SHA_512
-    with _client(files, secured.broker_properties, servers, timeout_s) as client:
+    with _client(files, secured.broker_properties, ",".join(running), timeout_s) as client:
         found = describe_credentials(client, [_ADMIN])[_ADMIN]
         if isinstance(found, EngineError) or mechanism not in found:
             alter_credentials(
                 client, _ADMIN, (), [NewCredential(mechanism, ITERATIONS_MIN, password)]
             )
     deadline = time.monotonic() + timeout_s
-    for address in servers.split(","):
+    for address in running:
         _await_login(files, secured.admin_properties, address, deadline)
     _keep_context(data, servers)
 

@@ -94,11 +94,7 @@ def _faults(directory: DataDirectory, status: ClusterStatus) -> list[dict[str, o
 def _health(status: ClusterStatus) -> OutputRow:
     """Return the health that the running brokers report; nulls where none responds."""
     unknown = dict.fromkeys(("controller_id", "under_replicated", "offline", "throttles"))
-    running = {
-        broker.broker_id: broker.address
-        for broker in status.brokers
-        if broker.state is BrokerState.RUNNING and broker.address is not None
-    }
+    running = status.running_brokers()
     if status.state is not ClusterState.RUNNING or not running:
         return unknown
     from engine.client.health import cluster_health

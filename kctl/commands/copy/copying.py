@@ -32,8 +32,8 @@ from engine.kafka_errors import (
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import counted
-from kctl.cluster_arguments import choice_of
 from kctl.command_results import end_with
+from kctl.commands.copy.clusters import cluster_ids, destination_client, source_client
 from kctl.commands.copy.planning import (
     AnotherCopy,
     new_plan,
@@ -42,9 +42,7 @@ from kctl.commands.copy.planning import (
 )
 from kctl.commands.copy.request import CopyRequest
 from kctl.commands.topics.metadata_wait import await_created
-from kctl.connect import ClusterOptions, client_of
 from kctl.console import notify, report_error
-from kctl.guard import client_checks, reading_checks
 from kctl.hints import hint_for
 from kctl.interrupts import HeldInterrupts, deferred_interrupts
 from kctl.render import Column, check_format
@@ -101,11 +99,10 @@ def copy_topics(request: CopyRequest) -> int:
     request.producer()
     with (
         deferred_interrupts() as interrupts,
-        _source_client(request) as source,
-        _destination_client(request) as destination,
+        source_client(request) as source,
+        destination_client(request) as destination,
     ):
-        ids = (source.view([]).cluster_id, destination.view([]).cluster_id)
-        identity = request.identity(*ids)
+        identity = request.identity(*cluster_ids(source, destination, request))
         path = request.journal_path(identity)
         if request.dry_run:
             return _try(source, destination, request, identity, path)
@@ -113,18 +110,6 @@ def copy_topics(request: CopyRequest) -> int:
             job = _job(source, destination, request, identity, state, path)
             ended = _copy(source, destination, request, job, journal, interrupts)
         return _end(request, job, ended)
-
-
-def _source_client(request: CopyRequest) -> KafkaClient:
-    choice = choice_of(request.source, request.source_config)
-    options = ClusterOptions(timeout_s=request.timeout_s, overrides=request.source_settings)
-    return client_of(choice, reading_checks(choice), options)
-
-
-def _destination_client(request: CopyRequest) -> KafkaClient:
-    choice = choice_of(request.destination, request.destination_config)
-    options = ClusterOptions(timeout_s=request.timeout_s, overrides=request.destination_settings)
-    return client_of(choice, client_checks(choice), options)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from kctl.commands.transactions.partition_argument import one_partition
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
 from kctl.durations import duration_ms
-from kctl.embedded import cluster_path
+from kctl.embedded import admin_properties, cluster_path
 from kctl.render import Column, check_format, write_rows
 
 FORGED_COLUMNS = (
@@ -47,8 +47,7 @@ def forge(options: ClusterOptions, request: ForgeRequest) -> int:
     check_format(request.output)
     key = one_partition(request.partition)
     age_ms = duration_ms(request.age, "--age")
-    servers = _embedded_servers(request.data)
-    with connect(options._replace(bootstrap_server=servers)) as client:
+    with connect(_embedded_options(options, request.data)) as client:
         forged = forge_hanging(
             client,
             key,
@@ -70,10 +69,14 @@ def forge(options: ClusterOptions, request: ForgeRequest) -> int:
     return exits.OK
 
 
-def _embedded_servers(data: str | None) -> str:
-    """Return where the embedded cluster listens; raises NoClusterInDirectory unless it runs."""
+def _embedded_options(options: ClusterOptions, data: str | None) -> ClusterOptions:
+    """Return options that lead to the embedded cluster, by a file or as its administrator.
+
+    Raises NoClusterInDirectory unless it runs.
+    """
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     running = directory.running() if directory.state() is ClusterState.RUNNING else None
     if running is None:
         raise NoClusterInDirectory(directory.path)
-    return running.bootstrap_servers
+    properties = options.command_config or admin_properties(directory.path)
+    return options._replace(bootstrap_server=running.bootstrap_servers, command_config=properties)

@@ -221,6 +221,7 @@ def test_who_is_always_overtaken_gives_up(stage: Stage, error: Exception) -> Non
     (failure,) = stage.add(AclBinding(T, BOB_READS))
     assert isinstance(failure, AclWriteFailed)
     assert T == failure.pattern
+    assert "TOPIC t: others wrote it too, 11 times" == str(failure)
 
 
 def test_a_pattern_whose_kind_has_no_node_is_an_error(stage: Stage) -> None:

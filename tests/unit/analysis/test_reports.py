@@ -183,6 +183,8 @@ def _of(row: dict[str, Any], *names: str) -> tuple[Any, ...]:
 def test_an_unknown_report_names_the_nearest() -> None:
     with pytest.raises(NoSuchReport, match="most like it: tombstones"):
         report_named("tombstone")
+    few = NoSuchReport("days", ["days1", "days2", "days3", "days4", "hours"])
+    assert "no report 'days'; most like it: days4, days3, days2" == str(few)
 
 
 def _of_producer(base_offset: int, count: int, sequence: int) -> bytes:

@@ -18,6 +18,24 @@ def disk_with(path: str, content: bytes) -> MemoryFiles:
     return files
 
 
+@pytest.mark.parametrize("operation", ["write", "truncate", "sync", "rename"])
+def test_a_file_that_cannot_be_replaced_leaves_no_new_version(operation: str) -> None:
+    files = disk_with("dir/f", b"old")
+    files.fail(operation, errno.ENOSPC, path_end=".tmp")
+    with pytest.raises(LogDirOffline, match="No space"):
+        files.replace_file("dir/f", b"new")
+    assert ["f"] == files.list_dir("dir")
+    assert b"old" == files.read_bytes("dir/f")
+
+
+def test_a_new_version_that_cannot_be_removed_hides_no_error() -> None:
+    files = disk_with("dir/f", b"old")
+    files.fail("write", errno.ENOSPC)
+    files.fail("remove", errno.EIO)
+    with pytest.raises(LogDirOffline, match="No space"):
+        files.replace_file("dir/f", b"new")
+
+
 def test_reads_see_writes_at_once() -> None:
     files = MemoryFiles()
     files.make_dir("/a/b")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from engine.errors import EngineError, api_error
+from engine.host.os_errors import storage_error
 from engine.host.ports import FileMissing
 from engine.kafka_errors import (
     COORDINATOR_NOT_AVAILABLE,
@@ -36,6 +39,13 @@ def test_a_coordinator_that_does_not_come_may_have_lost_its_partition() -> None:
 
 def test_a_file_that_cannot_be_used_asks_for_another_path() -> None:
     assert "another path" in (hint_for(FileMissing("/none")) or "")
+
+
+def test_a_full_disk_asks_for_room() -> None:
+    for code in (errno.ENOSPC, errno.EDQUOT):
+        error = storage_error(code, "/full", "write")
+        assert "make room, or choose another path" == hint_for(error)
+    assert "writable" in (hint_for(storage_error(errno.EIO, "/torn", "write")) or "")
 
 
 def test_an_error_of_no_kind_has_no_hint() -> None:

@@ -1,0 +1,60 @@
+"""The two clusters of `kctl copy`: clients, and ids, by errors that name the side."""
+
+from __future__ import annotations
+
+from engine.client.blocking import KafkaClient
+from engine.client.errors import AuthenticationFailed, NoCommonVersion, TimedOut, Unreachable
+from engine.errors import EngineError, WireError
+from kctl import exits
+from kctl.cluster_arguments import choice_of
+from kctl.commands.copy.request import CopyRequest
+from kctl.connect import ClusterOptions, client_of
+from kctl.guard import client_checks, reading_checks
+from kctl.hints import hint_for
+
+#: What a client meets that does not come as far as a cluster's answer.
+_NO_ANSWER = (AuthenticationFailed, NoCommonVersion, TimedOut, Unreachable, WireError)
+
+
+class CopySideFailed(EngineError):
+    """The source or the destination does not answer the first request."""
+
+    def __init__(self, side: str, cluster: str, cause: EngineError) -> None:
+        super().__init__(f"the {side}, {cluster}: {cause}")
+        self.hint = hint_for(cause)
+        self.side = side
+        self.exit_code = getattr(cause, "exit_code", exits.FAILED)
+
+
+def source_client(request: CopyRequest) -> KafkaClient:
+    """Return a client of the source, which reads; the errors are those of `client_of`."""
+    choice = choice_of(request.source, request.source_config)
+    options = ClusterOptions(timeout_s=request.timeout_s, overrides=request.source_settings)
+    return client_of(choice, reading_checks(choice), options)
+
+
+def destination_client(request: CopyRequest) -> KafkaClient:
+    """Return a client of the destination; the errors are those of `client_of`."""
+    choice = choice_of(request.destination, request.destination_config)
+    options = ClusterOptions(timeout_s=request.timeout_s, overrides=request.destination_settings)
+    return client_of(choice, client_checks(choice), options)
+
+
+def cluster_ids(
+    source: KafkaClient, destination: KafkaClient, request: CopyRequest
+) -> tuple[str | None, str | None]:
+    """Return the ids of source and destination, by the first request to each.
+
+    Errors: CopySideFailed, those of guarded contexts.
+    """
+    return (
+        _cluster_id(source, "source", request.source),
+        _cluster_id(destination, "destination", request.destination),
+    )
+
+
+def _cluster_id(client: KafkaClient, side: str, cluster: str) -> str | None:
+    try:
+        return client.view([]).cluster_id
+    except _NO_ANSWER as error:
+        raise CopySideFailed(side, cluster, error) from error
