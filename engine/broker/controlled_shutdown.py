@@ -102,7 +102,7 @@ class ShutdownRequests:
 
     async def _await_metadata(self) -> None:
         """Wait until the controller's orders are applied here: metadata comes after them."""
-        if self._leads_for_others():
+        if self._leads_for_others() and not self._is_given_up:
             due_ms = self._clock.monotonic_ms() + MOVED_LEADERS_HEARD_MS
             informed: Promise[None] = Promise()
             self._end_metadata_wait = _once(informed)

@@ -46,7 +46,7 @@ def _line(name: str, value: MetricValue) -> str:
 
 
 def decode_metrics(text: str) -> dict[str, MetricValue]:
-    """Return the metrics of a text by name; raises ValueError."""
+    """Return the metrics of a text by name; raises ValueError, KeyError for an unknown kind."""
     found: dict[str, MetricValue] = {}
     # Not splitlines: the path of a directory may have other characters that end lines.
     for line in text.split("\n") if text else ():

@@ -77,19 +77,23 @@ class QuotaSettings:
         for owner in self.limits.owners() - known:
             self.limits.take(owner, {})
         self.credentials.keep(filter(None, map(_user_of, paths)))
-        self.rates.default = None
-        self.rates.by_address.clear()
+        # Connections are counted by the rates of before until all are read.
+        rates = AddressRates()
         for path in paths:
-            await self._apply(path)
+            await self._apply(path, rates)
+        self.rates.default, self.rates.by_address = rates.default, rates.by_address
         self.on_change()
 
     async def apply(self, entity_path: str) -> None:
         """Read the quotas of one entity, named as in a change."""
-        await self._apply(entity_path)
+        await self._apply(entity_path, self.rates)
         self.on_change()
 
-    async def _apply(self, entity_path: str) -> None:
-        """Apply the settings of one entity: credentials of a user, and quotas."""
+    async def _apply(self, entity_path: str, rates: AddressRates) -> None:
+        """Apply the settings of one entity: credentials of a user, and quotas.
+
+        The rate of an address goes into `rates`.
+        """
         config = await self._read(config_path(entity_path))
         user = _user_of(entity_path)
         if user is not None:
@@ -97,25 +101,32 @@ class QuotaSettings:
                 _log.error("The %s credential of %s cannot be read", mechanism.key, user)
         try:
             if entity_path.startswith(f"{IP_CONFIGS}/"):
-                self._set_rate(entity_path.partition("/")[2], config)
+                self._set_rate(entity_path.partition("/")[2], config, rates)
             else:
                 self.limits.take(_owner_of(entity_path), config)
         except ValueError as error:
             _log.error("Quotas of %s stay as they are: %s", entity_path, error)
 
-    def _set_rate(self, name: str, config: Mapping[str, str]) -> None:
-        """Set the connection rate of an address, or the default rate; None removes it."""
-        rate = int(config[_RATE]) if _RATE in config else None
-        if name == DEFAULT:
-            self.rates.default = rate
-            return
-        address = self._address_of(unsanitized(name))
-        if address is None:
+    def _set_rate(self, name: str, config: Mapping[str, str], rates: AddressRates) -> None:
+        """Set the connection rate of an address, or the default rate; None removes it.
+
+        The present one stays, and ValueError is raised, where the configured one is no number.
+        """
+        is_default = name == DEFAULT
+        address = None if is_default else self._address_of(unsanitized(name))
+        if address is None and not is_default:
             _log.error("Quotas of %s are left out: it has no address", name)
-        elif rate is None:
-            self.rates.by_address.pop(address, None)
-        else:
-            self.rates.by_address[address] = rate
+            return
+        rate = self.rates.default if address is None else self.rates.by_address.get(address)
+        try:
+            rate = int(config[_RATE]) if _RATE in config else None
+        finally:
+            if address is None:
+                rates.default = rate
+            elif rate is None:
+                rates.by_address.pop(address, None)
+            else:
+                rates.by_address[address] = rate
 
     async def _names(self, path: str) -> list[str]:
         """Return the names of a config node's children, empty if the node does not exist."""

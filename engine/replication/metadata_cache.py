@@ -204,12 +204,12 @@ class MetadataCache:
         return staged.gone
 
     def _forget(self, topic: str) -> None:
-        """Remove a deleted topic with its id; an unknown topic is ignored."""
+        """Remove a deleted topic with its id, which an update names of an unknown topic, too."""
         self._orders.forget(topic)
-        if self._topics.pop(topic, None) is not None:
-            topic_id = self._id_of.pop(topic, None)
-            if topic_id is not None:
-                self._name_of.pop(topic_id, None)
+        self._topics.pop(topic, None)
+        topic_id = self._id_of.pop(topic, None)
+        if topic_id is not None:
+            self._name_of.pop(topic_id, None)
 
 
 class StagedUpdate:

@@ -151,7 +151,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, R
     shell.ok("topics", "create", "h", "--replica-assignment", "2")
     assert 0 == hang(shell, TopicPartition("h", 0))
     plan = shell.home / "plan.json"
-    shell.ok("reassign", "plan", "--drain", "3", "--out", str(plan))
+    # The offsets topic is so small that its move may end before it is taken back.
+    shell.ok("reassign", "plan", "t", "--drain", "3", "--out", str(plan))
     killed(shell, "reassign", "execute", str(plan))
     shell.ok("reassign", "cancel", "--all", "-y")
     addresses = shell.status()["bootstrap_servers"].split(",")

@@ -46,6 +46,14 @@ def test_a_topic_goes_with_its_last_partition() -> None:
     assert "t" not in cache.topics
 
 
+def test_the_id_of_an_unknown_topic_that_is_deleted_is_not_kept() -> None:
+    cache = filled()
+    other = bytes(16)
+    cache.update(1, [NODE], {TopicPartition("gone", 0): None}, {"gone": other})
+    assert cache.topic_name(other) is None
+    assert cache.topic_name(ID) == "t"
+
+
 def test_a_full_update_leaves_nothing_else() -> None:
     cache = filled()
     fewer = {TopicPartition("t", 0): STATE}
