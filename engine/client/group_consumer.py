@@ -266,6 +266,7 @@ class GroupConsumer:
         self.on_joined(partitions)
 
     def _give_up_all(self) -> None:
+        """Revoke all partitions before an eager join; drop the fetcher even if a listener fails."""
         held, self._given = self._given, ()
         try:
             if held:
