@@ -142,7 +142,7 @@ class ExportFile:
         return size_bytes + 2 * self._group_bytes > self._max_bytes
 
     def _write(self) -> None:
-        """Write the buffered rows as one row group; create the file first if there is none."""
+        """Write the buffered rows; create the file first if there is none."""
         import pyarrow as pa
 
         if self._writer is None:

@@ -72,7 +72,7 @@ def _unread(text: str) -> str:
 
 @cache
 def _letters() -> Mapping[str, str]:
-    """Return Spark's pattern letters for each field of a time that sqlglot knows."""
+    """Return Spark's pattern letters for each field of sqlglot's time formats."""
     from sqlglot.dialects import Spark
 
     # Of several letters for a field the shortest, and small ones, come last and stay.

@@ -263,7 +263,7 @@ class AsyncProducer:
         """Run `work` on the producer's thread; keep an EngineError as `_failure`, and raise it."""
 
         def noting() -> T:
-            """Run `work`, and keep its EngineError: later records without a result fail with it."""
+            """Run `work`; keep its EngineError, with which dropped records fail."""
             try:
                 return work()
             except EngineError as error:

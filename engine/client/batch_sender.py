@@ -265,7 +265,7 @@ class ProduceSender:
                 self._send_to(leader, led, view)
 
     def _may_send(self, queue: _Queue) -> bool:
-        """Return True if the next batch of a partition may go now: no back-off, room in flight."""
+        """Return True if a batch may go now; first resume a partition that has failed."""
         if queue.error is not None:
             if queue.in_flight:
                 return False
@@ -498,7 +498,7 @@ class ProduceSender:
         self._fail(queue, error)
 
     def _fail(self, queue: _Queue, error: EngineError) -> None:
-        """Fail the waiting batches of a partition, and those to come, with this error."""
+        """Fail the waiting batches of a partition; later ones fail too unless it goes on."""
         queue.error = error
         failed, queue.waiting = queue.waiting, []
         for left in failed:

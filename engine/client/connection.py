@@ -372,7 +372,7 @@ class BrokerConnection:
         self.send("SaslHandshake", request, version=version, token=None)
 
     def _on_mechanisms(self, message: messages.SaslHandshakeResponse) -> None:
-        """Begin SASL once the broker accepts the mechanism. Raises AuthenticationFailed and kin."""
+        """Send the first token of SASL; raises if the broker refuses the mechanism."""
         assert self._sasl is not None
         if message.error_code == ILLEGAL_SASL_STATE:
             raise SaslNotExpected(self._sasl.mechanism)

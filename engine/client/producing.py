@@ -386,7 +386,7 @@ class Producer:
         return chosen
 
     def _partition_count(self, topic: str) -> int:
-        """Return the partition count of a topic, cached for metadata.max.age.ms."""
+        """Return the partition count of a topic, cached; the old one if no broker responds."""
         now_ms = self._client.clock.monotonic_ms()
         count, until_ms = self._counts.get(topic, (0, now_ms))
         if now_ms < until_ms:

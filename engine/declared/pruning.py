@@ -77,7 +77,7 @@ def _credential_steps(declared: DeclaredState, cluster: CurrentState) -> Iterato
 
 
 def _topic_steps(declared: DeclaredState, cluster: CurrentState) -> Iterator[StateStep]:
-    """Yield a step for each topic that is not declared, internal, or kept by a pattern."""
+    """Yield a step for each topic that is neither declared, nor internal, nor kept."""
     kept = [re.compile(pattern) for pattern in declared.kept_topics]
     for name, topic in sorted(cluster.topics.items()):
         if name in declared.topics or topic.is_internal or name.startswith(_OF_KAFKA):

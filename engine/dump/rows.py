@@ -155,7 +155,7 @@ class RowDump:
             self.problem_count += batch_rows.problem_count
 
     def _wanted_batch(self, shallow: ShallowBatch, batch: memoryview) -> bool:
-        """Return True if a batch is shown: one record must match the filters."""
+        """Return True if a batch is shown, and count it: one record must match the filters."""
         filters = self._options.filters
         if filters.opens_batches and not any(
             filters.matches(record) for record in batch_at(batch, 0).records()

@@ -197,7 +197,7 @@ class MemoryFile:
         """Release the file; closing twice is allowed."""
 
     def _change(self, operation: str, position: int, content: bytes | None) -> None:
-        """Write bytes at a position, or set the size if `content` is None. Raises EPERM."""
+        """Write bytes at a position, or set the size if `content` is None; raises if read-only."""
         if not self._writable:
             raise storage_error(errno.EPERM, self.path, operation)
         order = self._disk.act(operation, self.path)

@@ -121,7 +121,7 @@ class OutgoingConnection(RealConnection):
         super().flush()
 
     def _close_socket(self) -> None:
-        """Close the socket, or end the attempt to connect; without a socket do nothing."""
+        """Close the socket and end an attempt to connect; do nothing without a socket."""
         if self._is_connecting:
             self._end_connecting()
         elif self._pauses & PauseReason.CONNECTING:

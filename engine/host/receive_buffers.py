@@ -76,7 +76,7 @@ class ReceiveBuffers:
         return buffer
 
     def _take_pages(self, size: int, enough: int) -> memoryview:
-        """Return a new buffer of whole pages, for at most `enough` bytes, outside the heap."""
+        """Return a new buffer of whole pages for `size` bytes, no more than `enough` needs."""
         new_bytes = min(_grown_bytes(size), -(-enough // _OWN_BYTES_MIN) * _OWN_BYTES_MIN)
         self.in_flight_bytes += new_bytes
         if new_bytes < _MAPPED_BYTES_MIN:

@@ -56,7 +56,7 @@ class _Memory(NamedTuple):
 
 
 def _batch(base_offset: int, last_delta: int, count: int, records: bytes, flags: int = 0) -> bytes:
-    """Return a version 2 batch of a CRC that is not checked."""
+    """Return a version 2 batch; its CRC is arbitrary, as the code does not check it."""
     length = _HEADER.size + len(records) - _OVERHEAD_BYTES
     return _HEADER.pack(
         base_offset, length, 7, 2, 0xFEDCBA98, flags, last_delta, _BASE_MS, _MAX_MS, 1 << 33, -2,

@@ -170,7 +170,7 @@ def _level_bytes(state: PlacementState, balancing: ByteBalancing) -> None:
 def _moves_for_bytes(
     state: PlacementState, targets: Mapping[int, int] | None, tolerance: float
 ) -> int:
-    """Return how many moves level the bytes, with the target counts of replicas if given."""
+    """Return the fewest moves that can level bytes; counts end at the targets, if any."""
     if targets is None:
         return moves_for_bytes_alone(state, tolerance)
     return moves_for_bytes(state, targets, tolerance)

@@ -370,7 +370,7 @@ class Execution:
         )
 
     def _why_paused(self, now: ObservedCluster) -> str | None:
-        """Return why no move begins now, None if none is paused."""
+        """Return why no more moves begin now, None if they may."""
         if self._paused_by is not None:
             return f"{self._paused_by} asked for a pause"
         if self._under_min_isr is None:

@@ -121,7 +121,7 @@ def _argument(subject: str, command: str) -> str:
 
 
 def _of_groups(groups: Sequence[GroupLag]) -> Iterator[ReportFinding]:
-    """Yield a warning for each group that falls behind; idle groups are left out."""
+    """Yield a warning for each group whose verdict is not OK; idle groups are left out."""
     for group in groups:
         # One without members is an idle group, which `kctl check` finds.
         if group.verdict not in (LagVerdict.OK.value, LagVerdict.STOP.value):

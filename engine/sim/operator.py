@@ -201,7 +201,7 @@ class Operator:
             self._reassign(partition, draw.sample(tuple(self._brokers), count))
 
     def _cancel(self, draw: Random) -> None:
-        """Cancel the reassignment of a partition; without any, of one that does not move."""
+        """Cancel the reassignment of a partition; if none is moving, of any partition."""
         moving = sorted(
             key
             for key, row in self._topics.rows.items()

@@ -115,7 +115,7 @@ class OffsetReset:
     # Which partitions
 
     def _partitions(self, group_id: str) -> list[TopicPartition]:
-        """Return the partitions in scope; those of a file come with their offsets."""
+        """Return the partitions in scope, empty for --from-file; raises without a scope."""
         given = self._given
         if given.has("all-topics"):
             return list(committed(self._client, group_id))

@@ -118,7 +118,7 @@ class _StreamsReset:
         return ordered
 
     def _partitions(self, group_id: str) -> Sequence[TopicPartition]:
-        """Return the partitions in scope, empty for topics that the group does not have."""
+        """Return the partitions in scope, empty for --from-file and topics of others."""
         given = self._given
         if given.has("all-input-topics"):
             return input_partitions(self._client, group_id)

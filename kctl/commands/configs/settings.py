@@ -211,7 +211,7 @@ def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
 def _changed_row(
     resource: Resource, request: ChangeRequest, not_set: Sequence[str]
 ) -> dict[str, object]:
-    """Return the row of a changed resource; `result` names keys that were not set."""
+    """Return the row of a changed resource; `result` differs if none of the keys was set."""
     result = "would be changed" if request.dry_run else "changed"
     if all(change.name in not_set for change in request.changes):
         result = "was not set"
