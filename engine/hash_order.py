@@ -82,6 +82,7 @@ def partitions_in_hash_order(
         chains *= 2
 
     def place(partition: TopicPartition) -> tuple[int, int]:
+        """Return the chain of a partition in the table, and its order within it."""
         topic, index = partition
         of_index = 31 + 17 * index if are_hosted else 31 * (31 + index)
         improved = spread_hash(of_index + java_string_hash(topic))
@@ -313,6 +314,7 @@ def _in_slots(hashed: Iterable[tuple[int, _Key]], capacity: int) -> list[_Key]:
 
 
 def _claim_slot(slots: dict[int, tuple[int, _Key]], key: tuple[int, _Key], mask: int) -> None:
+    """Put a key into the first free slot of Scala's probing sequence."""
     slot, tries = key[0] & mask, 0
     while slot in slots:
         tries += 1

@@ -77,6 +77,7 @@ def _no_constant(name: str) -> object:
 
 
 def _finite(text: str) -> float:
+    """Return the number of a text; raises ValueError if it is infinite or no number."""
     number = float(text)
     if not isfinite(number):
         raise ValueError(f"{text[:40]} is beyond the numbers of JSON's readers")

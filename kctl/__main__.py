@@ -55,6 +55,7 @@ def _dispatch(args: list[str]) -> int:
 
 
 def _unknown(argument: str) -> int:
+    """Print an unknown command or option with the nearest known one; return the exit code."""
     near = closest(argument)
     what = "option" if argument.startswith("-") else "command"
     sys.stderr.write(f"error: no such {what}: {argument}\n")
@@ -63,6 +64,7 @@ def _unknown(argument: str) -> int:
 
 
 def _run(name: str, module: str, args: list[str]) -> int:
+    """Import the module of one command, run it with its arguments, and return the exit code."""
     from importlib import import_module
 
     if name not in READERS:
@@ -145,6 +147,7 @@ def _nowhere() -> object:
 
 
 def _internal(error: Exception) -> int:
+    """Print an unexpected error and return its exit code; with KCTL_DEBUG raise it."""
     if os.environ.get("KCTL_DEBUG"):
         raise error
     sys.stderr.write(f"internal error: {type(error).__name__}: {error}\n")

@@ -140,6 +140,7 @@ def settings_in(words: Sequence[str]) -> dict[str, str]:
 
 
 def _cluster_options(words: Sequence[str], budget_s: float) -> ClusterOptions:
+    """Return the connection options among the typed words; `budget_s` is the timeout."""
     from kctl.connect import ClusterOptions
 
     given = options_in(words)
@@ -153,6 +154,7 @@ def _cluster_options(words: Sequence[str], budget_s: float) -> ClusterOptions:
 
 
 def _topics(words: Sequence[str], budget_s: float) -> list[str]:
+    """Return the names of all topics; raises if no broker responds within the budget."""
     from kctl.connect import connect
 
     with connect(_cluster_options(words, budget_s)) as client:

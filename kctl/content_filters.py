@@ -41,6 +41,7 @@ def content_filters(
 
 
 def _pattern(text: str | None) -> re.Pattern[bytes] | None:
+    """Return a pattern of bytes, None without one; raises WrongPattern."""
     if text is None:
         return None
     try:

@@ -195,6 +195,7 @@ def save_profiles(files: Files, path: str, profiles: Profiles) -> None:
 
 
 def _fields(profile: Profile) -> dict[str, str | bool]:
+    """Return the fields of a context that are set, as they are stored."""
     fields = {
         "bootstrap_servers": profile.bootstrap_servers,
         "command_config": profile.command_config,

@@ -65,6 +65,7 @@ def admin_properties(path: str) -> str | None:
 
 
 def _running(environment: Mapping[str, str]) -> RunningCluster | None:
+    """Return the embedded cluster of the default directory, None unless it runs."""
     from engine.cluster.data_directory import ClusterState, DataDirectory
     from engine.host.real import RealFiles
 

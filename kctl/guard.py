@@ -177,6 +177,7 @@ def _addresses(servers: str) -> frozenset[str]:
 
 
 def _ids_of_journal(path: str) -> frozenset[str]:
+    """Return the cluster id in a journal, as a set that is empty without one."""
     from engine.host.held_file import RealHeldFiles
     from engine.reassign.journal_state import read_journal
 
@@ -215,6 +216,7 @@ def client_checks(choice: Choice) -> ClientChecks:
 
 
 def _check_reading(command: str, call: Call) -> None:
+    """Raise ReadOnlyCommand for a request that changes something."""
     from engine.client.request_checks import is_reading
 
     if not is_reading(call):
@@ -264,6 +266,7 @@ class _ClusterCheck:
 
 
 def _refuse(cluster_id: str, name: str, profile: Profile) -> None:
+    """Raise ReadOnlyContext or GuardedCluster, by what guards the context."""
     command = Guard.command or ""
     if profile.is_read_only:
         raise ReadOnlyContext(name, command)
@@ -276,6 +279,7 @@ def keep_cluster_id(name: str, cluster_id: str) -> None:
     from kctl.context import change_profiles
 
     def learnt(profiles: Profiles) -> Profiles | None:
+        """Return the contexts with the id added, None if there is nothing to change."""
         profile = profiles.by_name.get(name)
         if profile is None or profile.cluster_id is not None:
             return None

@@ -17,6 +17,7 @@ def with_guard(command: Any, command_path: str) -> Any:
 
 
 def _entered(command_path: str, invoke: Callable[[object], object], context: Any) -> object:
+    """Enter the guard with the command's parameters, then run the command."""
     # The help of a command needs no guard.
     from kctl.guard import enter
 

@@ -69,6 +69,7 @@ def _relative_ms(text: str, now_ms: int | None) -> int | None:
 
 
 def _iso_ms(text: str) -> int:
+    """Return a time of ISO 8601 in ms since 1970, UTC without a zone; raises UnreadableTime."""
     from datetime import UTC, datetime
 
     try:

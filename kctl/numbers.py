@@ -73,6 +73,7 @@ def with_ranges(command: Any) -> Any:
 
 
 def _range_of(parameter: Any, *, is_whole: bool) -> tuple[float, float]:
+    """Return the bounds of a number, both inclusive: its own, or those of its field."""
     lowest, highest = getattr(parameter.type, "min", None), getattr(parameter.type, "max", None)
     if highest is None and is_whole:
         is_long, is_factor = parameter.name in _LONG_NAMES, parameter.name in _FACTOR_NAMES
@@ -91,6 +92,7 @@ def _convert(
     parameter: object,
     context: object,
 ) -> Any:
+    """Return a parameter's number; fails the command for all else and out of bounds."""
     number = read(value) if isinstance(value, str) else value
     kind = "number" if read is _read_float else "whole number"
     wanted = f"expected one from {lowest} to {highest}"
@@ -103,6 +105,7 @@ def _convert(
 
 
 def _read_float(text: str) -> float | None:
+    """Return a number, None for a text that is none; NaN and infinity are numbers here."""
     try:
         return float(text)
     except ValueError:

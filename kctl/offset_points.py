@@ -132,11 +132,13 @@ class OffsetLookup:
     def _found(
         self, partition: TopicPartition, offset: int | EngineError, point: Point
     ) -> int | EngineError | None:
+        """Return an offset; for a time after the last record the log end, else None."""
         if isinstance(offset, EngineError) or offset >= 0:
             return offset
         return self._requested(LATEST)[partition] if point.is_time else None
 
     def _tail(self, partition: TopicPartition, count: int) -> int | EngineError:
+        """Return the offset of the last `count` records, not below the log start."""
         end, start = self._requested(LATEST)[partition], self._requested(EARLIEST)[partition]
         if isinstance(end, EngineError):
             return end

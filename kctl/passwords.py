@@ -95,6 +95,7 @@ def _first_line(path: str) -> str:
 
 
 def _typed(user: str) -> str:
+    """Return a password typed twice on the terminal; raises NoPassword if they differ."""
     from getpass import getpass
 
     password = getpass(f"password of {user}: ", sys.stderr)
@@ -104,6 +105,7 @@ def _typed(user: str) -> str:
 
 
 def _checked(password: str, source: str) -> str:
+    """Return a password; raises NoPassword if it is empty or no UTF-8."""
     if not password:
         raise NoPassword(f"{source} is empty")
     try:

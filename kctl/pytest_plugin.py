@@ -60,6 +60,7 @@ def _kafka_broker(
     kafka_settings: Mapping[str, str],
     kafka_login: Login | None,
 ) -> Iterator[EmbeddedCluster]:
+    """Yield a running cluster; stop it and remove its folder afterwards."""
     from engine.embedded import EmbeddedCluster
 
     folder = tmp_path_factory.mktemp("kafka")

@@ -46,6 +46,7 @@ class Decoded(NamedTuple):
 
 
 def _json_column(decoded: Sequence[object], raw: Sequence[bytes | None]) -> Sequence[bytes | None]:
+    """Return decoded items as JSON, the raw bytes where nothing was decoded."""
     from engine.json_text import json_text
 
     return [
@@ -77,6 +78,7 @@ class RecordDecoding:
         )
 
     def _one(self, decoder: SchemaDecoder, raw: bytes | None) -> object:
+        """Return a decoded key or value, NOTHING if it is not; report each error once."""
         if raw is None or not decoder.decodes(raw):
             return NOTHING
         try:

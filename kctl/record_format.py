@@ -46,6 +46,7 @@ def _sizes(column: Sequence[bytes | None]) -> Iterable[int]:
 
 
 def _headers(headers: tuple[Header, ...]) -> bytes:
+    """Return headers as NAME=VALUE separated by commas, NULL for null."""
     return b",".join(
         name.encode(errors="replace") + b"=" + (b"NULL" if value is None else value)
         for name, value in headers

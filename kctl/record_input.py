@@ -132,6 +132,7 @@ def parse_json(line: bytes, number: int) -> object:
 
 
 def _check_fields(row: Mapping[str, object], known: frozenset[str], what: str) -> None:
+    """Raise for a field that rows do not have, with the nearest one."""
     unknown = sorted(row.keys() - known)
     if not unknown:
         return
@@ -142,6 +143,7 @@ def _check_fields(row: Mapping[str, object], known: frozenset[str], what: str) -
 
 
 def _time_of(row: Mapping[str, object]) -> int | None:
+    """Return the timestamp in ms, None without one; null and -1 are NO_TIMESTAMP."""
     name = "timestamp_ms" if "timestamp_ms" in row else "timestamp"
     if name not in row:
         return None
@@ -187,6 +189,7 @@ def _text(text: object, name: str) -> str:
 
 
 def _from_base64(text: str, name: str) -> bytes:
+    """Return the bytes of base64; raises for other text."""
     from base64 import b64decode
 
     try:
@@ -196,6 +199,7 @@ def _from_base64(text: str, name: str) -> bytes:
 
 
 def _from_escapes(text: str, name: str) -> bytes:
+    """Return the bytes of a text with escapes; raises for unknown ones."""
     from kctl.escapes import unescaped
 
     try:

@@ -317,6 +317,7 @@ def _columns(kind: str) -> list[Column]:
 
 
 def _row(columns: Sequence[Column]) -> Schema:
+    """Return the schema of a row: all columns are required but optional ones."""
     return {
         "type": "object",
         "properties": {column.key: _value(_kind(column), column) for column in columns},

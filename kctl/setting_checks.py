@@ -97,6 +97,7 @@ def unset_errors(
 
 
 def _is_own(resource: Resource, entry: ConfigEntry) -> bool:
+    """Return True if a value is set at the resource itself, so that unset removes it."""
     if resource.kind is ConfigResourceType.BROKER and resource.name:
         # A value for all brokers stays when the key is unset for one.
         return entry.source is ConfigSource.DYNAMIC_BROKER_CONFIG

@@ -52,6 +52,7 @@ def prepare_streams() -> None:
 
 
 def _occupy(number: int, mode: int) -> None:
+    """Open /dev/null at a closed descriptor, so that no other file gets its number."""
     opened = os.open(os.devnull, mode)
     if opened != number:
         os.dup2(opened, number)
@@ -60,6 +61,7 @@ def _occupy(number: int, mode: int) -> None:
 
 
 def _dropping_stderr() -> io.TextIOWrapper:
+    """Return stderr as a stream that drops what cannot be written."""
     raw = io.FileIO(2, "w", closefd=False)
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     return _Dropping(

@@ -53,6 +53,7 @@ def _ids_below(reader: ZnodeReader, path: str) -> Iterator[str]:
 
 
 def _id_at(reader: ZnodeReader, path: str) -> str | None:
+    """Return the cluster id in a node, None if the node is missing or damaged."""
     try:
         data, _ = reader.get(path)
     except NoNode:

@@ -97,6 +97,7 @@ def _stand_ins() -> Iterator[None]:
 
 
 def _stand_in(name: str) -> ModuleType:
+    """Return a module that imports the real one when it is used."""
     module = _LateModule(name)
     for function in _FUNCTIONS.get(name, ()):
         setattr(module, function, _late(name, function))
@@ -106,6 +107,8 @@ def _stand_in(name: str) -> ModuleType:
 
 
 def _late(module: str, name: str) -> Callable[..., Any]:
+    """Return a function that imports its module when it is called."""
+
     def call(*arguments: Any, **named: Any) -> Any:
         return getattr(import_module(module), name)(*arguments, **named)
 

@@ -239,6 +239,7 @@ class BatchOrder:
         return False
 
     def _miss(self, position: int, expected: int, base_offset: int) -> None:
+        """Note offsets that are missing: lost to damage, or a gap unless the log is compacted."""
         missing = missing_offsets(expected, base_offset, is_compacted=self.is_compacted)
         if self._after_damage:
             self._note(position, 0, "lost", f"{missing}, lost to the damage before")
@@ -263,6 +264,7 @@ class BatchOrder:
         self._epoch = epoch
 
     def _note_epoch(self, position: int, epoch: int | None, reason: str) -> None:
+        """Note a wrong leader epoch; several in a row at one position count once."""
         if position != self._noted_epoch_at:
             message = f"leader epoch {epoch} cannot be right: {reason}"
             self._note(position, 0, "bad_epoch", message)

@@ -82,6 +82,7 @@ class SplitReader:
         *,
         keep_bad: bool = False,
     ) -> Iterator[BatchRun | Single]:
+        """Yield runs and single batches; after damage, scan again from the next good place."""
         position = self._split.start
         while position < self._split.end:
             # Of a small split in a large file no more than a little behind it.
@@ -148,6 +149,7 @@ class SplitReader:
         )
 
     def _has_valid_crc(self, batch: RecordBatch) -> bool:
+        """Return True if the CRC is right; False also if the batch cannot be read for it."""
         try:
             return batch.is_crc_valid()
         except CorruptRecord:

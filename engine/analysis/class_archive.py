@@ -92,6 +92,7 @@ class ClassArchive:
         return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
     def _make_folder(self) -> bool:
+        """Make the cache folder for this user alone; return False if it cannot be written."""
         if not os.path.isabs(self._folder):
             # Of a user that no table has there is no home.
             return False

@@ -80,6 +80,7 @@ def decoded_rows(files: Files, view: str, split: Split) -> Iterator[Row]:
 
 
 def _has_rows(view: str, split: Split, batch: RecordBatch) -> bool:
+    """Return True if a view shows records of this batch: control batches are not for all."""
     if view == "metadata":
         return True
     if view == "transactions":
@@ -88,6 +89,7 @@ def _has_rows(view: str, split: Split, batch: RecordBatch) -> bool:
 
 
 def _place(view: str, split: Split, position: int) -> Row:
+    """Return the columns that locate a record: segment, byte position, and its partition."""
     place: Row = {"segment": split.path, "position": position}
     if view != "metadata":
         place["logPartition"] = split.partition
@@ -97,6 +99,7 @@ def _place(view: str, split: Split, position: int) -> Row:
 
 
 def _of_record(record: Record) -> Row:
+    """Return a record's offset and timestamp, as a time and in ms."""
     return {
         "logOffset": record.offset,
         "timestamp": timestamp_of(record.timestamp_ms),
@@ -121,6 +124,7 @@ def _row(view: str, split: Split, batch: RecordBatch, record: Record) -> Row | N
 
 
 def _metadata(batch: RecordBatch, record: Record) -> Row:
+    """Return the columns of a metadata record; `problem` where it cannot be decoded."""
     columns = {"isControl": batch.is_control, "leaderEpoch": batch.leader_epoch}
     try:
         return columns | (control_row(record) if batch.is_control else metadata_row(record))

@@ -85,6 +85,7 @@ def metadata_row(record: Record) -> Row:
 
 
 def _framed(value: bytes, release: str) -> Row:
+    """Return type, version and fields of a metadata record, by the schemas of a release."""
     framed = decode_framed_record("cluster_metadata", value, release)
     return {
         "type": framed.message.message_name,

@@ -144,6 +144,7 @@ def _app(place: tuple[str, int]) -> str:
 
 
 def _added(file: TableFile, now_ms: int) -> object:
+    """Return the log action of Delta that adds a file with its partition values and row count."""
     from deltalake.transaction import AddAction
 
     return AddAction(
@@ -158,6 +159,7 @@ def _added(file: TableFile, now_ms: int) -> object:
 
 @contextmanager
 def _failures(out: str) -> Iterator[None]:
+    """Turn errors of Delta and of the file system into TableFailed."""
     from deltalake.exceptions import DeltaError
 
     try:

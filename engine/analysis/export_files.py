@@ -142,6 +142,7 @@ class ExportFile:
         return size_bytes + 2 * self._group_bytes > self._max_bytes
 
     def _write(self) -> None:
+        """Write the buffered rows; create the file first if there is none."""
         import pyarrow as pa
 
         if self._writer is None:
@@ -152,6 +153,7 @@ class ExportFile:
         self._held_bytes = 0
 
     def _new_writer(self) -> _TableWriter:
+        """Return the writer of the format, which creates the file."""
         if self._format == "orc":
             from pyarrow import orc
 
@@ -235,6 +237,7 @@ class _JsonLines:
 
 
 def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: bytes in base64, times in ISO 8601."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, dict):

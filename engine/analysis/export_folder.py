@@ -133,12 +133,14 @@ class ExportFolder:
         return self.clean_up()
 
     def _hold(self) -> HeldFile:
+        """Lock the export's folder; raises ExportRunning if another process has the lock."""
         try:
             return self._files.hold(self._lock_path, create=True)
         except LockHeld as error:
             raise ExportRunning(self._out) from error
 
     def _release(self) -> None:
+        """Remove the lock file and release the lock."""
         # The name goes while the lock is held: a process that waits on the old file sees that, and
         # makes a new one.
         with suppress(StorageError):
@@ -166,6 +168,7 @@ class ExportFolder:
         files.sync_dir(self._parent)
 
     def _check_target(self) -> None:
+        """Raise ForeignFolder if the target is not an export's folder, and not empty."""
         if not self._files.exists(self._out):
             return
         if not self._files.is_dir(self._out):

@@ -140,6 +140,7 @@ def _contradicts(file: File, split: Split, counted: CountedRecords) -> bool:
 
 
 def _repeated(value: str | int, kind: pa.DataType, count: int) -> pa.Array:
+    """Return a column that has the same value `count` times, as a dictionary if `kind` is one."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(kind):

@@ -100,6 +100,7 @@ class Iceberg:
         return self._stored(table.properties)
 
     def _stored(self, properties: Mapping[str, str]) -> TableState:
+        """Return the state of earlier exports in the table; raises AppendMismatch without one."""
         form = stored_form(self._out, properties[_FORM])
         try:
             listed = json.loads(properties[_ENDS])

@@ -82,6 +82,7 @@ class IndexCheck:
 
 
 def _largest_ms(batch: RecordBatch) -> int:
+    """Return the largest timestamp in ms; NO_TIMESTAMP if the batch has none or is corrupt."""
     try:
         return NO_TIMESTAMP if batch.max_timestamp_ms is None else batch.max_timestamp_ms
     except CorruptRecord:

@@ -205,6 +205,7 @@ def _as_spark_types(table: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     def of(kind: pa.DataType) -> pa.DataType:
+        """Return the type that Spark gives: UTC times in µs, 64-bit whole numbers."""
         if pa.types.is_timestamp(kind):
             return pa.timestamp("us", tz="UTC")
         # DuckDB adds whole numbers up in 128 bits.
@@ -217,6 +218,7 @@ def _as_spark_types(table: pa.Table) -> pa.Table:
 
 
 def _explain(connection: DuckDBPyConnection, query: LocalQuery, views: Views) -> QueryResult:
+    """Return DuckDB's plan as rows, over empty views. Raises QueryFailed."""
     import duckdb
 
     make_stand_ins(connection, views)

@@ -144,6 +144,7 @@ def _with_quoted_offsets(query: str) -> str:
 
 
 def _parsing_failure(error: Exception) -> str:
+    """Return the syntax error in words, with line and position where sqlglot has them."""
     (first, *_) = getattr(error, "errors", None) or [{}]
     near = first.get("highlight") or ""
     place = f" (line {first.get('line')}, pos {first.get('col')})" if first.get("line") else ""
@@ -152,6 +153,7 @@ def _parsing_failure(error: Exception) -> str:
 
 
 def _resolving_failure(text: str, names: _Names) -> str:
+    """Return a text for an unknown column with similar names, else the first line as it is."""
     name = re.search(r"Column '?\"?([^'\"]+)\"?'? could not|Unknown column: (\S+)", text)
     if name is None:
         return text.split("\n", 1)[0]
@@ -274,6 +276,7 @@ def _replace_differences(tree: exp.Query) -> None:
 
 
 def _replace_time_or_bytes(node: exp.Expression) -> None:
+    """Replace a node that DuckDB reads otherwise than Spark: times, bytes, quantiles."""
     from sqlglot import exp
 
     if isinstance(node, exp.DataType) and node.this in time_types():
@@ -334,6 +337,7 @@ def _text_of_either(cast: exp.Expression) -> exp.Expression:
 
 
 def _timestamp_now() -> exp.Expression:
+    """Return the time of this call as a literal: the same for all rows of a query."""
     from sqlglot import exp
 
     now = time_text(RealClock().wall_ms() * 1000).removesuffix("+00:00")
@@ -386,6 +390,7 @@ def _beside(node: exp.Expression, is_kind: Callable[[exp.Expression], bool]) -> 
 
 
 def _is_text(node: exp.Expression) -> bool:
+    """Return True for a value that is known to be text; False for types and identifiers."""
     from sqlglot import exp
 
     is_value = not isinstance(node, exp.DataType | exp.Identifier)

@@ -128,6 +128,7 @@ class PartitionedFiles:
                     self._close(folder)
 
     def _file_of(self, folder: str) -> ExportFile:
+        """Return the open file of a folder; if too many are open, close the oldest first."""
         if folder not in self._open:
             if len(self._open) >= EXPORT_FILES_OPEN_MAX:
                 self._close(next(iter(self._open)))
@@ -157,6 +158,7 @@ class PartitionedFiles:
             yield folder, written.filter(pc.equal(folders, folder))
 
     def _new(self, folder: str) -> ExportFile:
+        """Return a new file in a folder; its number is in its name unless it is the first."""
         number = self._counts.get(folder, 0)
         self._counts[folder] = number + 1
         name = f"{self._name}.{number}" if number else self._name
@@ -166,6 +168,7 @@ class PartitionedFiles:
         return ExportFile(self._files, stem, self._schema, self._format, self._max_bytes)
 
     def _close(self, folder: str) -> None:
+        """Close the open file of a folder; list it with its size unless it has no rows."""
         file = self._open.pop(folder)
         if count := file.close():
             name = posixpath.relpath(file.path, self._staging_dir)

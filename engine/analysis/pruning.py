@@ -123,6 +123,7 @@ def bounds_of_ranges(ranges: Iterable[tuple[str, ValueRange]]) -> Bounds:
 
 
 def _narrower(records: RecordRange, column: str, values: ValueRange) -> RecordRange:
+    """Return the range narrowed by a condition on offset or time; all ends are inclusive."""
     least, most = values.ends
     if column == "offset":
         return records._replace(
@@ -261,6 +262,7 @@ def within(splits: Iterable[Split], bounds: Bounds) -> list[Split]:
 
 
 def _can_have(split: Split, bounds: Bounds) -> bool:
+    """Return True if a split may have records within the bounds, by partition and offsets."""
     if bounds.topics is not None and split.topic not in bounds.topics:
         return False
     if bounds.partitions is not None and not bounds.partitions(split.partition):

@@ -40,6 +40,7 @@ def sizes_of(split: Split, names: frozenset[str]) -> Callable[[RecordBatch, bool
     is_sampled = split.end - split.start > COMPRESSED_SPLIT_BYTES_MAX
 
     def sizes(batch: RecordBatch, valid: bool) -> Row:
+        """Return the sizes in bytes; null where the batch is not sampled or cannot be opened."""
         if not (wanted and valid and isinstance(batch, BatchView)):
             return nothing
         if is_sampled and batch.crc % COMPRESSED_ONE_OF:

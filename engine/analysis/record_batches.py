@@ -158,6 +158,7 @@ class ViewReader:
 
     @cached_property
     def _records(self) -> SplitRecords:
+        """Return the reader of the view `records`, with this reader's columns and filters."""
         return SplitRecords(
             self._files,
             self._columns,

@@ -58,6 +58,7 @@ def schema_id_of(value: bytes | None) -> int | None:
 
 
 def _header_list(headers: tuple[Header, ...]) -> list[Row] | None:
+    """Return the headers as rows of key and value, None if there are none."""
     if not headers:
         return None
     # A name that is no UTF-8 keeps its bytes visible: Arrow strings must be valid.

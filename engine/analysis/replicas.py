@@ -197,6 +197,7 @@ def _common_end(
 
 
 def _problem(replica: ReplicaLog, code: str, message: str) -> Problem:
+    """Return a problem that concerns a replica as a whole, not a place in a segment."""
     partition = replica.folder.topic_partition
     assert partition is not None
     path = replica.folder.files.path

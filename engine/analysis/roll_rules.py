@@ -88,6 +88,7 @@ def rule_of_split(files: Files, split: Split, segment: ClosedSegment) -> str | N
 
 
 def _first_batch(files: Files, folder: str, base_offset: int) -> NextBatch | None:
+    """Return the first batch of the segment with this base offset, None if it has none."""
     path = f"{folder}/{SegmentFileName(base_offset, FileKind.LOG).name}"
     with closing(files.open(path)) as file:
         for _, batch in scan_batches(file, chunk_bytes=HEADER_WALK_BYTES):
@@ -96,6 +97,7 @@ def _first_batch(files: Files, folder: str, base_offset: int) -> NextBatch | Non
 
 
 def _has_full_index(segment: ClosedSegment) -> bool:
+    """Return True if an index reached the default segment.index.bytes."""
     limit = _DEFAULTS.segment_index_bytes
     return (segment.index_entries or 0) >= limit // offset_index.ENTRY_BYTES or (
         segment.time_index_entries or 0

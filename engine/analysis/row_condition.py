@@ -62,6 +62,7 @@ def _check_form(text: str) -> None:
 
 
 def _scan(connection: DuckDBPyConnection, sql: str, views: Views) -> frozenset[str]:
+    """Return the columns of `records` that a condition uses. Raises QueryFailed."""
     import duckdb
 
     make_stand_ins(connection, views)

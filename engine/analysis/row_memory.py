@@ -207,6 +207,7 @@ class RowMemory:
         return sizes
 
     def _made_filler(self) -> RowFiller:
+        """Make the filler of compiled code, with the wanted range of records, and keep it."""
         assert RunTier.code is not None
         filler = RowFiller(RunTier.code)
         filler.numbers[_SLOTS["takes"]] = self._takes
@@ -217,6 +218,7 @@ class RowMemory:
         return filler
 
     def _say_wanted(self, numbers: array[int], wanted: RecordRange) -> None:
+        """Set the wanted offsets and times (ms), ends inclusive, in the filler's numbers."""
         numbers[_SLOTS["first_offset"]] = wanted.first_offset
         numbers[_SLOTS["last_offset"]] = wanted.last_offset
         numbers[_SLOTS["first_ms"]] = wanted.first_ms

@@ -199,6 +199,7 @@ class RunRows:
         return numbers
 
     def _sequences(self) -> Numbers:
+        """Return each record's sequence, wrapped at 2^31; NO_SEQUENCE without a producer's."""
         bases = self._of_batches("base_sequence")
         deltas = self._memory.column("offsets") - self._of_batches("base_offset")
         sequences: Numbers = (bases + deltas) & SEQUENCE_MAX
@@ -206,6 +207,7 @@ class RunRows:
         return sequences
 
     def _timestamps(self, kind: pa.DataType) -> pa.Array:
+        """Return the timestamps as a column in µs; slower for times outside of what is shown."""
         import pyarrow as pa
 
         times = self._memory.column("times")

@@ -183,6 +183,7 @@ def views_for(query: str, saved: SavedViews) -> list[str]:
     in_progress: set[str] = set()
 
     def add(text: str) -> None:
+        """List the views that `text` names, after those that they use; cycles end the descent."""
         for name in _named(text, saved):
             if name not in found and name not in in_progress:
                 in_progress.add(name)

@@ -105,6 +105,7 @@ def _archived_metadata(name: str, folder: str) -> str | None:
 
 
 def _spec(name: str) -> ModuleSpec | None:
+    """Return a module's spec, None if it or a package above it is not installed."""
     try:
         return find_spec(name)
     except ModuleNotFoundError:

@@ -73,6 +73,7 @@ class CheckpointFiles:
                 }
 
     def _read(self, log_dir: str) -> Iterator[_Checkpoint]:
+        """Yield each checkpoint file of a log directory; one that is corrupt with its error."""
         for name, kind in CHECKPOINT_KINDS.items():
             try:
                 yield _Checkpoint(kind, read_offsets(self._files, f"{log_dir}/{name}"), None)
@@ -203,6 +204,7 @@ def _entries(index: OffsetIndex | TimeIndex, check: IndexCheck | None) -> Iterat
 
 
 def _file_problem(index: OffsetIndex | TimeIndex) -> str | None:
+    """Return what is wrong at the end of an index file, None if nothing is."""
     if index.leftover_bytes:
         return f"{index.leftover_bytes} bytes behind the last whole entry"
     if index.hides_entries:

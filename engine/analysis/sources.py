@@ -50,6 +50,7 @@ def log_dirs_in(files: Files, given: Iterable[str]) -> list[str]:
 
 
 def _paths(files: Files, text: str) -> Iterator[str]:
+    """Yield the paths of a list or wildcard; raises NoPathMatches if a wildcard has none."""
     path = _absolute(files, text)
     has_wildcards = _WILDCARDS.search(text) is not None
     if not (has_wildcards or "," in text) or files.exists(path):
@@ -97,6 +98,7 @@ def log_dirs_of(files: Files, path: str) -> list[str]:
 
 
 def _log_dirs_in(files: Files, path: str) -> Iterator[str]:
+    """Yield the log directories at or below a path; their own folders are not searched."""
     try:
         find_log_dir(files, path)
     except NoLogDirectory:

@@ -95,6 +95,7 @@ def stopped_session(session: SparkSession, show_step: Callable[[str], None]) -> 
 
 
 def _keep_classes(show_step: Callable[[str], None]) -> None:
+    """End the JVMs where that writes the class archive; Ctrl-C skips the wait, not the result."""
     if keeps_classes():
         show_step("keeping Spark's classes for the next start, once")
         with suppress(KeyboardInterrupt):
@@ -157,6 +158,7 @@ def _connected_session(target: SparkTarget, settings: dict[str, str]) -> SparkSe
 
 
 def _require_connect() -> None:
+    """Raise SparkMissing if a package that Spark Connect needs is not installed."""
     for package in ("grpc", "grpc_status", "google.rpc"):
         try:
             found = find_spec(package)

@@ -110,6 +110,7 @@ class _Options:
 
 
 def _truth(given: Mapping[str, str], name: str, *, default: bool) -> bool:
+    """Return a boolean option; raises WrongOption unless it is true or false in any case."""
     text = given.get(name.lower(), str(default)).lower()
     if text not in ("true", "false"):
         raise WrongOption(name, f"{text}: expected true or false")
@@ -133,6 +134,7 @@ class _Reading:
         self.ranges: list[tuple[str, ValueRange]] = []
 
     def packed(self, splits: list[Split]) -> list[LogPartition]:
+        """Return splits in groups, one per Spark task, without those out of the ranges."""
         from engine.analysis.view_pieces import OF_THE_LOG, pieces_of
 
         pieces = pieces_of(self._options.view, splits)

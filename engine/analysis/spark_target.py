@@ -63,6 +63,7 @@ def spark_target(master: str | None, remote: str | None, settings: Iterable[str]
 
 
 def _setting(text: str) -> tuple[str, str]:
+    """Return the name and value of a `--conf`; raises WrongSparkTarget."""
     name, equals, value = text.partition("=")
     name = name.strip()
     if not equals or not name.startswith("spark."):

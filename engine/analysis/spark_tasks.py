@@ -88,6 +88,7 @@ def _run_here(
 def _watch(
     context: SparkContext, ended: Event, task_count: int, on_progress: Callable[[int, int], None]
 ) -> None:
+    """Report the completed tasks of the active stages at intervals, until `ended` is set."""
     tracker = context.statusTracker()
     while not ended.wait(_EVERY_S):
         done = 0

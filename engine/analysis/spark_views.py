@@ -147,6 +147,7 @@ def used_by_text(
 def _chosen(
     used: Mapping[str, set[str]], views: Views, conditions: Mapping[str, tuple[str, ...]]
 ) -> UsedViews:
+    """Return the columns to read by view, the cheapest one if none is used, and conditions."""
     return {
         view: ViewUse(
             tuple(c for c in views[view] if c.name in (names or {CHEAPEST[view]})),

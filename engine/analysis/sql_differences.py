@@ -72,6 +72,7 @@ def _unread(text: str) -> str:
 
 @cache
 def _letters() -> Mapping[str, str]:
+    """Return Spark's pattern letters for each field of sqlglot's time formats."""
     from sqlglot.dialects import Spark
 
     # Of several letters for a field the shortest, and small ones, come last and stay.
@@ -83,6 +84,7 @@ def _letters() -> Mapping[str, str]:
 
 
 def _replace_cast(cast: exp.Cast) -> bool:
+    """Make casts to numbers and from numbers to times give Spark's results; False if alike."""
     from sqlglot import exp
 
     value, to = cast.this, cast.to
@@ -162,6 +164,7 @@ def _replace_percentile(percentile: exp.ApproxQuantile) -> bool:
 
 
 def _replace_most(most: exp.Expression, name: str) -> bool:
+    """Replace max_by or min_by by a function of DuckDB that also returns null values."""
     found = _call(name, most.this, most.expression)
     # What it is compared with is looked at later.
     found.type = most.this.type
@@ -170,6 +173,7 @@ def _replace_most(most: exp.Expression, name: str) -> bool:
 
 
 def _replace_count(count: exp.CountIf) -> bool:
+    """Replace count_if by the count of the condition with false turned into null."""
     from sqlglot import exp
 
     is_distinct = isinstance(count.this, exp.Distinct)
@@ -207,6 +211,7 @@ def _replace_pattern(like: exp.Like | exp.ILike) -> bool:
 
 
 def _replace_date(date: exp.Expression) -> bool:
+    """Cast the result to a date, as Spark's function returns it."""
     from sqlglot import exp
 
     around = exp.Cast(this=None, to=exp.DataType(this=exp.DataType.Type.DATE))
@@ -216,6 +221,7 @@ def _replace_date(date: exp.Expression) -> bool:
 
 
 def _replace_start(substring: exp.Substring) -> bool:
+    """Replace the start 0 of a substring by 1, which is the same in Spark."""
     from sqlglot import exp
 
     start = substring.args.get("start")

@@ -79,6 +79,7 @@ def one_statement(text: str) -> str:
 
 
 def _blanked(query: str, *, keeps_quoted: bool) -> str:
+    """Return a query with a space for each comment, and each quoted part unless kept."""
     parts: list[str] = []
     position = 0
     while start := _START.search(query, position):

@@ -81,6 +81,7 @@ def _time_of(batch: RecordBatch) -> tuple[int, int | None]:
 
 
 def _codec_label(batch: RecordBatch) -> str:
+    """Return the name of the codec, "unknown" for an id that Kafka does not have."""
     try:
         return batch.codec.label
     except CorruptRecord:
@@ -127,6 +128,7 @@ def segment_row(files: Files, split: Split, *, has_rule: bool = True) -> tuple[R
 
 
 def _index_sizes(files: Files, split: Split) -> Row:
+    """Return the entry counts of a segment's three indexes, null where one is unreadable."""
     stem = split.path.removesuffix(".log")
     base = split.base_offset
     return {
@@ -137,6 +139,7 @@ def _index_sizes(files: Files, split: Split) -> Row:
 
 
 def _size_of(read: Any) -> int | None:
+    """Return the number of entries that `read` gives, None if the file cannot be read."""
     try:
         return len(read())
     except StorageError:

@@ -186,6 +186,7 @@ def _known_problems(files: Files, out: str) -> set[Problem]:
 
 
 def _move_of(entry: FileEntry, data_folder: str) -> _Move:
+    """Return the rename of a staged file into the table, with its entry for the table's log."""
     target = f"{data_folder}{entry.name}"
     values = values_of_folder(posixpath.dirname(entry.name))
     added = TableFile(target, entry.record_count, entry.file_bytes, values)
@@ -193,6 +194,7 @@ def _move_of(entry: FileEntry, data_folder: str) -> _Move:
 
 
 def _ends(plan: ExportPlan, reports: list[TaskReport]) -> Ends:
+    """Return by partition the next offset (exclusive end) that the exports have reached."""
     spans = [span for report in reports for span in report.spans]
     return {
         (entry["topic"], entry["partition"]): entry["next_offset"]

@@ -100,6 +100,7 @@ def _is_time(kind: pa.DataType) -> bool:
 
 
 def _times(array: pa.Array) -> list[Any]:
+    """Return a column of dates or timestamps as Python values; text where `datetime` has none."""
     import pyarrow as pa
 
     kind = array.type
@@ -112,6 +113,7 @@ def _times(array: pa.Array) -> list[Any]:
 
 
 def _time(microseconds: int, *, has_zone: bool) -> datetime | str:
+    """Return a time since 1970 in µs as `datetime`, as text outside of its years."""
     if FIRST_SHOWN_MS * 1000 <= microseconds < (LAST_SHOWN_MS + 1) * 1000:
         time = _EPOCH + timedelta(microseconds=microseconds)
         return time if has_zone else time.replace(tzinfo=None)

@@ -175,6 +175,7 @@ class PartitionTransactions:
         self._open[producer_id] = Hidden(producer_id, first_offset, last_offset)
 
     def _doubt(self, producer_id: int, damage: Damage) -> None:
+        """Note that a damage may have taken the marker of a producer's open transaction."""
         doubts = self._doubts.setdefault(producer_id, [])
         piece = self._open.pop(producer_id, None)
         if piece is not None:
@@ -251,6 +252,7 @@ def _is_in(offset: int, damage: Damage) -> bool:
 
 
 def _covers(index: Sequence[AbortedTransaction], piece: Hidden) -> bool:
+    """Return True if an aborted transaction of the index contains these records."""
     return any(
         entry.producer_id == piece.producer_id
         and entry.first_offset <= piece.first_offset

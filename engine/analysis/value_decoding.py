@@ -165,6 +165,7 @@ class _Known:
         self._decoding = decoding
 
     def schema(self, schema_id: int) -> Schema:
+        """Return a schema by id; raises UnusableSchema or NoSuchSchema."""
         if schema_id in self._decoding.unusable:
             raise UnusableSchema(*self._decoding.unusable[schema_id])
         if schema_id not in self._decoding.schemas:
@@ -239,6 +240,7 @@ class ValueDecoder:
 
 
 def _texts(value_format: str) -> Callable[[bytes], object]:
+    """Return the decoder of `utf8` or `json` values to text; both raise on wrong bytes."""
     return (
         (lambda raw: raw.decode())
         if value_format == "utf8"
@@ -252,7 +254,10 @@ def _text_or(read: Callable[[bytes], object]) -> Callable[[bytes], object]:
 
 
 def _by_schema(decoder: SchemaDecoder, shape: Shape) -> Callable[[bytes], object]:
+    """Return the decoder of values with a schema; raises ValueError for those without."""
+
     def read(raw: bytes) -> object:
+        """Return a value fitted to the columns' shape; raises ValueError without a schema."""
         if not decoder.decodes(raw):
             raise ValueError("no schema")
         return fitted(shape, decoder.value(raw))

@@ -46,6 +46,7 @@ class ViewExpansion:
         return tree
 
     def _query_of(self, name: str, within: tuple[str, ...]) -> exp.Query:
+        """Return a copy of a saved view's expanded query; raises QueryFailed for cycles."""
         if name in within:
             raise QueryFailed(f"the view {name} uses itself: {' → '.join((*within, name))}")
         if name not in self.used:

@@ -92,6 +92,7 @@ def described(columns: Iterable[tuple[str, str]], *, names_alone: bool = False) 
 
 
 def _columns(view: str, views: Views, saved: Iterable[str]) -> tuple[ViewColumn, ...]:
+    """Return the columns of a view; raises QueryFailed with similar names if it is unknown."""
     columns = views.get(view.lower())
     if columns is None:
         raise QueryFailed(unknown_view(view, [*views, *saved]))

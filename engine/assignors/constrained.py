@@ -144,12 +144,14 @@ class ConstrainedAssignment:
                 self._larger += 1
 
     def _assign(self, partition: TopicPartition, member_id: str) -> None:
+        """Assign a partition; note it as moved if others had or claimed it."""
         self.assignment[member_id].append(partition)
         former = self._given_up.get(partition, member_id)
         if former != member_id or partition in self._owners.contested:
             self.moved[partition] = member_id
 
     def _check(self) -> None:
+        """Raise NoAssignment if members are left with too few partitions."""
         if self._below and self._larger != self._larger_wanted:
             raise NoAssignment("fewer members than expected have one partition more")
         if any(len(self.assignment[member_id]) != self._fewest for member_id in self._below):

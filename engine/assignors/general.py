@@ -129,6 +129,7 @@ class GeneralAssignment:
         return {member_id: self._assigned.pop(member_id) for member_id in apart}
 
     def _takes_part(self, member_id: str) -> bool:
+        """Return True if a member may still get or give partitions."""
         owned = self._assigned[member_id]
         return len(owned) < self._size_max(member_id) or any(
             self._is_shared(key.topic) for key in owned

@@ -94,6 +94,7 @@ class _Fields:
         self._position = 0
 
     def _read_bytes(self, length: int) -> bytes:
+        """Return the next bytes; raises _BadField if there are fewer."""
         end = self._position + length
         if length < 0 or end > len(self._data):
             raise _BadField
@@ -106,6 +107,7 @@ class _Fields:
         return number
 
     def count(self) -> int:
+        """Return the length of an array; raises _BadField if more than the bytes left."""
         count = self.int32()
         if not 0 <= count <= len(self._data) - self._position:
             raise _BadField
@@ -117,6 +119,7 @@ class _Fields:
 
 
 def _partitions(fields: _Fields) -> Iterable[TopicPartition]:
+    """Yield the partitions of an array of topics; raises _BadField."""
     for _ in range(fields.count()):
         topic = fields.text()
         for _ in range(fields.count()):

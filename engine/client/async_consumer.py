@@ -179,6 +179,7 @@ class AsyncConsumer:
         return await asyncio.wrap_future(self._submit(work))
 
     async def _poll_once(self, timeout_ms: int) -> list[ConsumerRecord]:
+        """Poll once on the consumer's thread; if cancelled, put the polled records back."""
         polled = self._submit(partial(self._poll, timeout_ms))
         try:
             return await asyncio.wrap_future(polled)

@@ -260,7 +260,10 @@ class AsyncProducer:
         return self._transactions
 
     async def _call(self, work: Callable[[], T]) -> T:
+        """Run `work` on the producer's thread; keep an EngineError as `_failure`, and raise it."""
+
         def noting() -> T:
+            """Run `work`; keep its EngineError, with which dropped records fail."""
             try:
                 return work()
             except EngineError as error:
@@ -270,6 +273,7 @@ class AsyncProducer:
         return await asyncio.wrap_future(self._submit(noting))
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
+        """Queue `work` for the producer's thread. Raises ProducerClosed after its end."""
         try:
             return self._thread.submit(work)
         except RuntimeError as error:
@@ -291,6 +295,7 @@ class AsyncProducer:
             result.set_exception(error)
 
     def _flush(self) -> None:
+        """Send all records and complete their futures; discard what is left after an error."""
         try:
             self._complete_futures(self._producer.flush())
         except EngineError:

@@ -90,6 +90,7 @@ def _fetch(
 def _read(
     response: messages.FetchResponse, _version: int
 ) -> dict[TopicPartition, messages.FetchResponse.PartitionData | EngineError]:
+    """Return each partition's row of a Fetch response, or its error."""
     return {
         TopicPartition(topic.topic, row.partition_index): row
         if row.error_code == NONE

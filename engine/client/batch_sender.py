@@ -265,6 +265,7 @@ class ProduceSender:
                 self._send_to(leader, led, view)
 
     def _may_send(self, queue: _Queue) -> bool:
+        """Return True if a batch may go now; first resume a partition that has failed."""
         if queue.error is not None:
             if queue.in_flight:
                 return False
@@ -388,6 +389,7 @@ class ProduceSender:
     # -- taking results
 
     def _receive_responses(self, wait_ms: int, *, may_be_interrupted: bool = True) -> None:
+        """Wait up to `wait_ms` for responses, and apply them to their batches."""
         arrived = self._client.wait_any(wait_ms, may_be_interrupted=may_be_interrupted)
         for token, result in arrived:
             batches = self._requests.pop(token, None)
@@ -418,6 +420,7 @@ class ProduceSender:
                 self._on_success(queue, batch, outcome)
 
     def _on_success(self, queue: _Queue, batch: OutgoingBatch, base_offset: int) -> None:
+        """Finish a stored batch, and reset the error state of its partition."""
         queue.is_proven = True
         queue.trouble_since_ms = queue.failed_ms = None
         queue.attempts = queue.retry_ms = 0
@@ -495,12 +498,14 @@ class ProduceSender:
         self._fail(queue, error)
 
     def _fail(self, queue: _Queue, error: EngineError) -> None:
+        """Fail the waiting batches of a partition; later ones fail too unless it goes on."""
         queue.error = error
         failed, queue.waiting = queue.waiting, []
         for left in failed:
             self._finish(BatchResult(left, -1, error, left.is_doubtful))
 
     def _may_recover(self, error: EngineError, queue: _Queue) -> bool:
+        """Return True for retriable errors, lost connections and timeouts."""
         if not isinstance(error, ApiError):
             return isinstance(error, Unreachable | TimedOut)
         if error.code == UNKNOWN_TOPIC_OR_PARTITION and not queue.is_known:

@@ -155,6 +155,7 @@ class KafkaClient:
             self._repeats_until_ms = before_ms
 
     def _new_connection(self) -> BrokerConnection:
+        """Return a connection not yet open, with SASL if the settings have it."""
         sasl = self.settings.sasl
         if sasl is None:
             return BrokerConnection(self.settings.client_id)
@@ -246,6 +247,7 @@ class KafkaClient:
     def _one(
         self, call: Call, address: Address | None, deadline_ms: int, *, is_apart: bool = False
     ) -> CallResult:
+        """Return the result of one call; an address of None sends it to any broker."""
         if address is None:
             return self.send_to_any(call, deadline_ms)
         token = object()
@@ -353,6 +355,7 @@ class KafkaClient:
         return deadline_ms if close_ms is None else min(deadline_ms, close_ms)
 
     def _may_wait(self, attempt: int, deadline_ms: int) -> bool:
+        """Return True if the back-off after this attempt ends before every deadline."""
         for bound_ms in (self.connections.close_deadline_ms, self._repeats_until_ms):
             if bound_ms is not None:
                 deadline_ms = min(deadline_ms, bound_ms)
@@ -587,6 +590,7 @@ class KafkaClient:
 
 
 def _should_repeat(result: object, attempt: int, is_repeatable: bool) -> bool:
+    """Return True if a retry may help; a lost connection needs `is_repeatable`."""
     if isinstance(result, ApiError):
         if result.code == UNKNOWN_TOPIC_OR_PARTITION:
             return attempt + 1 < UNKNOWN_TOPIC_ATTEMPTS_MAX

@@ -293,6 +293,7 @@ class BrokerConnections:
         self._flush(channel)
 
     def _store_responses(self, channel: _Channel, responses: list[Response]) -> None:
+        """Store responses for the next wait; their calls are no longer in flight."""
         for response in responses:
             channel.has_answered = True
             channel.answered_ms = self._clock.monotonic_ms()
@@ -365,6 +366,7 @@ class BrokerConnections:
             self._results.append((token, error))
 
     def _expire(self, now_ms: int) -> None:
+        """Close each connection whose first deadline has passed; all its calls fail."""
         for channel in list(self._channels.values()):
             deadline_ms = self._deadline_ms_of(channel)
             if deadline_ms is None or now_ms < deadline_ms:
@@ -373,6 +375,7 @@ class BrokerConnections:
             self._fail(channel, self._expired_error(channel))
 
     def _expired_error(self, channel: _Channel) -> EngineError:
+        """Return Unreachable, ConnectionLost or TimedOut, by how far the connection got."""
         host, port = channel.address
         if channel.connection.state == "connecting":
             return Unreachable(host, port, "no connection in time")

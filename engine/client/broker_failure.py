@@ -44,6 +44,7 @@ def if_died(situation: Situation, broker_id: int) -> str:
 
 
 def _acks(situation: Situation, in_sync_count: int) -> str:
+    """Return in words whether acks=all goes on: min.insync.replicas, at most all replicas."""
     needed = min(situation.min_isr, len(situation.partition.replicas))
     if in_sync_count < needed:
         return f"acks=all is refused, {in_sync_count} in sync of {needed} needed"
@@ -51,6 +52,7 @@ def _acks(situation: Situation, in_sync_count: int) -> str:
 
 
 def _lost(situation: Situation, new_leader: int) -> str:
+    """Return in words how many records an unclean leader lacks, if both log ends are known."""
     end = situation.ends.get(situation.partition.leader)
     own = situation.ends.get(new_leader)
     if end is None or own is None:

@@ -139,6 +139,7 @@ def _is_supported(feature: ClusterFeature, level: int) -> bool:
 
 
 def _reason(feature: ClusterFeature, level: int) -> str:
+    """Return why a feature cannot have this level: the brokers that do not support it."""
     preventing = [
         f"broker {id_} supports {range_text(one)}"
         for id_, one in feature.different.items()

@@ -212,6 +212,7 @@ def _by_destination(resources: Iterable[Resource]) -> dict[Destination, list[Res
 def _entries(
     row: messages.DescribeConfigsResponse.DescribeConfigsResult, is_sorted: bool
 ) -> list[ConfigEntry] | EngineError:
+    """Return a resource's settings in the order of the response, or by name if `is_sorted`."""
     if row.error_code != NONE:
         return api_error(row.error_code, row.error_message)
     entries = [_entry(config) for config in row.configs]

@@ -326,6 +326,7 @@ class BrokerConnection:
     # -- handshake
 
     def _continue_handshake(self, sent: Sent, message: Message) -> None:
+        """Handle a response to ApiVersions, SaslHandshake or SaslAuthenticate."""
         if sent.api_name == "ApiVersions":
             self._on_versions(sent, message)
         elif sent.api_name == "SaslHandshake":
@@ -334,6 +335,7 @@ class BrokerConnection:
             self._on_challenge(message, sent.version)
 
     def _request_versions(self, version: int) -> None:
+        """Send ApiVersions, the first request of the handshake, in this version."""
         request = messages.ApiVersionsRequest(
             client_software_name=SOFTWARE_NAME, client_software_version=__version__
         )
@@ -370,6 +372,7 @@ class BrokerConnection:
         self.send("SaslHandshake", request, version=version, token=None)
 
     def _on_mechanisms(self, message: messages.SaslHandshakeResponse) -> None:
+        """Send the first token of SASL; raises if the broker refuses the mechanism."""
         assert self._sasl is not None
         if message.error_code == ILLEGAL_SASL_STATE:
             raise SaslNotExpected(self._sasl.mechanism)

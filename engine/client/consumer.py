@@ -86,6 +86,7 @@ def _is_cured_by_polling(failure: EngineError) -> bool:
 
 
 def _is_of_unknown_topic(failure: EngineError) -> bool:
+    """Return True for UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID."""
     return isinstance(failure, ApiError) and failure.code in (
         UNKNOWN_TOPIC_OR_PARTITION,
         UNKNOWN_TOPIC_ID,
@@ -428,6 +429,7 @@ class Consumer:
         self._seek_to(partitions, LATEST)
 
     def _seek_to(self, partitions: Collection[TopicPartition], timestamp: int) -> None:
+        """Seek each partition to the offset of a timestamp, or of a sentinel such as EARLIEST."""
         for key in partitions:
             self._fetcher_of(key)
         for key, offset in self._starts.at(partitions, timestamp).items():

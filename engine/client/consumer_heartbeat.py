@@ -135,6 +135,7 @@ class Heartbeats:
         needs_patterns = bool(fields.get("subscribed_topic_regex"))
 
         def request(version: int) -> Message:
+            """Return the request of a version: version 0 has no subscribed regex."""
             if version < _FIRST_VERSION_OF_PATTERNS:
                 fields.pop("subscribed_topic_regex", None)
             return message_class(f"{_API}Request", _RELEASE)(

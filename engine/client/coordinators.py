@@ -60,6 +60,7 @@ class Coordinators:
 
 
 def _request(version: int, key: str, key_type: int) -> messages.FindCoordinatorRequest:
+    """Return FindCoordinator for one key; version 0 knows only groups."""
     if version >= 4:
         return messages.FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
     if version >= 1:

@@ -170,6 +170,7 @@ class _Gathering:
         self._exchange(calls)
 
     def _is_controller_in_doubt(self) -> bool:
+        """Return True if reassignments were not listed, and another controller may list them."""
         answer = self._answers.get(_Request(_MOVES, self._view.controller_id))
         if isinstance(answer, Response):
             return kafka_error(answer.message.error_code).is_retriable
@@ -208,18 +209,21 @@ class _Gathering:
         return {id_: e for id_, e in silent.items() if id_ not in heard and id_ != _FIRST}
 
     def _log_dirs(self, what: str) -> dict[int, list[LogDirView] | EngineError]:
+        """Return the log directories of each broker that was requested, or its error."""
         return {
             broker_id: answer if isinstance(answer, EngineError) else log_dirs_of(answer.message)
             for broker_id, answer in self._of(what)
         }
 
     def _moves(self) -> dict[TopicPartition, OngoingReassignment] | EngineError:
+        """Return the ongoing reassignments, or the controller's error; empty without request."""
         answer: Message = self._answers.get(_Request(_MOVES, self._view.controller_id))
         if answer is None:
             return {}
         return answer if isinstance(answer, EngineError) else listing_of(answer.message)
 
     def _ends(self) -> dict[tuple[TopicPartition, int], int | EngineError]:
+        """Return each requested replica's log end offset (exclusive), or its error."""
         ends: dict[tuple[TopicPartition, int], int | EngineError] = {}
         requested = _requested_replicas(self._view)
         for broker_id, answer in self._of(_ENDS):
@@ -231,6 +235,7 @@ class _Gathering:
         return ends
 
     def _described(self) -> dict[Resource, list[ConfigEntry] | EngineError]:
+        """Return the settings of topics and brokers; brokers that failed are left out."""
         described: dict[Resource, list[ConfigEntry] | EngineError] = {}
         for what in (_TOPICS, _THROTTLES):
             for _, answer in self._of(what):
@@ -313,6 +318,7 @@ def _refusal(what: str, answer: Response) -> EngineError | None:
 
 
 def _min_isr(described: Mapping[Resource, list[ConfigEntry] | EngineError]) -> dict[str, int]:
+    """Return min.insync.replicas by topic, 1 where it has no value; without failed topics."""
     found = {}
     for resource, entries in described.items():
         if resource.kind is ConfigResourceType.TOPIC and not isinstance(entries, EngineError):

@@ -68,6 +68,7 @@ def features_by_broker(
 
 
 def _view(response: messages.ApiVersionsResponse) -> FeaturesView:
+    """Return the supported and finalized features; the epoch is None if the response has -1."""
     epoch = response.finalized_features_epoch
     return FeaturesView(
         {

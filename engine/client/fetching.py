@@ -367,6 +367,7 @@ class Fetcher:
     # -- failing
 
     def _fail_all(self, fetch: _Fetch, error: EngineError) -> list[ConsumedRecords]:
+        """Note a failure at each partition of a fetch; return those that are given up."""
         given_up = []
         for partition in fetch.positions:
             if partition in self._positions:
@@ -388,6 +389,7 @@ class Fetcher:
         return [ConsumedRecords(partition, [], position, position, error)]
 
     def _may_recover(self, error: EngineError, lasting_ms: int, attempts: int) -> bool:
+        """Return True if the partition is worth another fetch: retriable, and not for too long."""
         if isinstance(error, ApiError):
             if error.code == UNKNOWN_TOPIC_OR_PARTITION:
                 return attempts < UNKNOWN_TOPIC_ATTEMPTS_MAX

@@ -135,6 +135,7 @@ def findings_of(facts: ClusterFacts) -> list[HealthFinding]:
 
 
 def _of_cluster(facts: ClusterFacts) -> Iterable[HealthFinding]:
+    """Yield a critical finding if the controller is not alive, or does not respond."""
     view = facts.view
     if view.controller_id not in view.brokers:
         cause = "no live broker is the controller: no leader is elected, no topic changes"
@@ -146,6 +147,7 @@ def _of_cluster(facts: ClusterFacts) -> Iterable[HealthFinding]:
 
 
 def _of_silence(facts: ClusterFacts) -> Iterable[HealthFinding]:
+    """Yield a finding for each fact that a broker did not return: a notice if it refused."""
     for unanswered in facts.unanswered:
         error = unanswered.error
         is_refused = isinstance(error, ApiError) and error.code in _REFUSALS
@@ -243,6 +245,7 @@ class _Cause(NamedTuple):
 
 
 def _why_offline(partition: PartitionView, facts: ClusterFacts) -> _Cause:
+    """Return why a partition has no leader: all replicas gone, or all in-sync ones."""
     alive = [id_ for id_ in partition.replicas if id_ in facts.view.brokers]
     if not alive:
         text = "all replicas are on brokers that are gone: {}"
@@ -280,6 +283,7 @@ def _why_out(
 
 
 def _of_topics(facts: ClusterFacts) -> Iterable[HealthFinding]:
+    """Yield a warning for each topic with min.insync.replicas above its replication factor."""
     for name, topic in sorted(facts.view.topics.items()):
         min_isr, count = facts.min_isr.get(name, 1), topic.replication_factor
         if count and min_isr > count:

@@ -152,6 +152,7 @@ def remove_members(
 
 
 def _first_partition_code(message: Message) -> int:
+    """Return the error code of the first partition, NONE without partitions."""
     for topic in message.topics:
         for row in topic.partitions:
             return int(row.error_code)

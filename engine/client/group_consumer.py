@@ -266,6 +266,7 @@ class GroupConsumer:
         self.on_joined(partitions)
 
     def _give_up_all(self) -> None:
+        """Revoke all partitions, and drop the fetcher even if the listener raises."""
         held, self._given = self._given, ()
         try:
             if held:

@@ -145,6 +145,7 @@ def _note_silent(id_: int, result: object, silent: dict[int, EngineError]) -> No
 
 
 def _commits_of_one(client: KafkaClient, group_id: str) -> _Commits | EngineError:
+    """Return the committed offsets of one group, or the error in place of raising it."""
     try:
         return commits(client, group_id)
     except EngineError as error:

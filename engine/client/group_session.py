@@ -319,6 +319,7 @@ class GroupSession:
         return self._is_accepted(response.message.error_code)
 
     def _has_grown(self) -> bool:
+        """Return True if a topic's partition count differs from that at the assignment."""
         sizes = self._sizes or {}
         view = self._client.view(sizes)
         return any(
@@ -382,6 +383,7 @@ class GroupSession:
         identity = messages.LeaveGroupRequest.MemberIdentity
 
         def request(version: int) -> messages.LeaveGroupRequest:
+            """Return LeaveGroup for this member; versions before 3 name only one member."""
             group_id = self._settings.group_id
             if version < 3:
                 return messages.LeaveGroupRequest(group_id=group_id, member_id=member_id)

@@ -103,6 +103,7 @@ def listings_of(message: messages.ListGroupsResponse, broker_id: int) -> list[Gr
 
 
 def _listing(row: messages.ListGroupsResponse.ListedGroup, broker_id: int) -> GroupListing:
+    """Return a listed group; state and type are None where the version lacks them."""
     return GroupListing(
         row.group_id,
         row.protocol_type,
@@ -159,6 +160,7 @@ def classic_description(row: messages.DescribeGroupsResponse.DescribedGroup) -> 
 
 
 def _assignment(content: bytes) -> tuple[TopicPartition, ...] | None:
+    """Return the partitions in an assignment's bytes, None if these cannot be decoded."""
     # Most answers about groups are of none with members.
     from engine.client.consumer_protocol import decode_assignment
 
@@ -213,6 +215,7 @@ def consumer_description(
 def _partitions_of(
     assignment: messages.ConsumerGroupDescribeResponse.Assignment,
 ) -> tuple[TopicPartition, ...]:
+    """Return the partitions of an assignment of the consumer protocol, in its order."""
     return tuple(
         TopicPartition(topic.topic_name, partition)
         for topic in assignment.topic_partitions
@@ -307,6 +310,7 @@ def commits_of(
 def _rows(
     kind: Callable[..., Message], topics: Mapping[str, list[TopicPartition]] | None
 ) -> list[Message] | None:
+    """Return OffsetFetch rows, one for each topic; None means all topics and stays None."""
     if topics is None:
         return None
     return [

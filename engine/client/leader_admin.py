@@ -44,12 +44,14 @@ def elect_leaders(
         ]
 
     def message(version: int) -> messages.ElectLeadersRequest:
+        """Return the request of a version; version 0 has only preferred elections."""
         requested = request(topic_partitions=topics, timeout_ms=client.timeout_ms)
         if version >= _FIRST_WITH_KINDS:
             requested.election_type = election
         return requested
 
     def moved(response: messages.ElectLeadersResponse) -> int:
+        """Return NOT_CONTROLLER, at which the request is repeated, if any row has it."""
         codes = [response.error_code]
         codes += [
             row.error_code

@@ -132,6 +132,7 @@ def _topic(name: str, row: messages.MetadataResponse.MetadataResponseTopic) -> T
 
 
 def _partition(row: messages.MetadataResponse.MetadataResponsePartition) -> PartitionView:
+    """Return the view of one partition of a Metadata response, with its error code."""
     return PartitionView(
         row.partition_index,
         row.leader_id,

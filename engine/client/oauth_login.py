@@ -63,6 +63,7 @@ def unsecured_access_token(principal: str, now_ms: int | None = None) -> str:
 
 
 def _of_file(url: str) -> str:
+    """Return the token in the file of a `file:` URL, without white space around it."""
     from urllib.parse import unquote, urlsplit
 
     from engine.host.real import RealFiles
@@ -103,6 +104,7 @@ def _of_endpoint(url: str, login: OAuthLogin) -> str:
 
 
 def _part(content: dict[str, Any]) -> str:
+    """Return a JSON object as a part of a JWT: base64url without padding."""
     import json
 
     raw = json.dumps(content, separators=(",", ":")).encode()

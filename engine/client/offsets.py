@@ -93,6 +93,7 @@ def offsets_of(
 def _offset(
     row: messages.ListOffsetsResponse.ListOffsetsPartitionResponse,
 ) -> FoundOffset | EngineError:
+    """Return the offset, timestamp and leader epoch of a ListOffsets row, or its error."""
     if row.error_code != NONE:
         return api_error(row.error_code)
     return FoundOffset(row.offset, row.timestamp, row.leader_epoch)

@@ -146,6 +146,7 @@ class OutgoingBatch:
         return parts
 
     def _part(self, index: int, sequence: int) -> OutgoingBatch:
+        """Return an empty part that sorts in this batch's place, with its base sequence."""
         settings = self._builder.settings
         has_producer = self.base_sequence is not None
         if has_producer:

@@ -84,6 +84,7 @@ def read_stored(
 
 
 def _stored(row: messages.ProduceResponse.PartitionProduceResponse) -> int | EngineError:
+    """Return the base offset of a stored batch, -1 if it was stored before, or the error."""
     if row.error_code == DUPLICATE_SEQUENCE_NUMBER:
         return -1
     if row.error_code == NONE:

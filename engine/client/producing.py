@@ -358,6 +358,7 @@ class Producer:
     # -- partitions
 
     def _partition_of(self, record: OutgoingRecord) -> int:
+        """Return the partition of a record: its own, by the hash of its key, or the sticky one."""
         if record.partition is not None:
             return record.partition
         if record.key is not None:
@@ -365,6 +366,7 @@ class Producer:
         return self._sticky_partition(record.topic)
 
     def _partition_of_run(self, records: OutgoingValues) -> int:
+        """Return the partition of records with one key or none, as `_partition_of` does."""
         if records.partition is not None:
             return records.partition
         if records.key is not None:
@@ -384,6 +386,7 @@ class Producer:
         return chosen
 
     def _partition_count(self, topic: str) -> int:
+        """Return the partition count of a topic, cached; the old one if no broker responds."""
         now_ms = self._client.clock.monotonic_ms()
         count, until_ms = self._counts.get(topic, (0, now_ms))
         if now_ms < until_ms:

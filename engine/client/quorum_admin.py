@@ -62,6 +62,7 @@ def describe_quorum(client: KafkaClient) -> QuorumView:
 
 
 def _replica(row: messages.DescribeQuorumResponse.ReplicaState) -> QuorumReplica:
+    """Return a replica of the quorum; its times in ms are None where the leader has none."""
     return QuorumReplica(
         row.replica_id,
         bytes(row.replica_directory_id),

@@ -144,6 +144,7 @@ def quorum_findings(quorum: QuorumView, health: QuorumHealth) -> list[HealthFind
 
 
 def _cause(one: ReplicaHealth) -> str:
+    """Return in words why a replica does not count: since when it is behind, and by how much."""
     if one.replica.last_fetch_ms is None:
         return "it has fetched nothing since the leader was elected"
     lag = "" if one.lag is None else f", {one.lag} records behind"

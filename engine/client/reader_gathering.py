@@ -127,6 +127,7 @@ class _Gathering:
         return ends
 
     def _partitions(self) -> list[TopicPartition]:
+        """Return all partitions of the view, ordered by topic."""
         return [
             TopicPartition(name, partition.partition)
             for name, topic in sorted(self._view.topics.items())
@@ -136,6 +137,7 @@ class _Gathering:
     def _by_leader(
         self, partitions: Collection[TopicPartition]
     ) -> Mapping[int, list[TopicPartition]]:
+        """Return partitions by leader, without those whose leader is missing or silent."""
         grouped: dict[int, list[TopicPartition]] = {}
         for key in partitions:
             leader = leader_of(self._view, key)

@@ -156,6 +156,7 @@ class ScramConversation:
         return nonce, salt, iterations
 
     def _verify(self, fields: dict[bytes, bytes]) -> None:
+        """Check the broker's signature; raises AuthenticationFailed unless it has the password."""
         import hmac
 
         expected = _base64(self._expected_signature or b"")

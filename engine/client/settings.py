@@ -195,6 +195,7 @@ def parse_addresses(text: str) -> list[Address]:
 
 
 def _address(text: str) -> Address:
+    """Return the address of HOST[:PORT], port 9092 by default; raises ClientSettingRefused."""
     # Kafka's own tools take a listener's name in front.
     bare = text.split("://", 1)[-1]
     host, colon, port = bare.rpartition(":")
@@ -227,6 +228,7 @@ def client_settings(properties: Mapping[str, str]) -> ClientSettings:
 
 
 def _client_id(reader: _Reader) -> str | None:
+    """Return client.id, None if unset; raises ClientSettingRefused if it is too long."""
     text = reader.text("client.id")
     if text is not None and len(text.encode(errors="replace")) > _CLIENT_ID_BYTES_MAX:
         raise ClientSettingRefused("client.id", "…", f"has more than {_CLIENT_ID_BYTES_MAX} bytes")
@@ -244,12 +246,14 @@ class _Reader:
         return when_empty if value == "" else value
 
     def choice(self, key: str, default: str, allowed: tuple[str, ...]) -> str:
+        """Return a setting in upper case; raises ClientSettingRefused unless it is allowed."""
         choice = (self.text(key) or default).upper()
         if choice not in allowed:
             raise ClientSettingRefused(key, choice, f"must be one of {', '.join(allowed)}")
         return choice
 
     def count(self, key: str, default: int) -> int:
+        """Return a setting in ms, 0 or more; raises ClientSettingRefused for all else."""
         text = self.text(key)
         if text is None:
             return default

@@ -66,6 +66,7 @@ def describe_share_group(client: KafkaClient, group_id: str) -> ShareGroup:
 
 
 def _member(row: Message) -> ShareMember:
+    """Return a member of a share group with the partitions that it is assigned."""
     partitions = tuple(
         TopicPartition(topic.topic_name, partition)
         for topic in row.assignment.topic_partitions
@@ -100,6 +101,7 @@ def share_starts(client: KafkaClient, group_id: str) -> dict[TopicPartition, Sha
 
 
 def _start(row: Message) -> ShareStart | None:
+    """Return where a share group starts in a partition; None if it has no start offset."""
     if row.start_offset < 0:
         return None
     epoch = row.leader_epoch if row.leader_epoch >= 0 else None

@@ -98,6 +98,7 @@ def _subtopologies(topology: Message) -> tuple[Subtopology, ...]:
 
 
 def _member(row: Message) -> StreamsMember:
+    """Return a member of a streams group with its tasks, present and target."""
     return StreamsMember(
         row.member_id,
         row.member_epoch,
@@ -110,6 +111,7 @@ def _member(row: Message) -> StreamsMember:
 
 
 def _assignment(row: Message) -> TaskAssignment:
+    """Return the active, standby and warm-up tasks, each by subtopology."""
     return TaskAssignment(
         *(
             tuple(Tasks(tasks.subtopology_id, tuple(tasks.partitions)) for tasks in kind)

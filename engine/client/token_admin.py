@@ -41,6 +41,7 @@ def create_token(
     ]
 
     def message(version: int) -> messages.CreateDelegationTokenRequest:
+        """Return the request of a version; versions before 3 have no owner but the requester."""
         made = request(renewers=rows, max_lifetime_ms=max_lifetime_ms)
         if version >= 3 and owner is not None:
             made.owner_principal_type, made.owner_principal_name = owner

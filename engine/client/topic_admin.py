@@ -92,6 +92,7 @@ def delete_topics(client: KafkaClient, names: Sequence[str]) -> dict[str, ApiErr
     request = messages.DeleteTopicsRequest
 
     def message(version: int) -> messages.DeleteTopicsRequest:
+        """Return the request of a version; versions before 6 have names in place of rows."""
         if version < 6:
             return request(topic_names=list(names), timeout_ms=client.timeout_ms)
         rows = [request.DeleteTopicState(name=name) for name in names]
@@ -164,6 +165,7 @@ def delete_records(
     request = messages.DeleteRecordsRequest
 
     def make_call(partitions: list[TopicPartition], view: ClusterView) -> Call:
+        """Return the DeleteRecords call of one leader for these of its partitions."""
         topics = {
             topic: [
                 request.DeleteRecordsPartition(partition_index=p.partition, offset=before[p])
@@ -177,6 +179,7 @@ def delete_records(
     def read(
         response: messages.DeleteRecordsResponse, version: int
     ) -> dict[TopicPartition, int | EngineError]:
+        """Return the new log start offset of each partition, or its error."""
         return {
             TopicPartition(topic.name, row.partition_index): _failure(row.error_code, None)
             or row.low_watermark

@@ -262,6 +262,7 @@ class TransactionalProducer:
         return bool(self._partitions or self._groups)
 
     def _ended(self) -> None:
+        """Forget the transaction that has ended: no partitions, no groups, phase READY."""
         self.phase = TransactionPhase.READY
         self._partitions.clear()
         self._groups.clear()

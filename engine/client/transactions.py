@@ -265,6 +265,7 @@ def find_hanging(
 def _described_if_known(
     client: KafkaClient, transactional_id: str
 ) -> TransactionDescription | None:
+    """Return the transaction's description; None if its coordinator does not know the id."""
     try:
         return describe_transaction(client, transactional_id)
     except ApiError as error:

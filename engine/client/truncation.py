@@ -122,6 +122,7 @@ class TruncationChecks:
         """Return the end offset of each partition's last epoch read, −1 if it is not known (2)."""
 
         def make_call(led: list[TopicPartition], view: ClusterView) -> Call:
+            """Return the OffsetForLeaderEpoch call of one leader, with the epochs read."""
             request = messages.OffsetForLeaderEpochRequest
             topics = [
                 request.OffsetForLeaderTopic(
@@ -160,6 +161,7 @@ def leader_epoch_of(view: ClusterView, partition: TopicPartition) -> int:
 def _ends_of(
     response: messages.OffsetForLeaderEpochResponse,
 ) -> dict[TopicPartition, int | EngineError]:
+    """Return the end offset (exclusive) of each partition's leader epoch, or its error."""
     return {
         TopicPartition(topic.topic, row.partition): (
             api_error(row.error_code) if row.error_code != NONE else row.end_offset

@@ -141,6 +141,7 @@ class ExactlyOnceWriter:
         self._check_results(self._producer.poll(0))
 
     def _check_results(self, results: Iterable[BatchResult]) -> None:
+        """Raise the error of a batch; keep results for the translation of offsets."""
         for result in results:
             _check(result, self._from)
             if self._translation.is_needed:
@@ -175,6 +176,7 @@ class ExactlyOnceWriter:
         self._producer.send_offsets(GroupMembership(group_id), there)
 
     def _translate(self) -> None:
+        """Pass on where source offsets were stored; raises OffsetUnknown."""
         results, self._results = self._results, []
         for result in sorted(results, key=lambda one: one.batch.order):
             partition = result.batch.partition

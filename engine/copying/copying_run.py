@@ -150,6 +150,7 @@ class CopyingRun:
                 raise SourceReplaced(name)
 
     def _pause_ms(self) -> int:
+        """Return the ms to wait so that the rate is held, 0 without a rate."""
         if self._rate is None:
             return 0
         tokens = self._bucket.tokens(self._rate, self._clock.monotonic_ms())
@@ -203,6 +204,7 @@ class CopyingRun:
 
     @property
     def _is_commit_due(self) -> bool:
+        """Return True once records, bytes or time since the last commit reach their bound."""
         if not self._uncommitted:
             self._open_since_ms = self._clock.monotonic_ms()
             return False

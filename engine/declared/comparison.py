@@ -88,6 +88,7 @@ def _number(name: str) -> int:
 
 
 def _user_steps(declared: DeclaredState, cluster: CurrentState) -> Iterator[StateStep]:
+    """Yield a step for each mechanism that a user lacks or has with other iterations."""
     for name, user in sorted(declared.users.items()):
         current = cluster.users.get(name, {})
         for mechanism, iterations in sorted(user.mechanisms.items()):
@@ -112,6 +113,7 @@ def _credential_step(
 
 
 def _quota_steps(declared: DeclaredState, cluster: CurrentState) -> Iterator[StateStep]:
+    """Yield a step for each entity some of whose declared quotas differ."""
     for entity, quotas in sorted(declared.quotas.items(), key=lambda item: entity_text(item[0])):
         current = cluster.quotas.get(entity, {})
         wanted = {key: value for key, value in sorted(quotas.items()) if current.get(key) != value}

@@ -57,6 +57,7 @@ def undeclared_broker_steps(declared: DeclaredState, cluster: CurrentState) -> l
 
 
 def _quota_steps(declared: DeclaredState, cluster: CurrentState) -> Iterator[StateStep]:
+    """Yield a step for each entity that has quotas which no file declares."""
     for entity, current in sorted(cluster.quotas.items(), key=lambda item: entity_text(item[0])):
         wanted = declared.quotas.get(entity, {})
         surplus = {key: None for key in sorted(current) if key not in wanted}
@@ -65,6 +66,7 @@ def _quota_steps(declared: DeclaredState, cluster: CurrentState) -> Iterator[Sta
 
 
 def _credential_steps(declared: DeclaredState, cluster: CurrentState) -> Iterator[StateStep]:
+    """Yield a step for each SCRAM credential that no file declares."""
     for name, mechanisms in sorted(cluster.users.items()):
         user = declared.users.get(name)
         for mechanism, iterations in sorted(mechanisms.items()):
@@ -75,6 +77,7 @@ def _credential_steps(declared: DeclaredState, cluster: CurrentState) -> Iterato
 
 
 def _topic_steps(declared: DeclaredState, cluster: CurrentState) -> Iterator[StateStep]:
+    """Yield a step for each topic that is neither declared, nor internal, nor kept."""
     kept = [re.compile(pattern) for pattern in declared.kept_topics]
     for name, topic in sorted(cluster.topics.items()):
         if name in declared.topics or topic.is_internal or name.startswith(_OF_KAFKA):

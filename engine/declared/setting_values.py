@@ -58,6 +58,7 @@ def means_the_same(declared: str, current: str, setting_type: str | None) -> boo
 
 
 def _meaning(text: str, setting_type: str | None) -> object:
+    """Return a text's value by its type; the text without outer spaces if it has no other."""
     try:
         return _MEANINGS[setting_type or ""](text.strip())
     except (KeyError, ValueError):

@@ -83,6 +83,7 @@ def _topic(
     ongoing: dict[TopicPartition, OngoingReassignment],
     settings: dict[str, ClusterSetting],
 ) -> ClusterTopic:
+    """Return a topic with its placement: the target replicas during a reassignment."""
     placement = []
     for partition in topic.partitions:
         move = ongoing.get(TopicPartition(topic.name, partition.partition))

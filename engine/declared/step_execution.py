@@ -143,6 +143,7 @@ def _create_topics(
 def _add_partitions(
     client: KafkaClient, operations: Sequence[AddPartitions], validate_only: bool = False
 ) -> Errors:
+    """Add partitions to topics in one request; return each topic's error or None."""
     wanted = {one.topic: NewPartitions(one.total, one.placement or None) for one in operations}
     results = create_partitions(client, wanted, validate_only=validate_only)
     return [results[one.topic] for one in operations]
@@ -174,6 +175,7 @@ def _resource(one: ChangeSettings) -> Resource:
 
 
 def _config_changes(settings: Mapping[str, str | None]) -> list[ConfigChange]:
+    """Return config changes: DELETE for a value of None, else SET."""
     return [
         ConfigChange(ConfigOp.DELETE, name)
         if value is None
@@ -197,7 +199,10 @@ def _set_credential(client: KafkaClient, one: SetCredential) -> None:
 
 
 def _delete_credentials(client: KafkaClient, operations: Sequence[DeleteCredential]) -> Errors:
+    """Delete credentials, a request each; return each one's error or None."""
+
     def delete(client: KafkaClient, one: DeleteCredential) -> None:
+        """Delete the credential of one user and mechanism."""
         alter_credentials(client, one.user, [one.mechanism], ())
 
     return [_error_of(delete, client, one) for one in operations]
@@ -206,7 +211,10 @@ def _delete_credentials(client: KafkaClient, operations: Sequence[DeleteCredenti
 def _change_quotas(
     client: KafkaClient, operations: Sequence[ChangeQuotas], validate_only: bool = False
 ) -> Errors:
+    """Change quotas, a request for each entity; return each one's error or None."""
+
     def change(client: KafkaClient, one: ChangeQuotas) -> None:
+        """Set or remove the quotas of one entity."""
         alter_quotas(client, one.entity, one.quotas, validate_only=validate_only)
 
     return [_error_of(change, client, one) for one in operations]
@@ -235,6 +243,7 @@ def _delete_topics(client: KafkaClient, operations: Sequence[DeleteTopic]) -> Er
 def _error_of(
     do: Callable[[KafkaClient, Any], None], client: KafkaClient, one: object
 ) -> EngineError | None:
+    """Run one request; return its error in place of raising it."""
     try:
         do(client, one)
     except EngineError as error:

@@ -41,6 +41,7 @@ def changed_settings(
 
 
 def _is_as_declared(value: str | None, setting: ClusterSetting | None) -> bool:
+    """Return True if a setting has its declared value; None means that it is not set."""
     if setting is None or not setting.is_set:
         return value is None
     if value is None:
@@ -79,6 +80,7 @@ def settings_step(
 
 
 def _setting_change(name: str, value: str | None, setting: ClusterSetting | None) -> PropertyChange:
+    """Return a setting's change, with the values of secrets hidden."""
     before = setting.value if setting is not None and setting.is_set else None
     if is_secret(name, setting):
         was_set = setting is not None and setting.is_set

@@ -105,6 +105,7 @@ def _creation(name: str, declared: DeclaredTopic) -> TopicSteps:
 
 
 def _growth(name: str, declared: DeclaredTopic, current: ClusterTopic) -> StateStep | None:
+    """Return the step that adds partitions, None if the topic has enough."""
     wanted = declared.partitions or len(declared.placement)
     if wanted <= current.partitions:
         return None

@@ -100,6 +100,7 @@ class PartitionCheck:
         return OutputFaults(missing, self._doubled, self._out_of_order)
 
     def _number_of(self, key: bytes | None) -> int | None:
+        """Return the number in a key, None if it does not belong to this partition."""
         if key is None or not key.isdigit():
             return None
         number = int(key)

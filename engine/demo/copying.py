@@ -131,6 +131,7 @@ class CopyingInstance:
         self._consumer.close()
 
     def _new_producer(self) -> TransactionalProducer:
+        """Return a producer of this instance's transactional id, not initialized yet."""
         return TransactionalProducer(
             self._producer_client,
             self._names.transactional_id,

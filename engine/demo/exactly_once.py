@@ -170,6 +170,7 @@ def fill_input(client: KafkaClient, plan: CopyPlan, on_count: Callable[[int], No
 
 
 def _stored(results: list[BatchResult]) -> int:
+    """Return how many records were stored; raises the first error."""
     for result in results:
         if result.error is not None:
             raise result.error
@@ -256,6 +257,7 @@ class TransactionStillOpen(EngineError):
 
 
 def _compare(check: PartitionCheck, consumed: ConsumedRecords, found: Counter[int]) -> None:
+    """Check the consumed records, and count them by the instance that copied them."""
     for run in consumed.runs:
         rows = zip(run.offsets, run.keys, run.values, run.headers, strict=True)
         for offset, key, value, headers in rows:

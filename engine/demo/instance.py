@@ -27,6 +27,7 @@ def main() -> int:
     request: dict[str, Any] = json.loads(parent.message())
 
     def connect() -> KafkaClient:
+        """Return a new client by the settings of the request."""
         return KafkaClient(
             parse_addresses(request["bootstrap_servers"]),
             streams=RealStreams(),

@@ -184,6 +184,7 @@ class _Instance:
         self._now = CopyCounts()
 
     def totals(self) -> InstanceTotals:
+        """Return the instance's counts of this process and of those killed before."""
         before, now = self._before, self._now
         return InstanceTotals(
             self.number,
@@ -291,6 +292,7 @@ class CopyRun:
             del self._left[0]
 
     def _kill_instance(self, strikes: KillSchedule, now_ms: int) -> None:
+        """Kill a random instance that is alive; it starts again later."""
         alive = [instance for instance in self._instances if instance.process is not None]
         if alive:
             victim = alive[strikes.entropy.random_below(len(alive))]
@@ -298,6 +300,7 @@ class CopyRun:
             strikes.on_strike(f"instance {victim.number} is killed")
 
     def _kill_broker(self, strikes: KillSchedule, now_ms: int) -> None:
+        """Kill a random broker, and note when it shall be back."""
         assert strikes.brokers is not None
         ids = strikes.brokers.broker_ids
         self._dead_broker = ids[strikes.entropy.random_below(len(ids))]
@@ -306,6 +309,7 @@ class CopyRun:
         strikes.on_strike(f"broker {self._dead_broker} is killed")
 
     def _bring_back_broker(self) -> None:
+        """Restart the broker that was killed, if there is one."""
         if self._dead_broker is not None and self._strikes is not None:
             assert self._strikes.brokers is not None
             self._strikes.brokers.restart(self._dead_broker)

@@ -126,6 +126,7 @@ class ProduceConsume:
         self._report_stored(self._producer.poll(_WAIT_MS if is_full else 0))
 
     def _add(self) -> None:
+        """Produce the next record, and note when it was sent."""
         number = self._next_number
         self._next_number += 1
         key, value = str(number).encode(), f"message {number}".encode()
@@ -154,12 +155,14 @@ class ProduceConsume:
                 )
 
     def _receive(self, wait_ms: int) -> None:
+        """Poll the consumer once; raises the error of a partition."""
         for consumed in self._consumer.poll(wait_ms):
             if consumed.error is not None:
                 raise consumed.error
             self._report(consumed)
 
     def _report(self, consumed: ConsumedRecords) -> None:
+        """Count the consumed records, and pass each one on."""
         for run in consumed.runs:
             for offset, key, value in zip(run.offsets, run.keys, run.values, strict=True):
                 self.received_count += 1
@@ -169,5 +172,6 @@ class ProduceConsume:
 def _ends(
     client: KafkaClient, partitions: Sequence[TopicPartition]
 ) -> Mapping[TopicPartition, int | EngineError]:
+    """Return the log end offset (exclusive) of each partition, or its error."""
     found = list_offsets(client, dict.fromkeys(partitions, LATEST))
     return {key: end if isinstance(end, EngineError) else end.offset for key, end in found.items()}

@@ -66,6 +66,7 @@ class BatchEnds:
         return self._window.exactly(position, LENGTH_OVERHEAD_BYTES + length, "a record batch")
 
     def _index_of(self, position: int) -> int:
+        """Return the place of a batch in the arrays; begin a new walk at unknown positions."""
         index = bisect_left(self._positions, position)
         if index < len(self._positions) and self._positions[index] == position:
             return index
@@ -89,6 +90,7 @@ class BatchEnds:
         return True
 
     def _frame(self, position: int, end: int) -> tuple[int, int] | None:
+        """Return last offset and size of a batch, None at the end of the log."""
         frame = frame_at(self._window, self._path, position, end)
         if frame is None:
             return None

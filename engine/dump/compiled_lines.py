@@ -109,6 +109,7 @@ class CompiledLines:
         return self._numbers[_BATCHES_DONE], self._seen()
 
     def _run(self, out: Output, raw: bytes | memoryview, positions_at: int, valid: bytes) -> None:
+        """Call the compiled code; it returns its results in the array of numbers."""
         gaps_at, _ = self._gaps.buffer_info()
         self._kernel(
             self._result_at, self._result_at + 8, _address_of(raw), self._arena_at + out.end,
@@ -116,6 +117,7 @@ class CompiledLines:
         )  # fmt: skip
 
     def _seen(self) -> Lines:
+        """Return the last offset and the offset gaps that the compiled code noted."""
         numbers = self._numbers
         gap_count = numbers[_GAP_COUNT]
         if not gap_count:
@@ -164,6 +166,7 @@ def load_compiled_lines(
 
 
 def _sample_of(tier: LineTier, sample: BatchNumbers) -> tuple[Lines | None, bytes]:
+    """Return what a tier writes for the sample, to compare tiers."""
     shown: list[bytes] = []
     out = Output(lambda block: shown.append(bytes(block)))
     lines = tier.write(out, sample, _SAMPLE, 0, -1)

@@ -51,6 +51,7 @@ def control_fields(record: Record) -> tuple[str, int | None]:
 
 
 def _coordinator_epoch(record: Record) -> int:
+    """Return the epoch in a transaction marker; raises CorruptRecord if it is too short."""
     if record.value is None or len(record.value) < 6:
         got = "null" if record.value is None else f"{len(record.value)} bytes"
         raise CorruptRecord("a transaction marker value of at least 6 bytes", got)

@@ -146,6 +146,7 @@ class PairDecoder:
         )
 
     def _text(self, offset: int, name: str, decode: Callable[[bytes], bytes], raw: bytes) -> bytes:
+        """Return the decoded text; what cannot be decoded is shown, or raises by Kafka's names."""
         try:
             return decode(raw)
         except _Undecodable as reason:
@@ -208,7 +209,10 @@ class InternalTopicDecoder:
 
 
 def _number(form: struct.Struct, name: str) -> Callable[[bytes], bytes]:
+    """Return a decoder that prints the first bytes as an integer."""
+
     def text(raw: bytes) -> bytes:
+        """Return the integer as text; raises _Undecodable if there are fewer bytes."""
         _require(raw, form.size, name)
         return b"%d" % form.unpack_from(raw)[0]
 
@@ -228,6 +232,7 @@ def _array_text(raw: bytes) -> bytes:
 
 
 def _json_text(raw: bytes) -> bytes:
+    """Return compact JSON; what is no JSON is printed as text."""
     from engine.json_text import json_text, read_json
 
     try:
@@ -237,6 +242,7 @@ def _json_text(raw: bytes) -> bytes:
 
 
 def _schema_id_text(raw: bytes) -> bytes:
+    """Return schema id, size and content of an envelope; raises _Undecodable."""
     _require(raw, _ENVELOPE.size, "the head of a schema envelope")
     magic, schema_id = _ENVELOPE.unpack_from(raw)
     if magic != 0:

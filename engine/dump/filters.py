@@ -80,6 +80,7 @@ class Filters(NamedTuple):
         return self._in_bounds(record) and self._content_matches(record)
 
     def _in_bounds(self, record: Record | LegacyMessage) -> bool:
+        """Return True within the bounds: lower ones inclusive, upper ones exclusive."""
         if self.from_offset is not None and record.offset < self.from_offset:
             return False
         if self.to_offset is not None and record.offset >= self.to_offset:
@@ -89,6 +90,7 @@ class Filters(NamedTuple):
         return self.to_timestamp_ms is None or record.timestamp_ms < self.to_timestamp_ms
 
     def _content_matches(self, record: Record | LegacyMessage) -> bool:
+        """Return True if key, value, header and JSON conditions all hold."""
         if self.key is not None and record.key != self.key:
             return False
         if self.key_pattern is not None and not _found(self.key_pattern, record.key):
@@ -100,6 +102,7 @@ class Filters(NamedTuple):
         return not self.json_conditions or self._json_matches(record)
 
     def _json_matches(self, record: Record | LegacyMessage) -> bool:
+        """Return True if the value fulfils the JSON conditions; False if it is too deep."""
         try:
             return matches_json(record.value, self.json_conditions, record.offset)
         except TooDeepForPath as error:

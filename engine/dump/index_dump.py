@@ -147,6 +147,7 @@ class IndexDump:
 
 
 def _largest_timestamp(ends: BatchEnds, position: int) -> int:
+    """Return the largest timestamp in ms of a batch's records, -1 without any."""
     largest_ms = -1
     for record in batch_at(ends.batch(position), 0).records():
         largest_ms = max(largest_ms, record.timestamp_ms)
@@ -159,6 +160,7 @@ def _entries(raw: bytes, layout: struct.Struct) -> list[tuple[int, int]]:
 
 
 def _check_position(path: str, n: int, position: int, size_bytes: int) -> None:
+    """Raise BadIndexEntry unless the entry's position is within the log."""
     if position < 0:
         raise BadIndexEntry(path, n, position, "it is negative")
     if position > min(size_bytes, INT_MAX):
@@ -200,6 +202,7 @@ def _search(entries: list[tuple[int, int]], target: int, low: int, high: int) ->
 def _check_offset_index(
     path: str, base: int, entries: list[tuple[int, int]], size_bytes: int
 ) -> None:
+    """Raise CorruptFile for a last offset below the base, or a broken size."""
     last_offset, _ = entries[-1]
     if last_offset < base:
         raise CorruptFile(path, f"a last offset of at least {base}", last_offset)

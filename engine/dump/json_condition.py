@@ -79,6 +79,7 @@ def json_condition(text: str) -> JsonCondition:
 
 
 def _wanted(text: str) -> tuple[object, ...]:
+    """Return the values that a text stands for: itself, and what it is as JSON."""
     import json
 
     try:

@@ -146,6 +146,7 @@ class LogDump:
     def _header(
         self, position: int, size: int, batch: memoryview, magic: int
     ) -> tuple[ShallowBatch, int]:
+        """Return a batch's header fields and its CRC; raises if the file ends within it."""
         needed = HEADER_BYTES if magic >= 2 else 18 if magic == 0 else 26
         # A batch shorter than its header is read on into the bytes behind it, as Kafka does.
         if size < needed:
@@ -207,6 +208,7 @@ class LogDump:
     def _read(
         self, shallow: ShallowBatch, batch: memoryview, position: int
     ) -> Iterator[Record | LegacyMessage]:
+        """Yield the records of a batch; a CorruptRecord names the file and position."""
         try:
             if shallow.magic >= 2:
                 yield from BatchView(batch).records()
@@ -216,6 +218,7 @@ class LogDump:
             raise error.at(self._path, position) from error
 
     def _check_gap(self, offset: int) -> None:
+        """Note a gap before an offset; Kafka 3 reports none before the first record."""
         last = self._last_offset
         if offset != last + 1 and (last != -1 or self._options.is_four):
             self._problems.gap(self._path, last, offset)

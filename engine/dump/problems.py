@@ -42,6 +42,7 @@ class Problems:
     def _note(
         self, kind: dict[str, list[tuple[int, int]]], path: str, first: int, second: int
     ) -> None:
+        """Add a pair to the problems of one kind and file."""
         kind.setdefault(path, []).append((first, second))
         self.count += 1
 

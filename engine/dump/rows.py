@@ -155,6 +155,7 @@ class RowDump:
             self.problem_count += batch_rows.problem_count
 
     def _wanted_batch(self, shallow: ShallowBatch, batch: memoryview) -> bool:
+        """Return True if a batch is shown, and count it: one record must match the filters."""
         filters = self._options.filters
         if filters.opens_batches and not any(
             filters.matches(record) for record in batch_at(batch, 0).records()
@@ -308,6 +309,7 @@ def _common_row(shallow: ShallowBatch, position: int, crc: int, is_valid: bool) 
 
 
 def _shared_by_records(header: Row) -> Row:
+    """Return the columns that all records of a batch have from its header."""
     names = ("file", "topic", "partition", "timestamp_type", "producer_id", "producer_epoch",
              "leader_epoch", "is_transactional", "is_control", "codec", "magic",
              "is_crc_valid")  # fmt: skip

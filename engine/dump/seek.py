@@ -47,6 +47,7 @@ def _first_wanted_offset(files: Files, path: str, filters: Filters) -> int | Non
 
 
 def _is_batch_before(file: File, position: int, base_offset: int, offset: int) -> bool:
+    """Return True if a batch begins at a position, at or before an offset."""
     header = file.read_at(position, LENGTH_OVERHEAD_BYTES)
     if len(header) < LENGTH_OVERHEAD_BYTES:
         return False

@@ -82,6 +82,7 @@ class DumpSession:
         return IndexDump(self._files, self._options, self._out, self._problems)
 
     def _snapshot(self, path: str) -> None:
+        """Dump a producer snapshot; note what is wrong with it."""
         from engine.dump.state_dump import dump_producer_snapshot
 
         fault = dump_producer_snapshot(self._files, path, self._out, self._options.is_four)
@@ -113,6 +114,7 @@ class DumpSession:
                 self._problem_count += dump.bad_batch_count
 
     def _start(self, file: File) -> int:
+        """Return the byte position to begin at, by the filters and indexes; 0 without filters."""
         if not self._options.filters.any_set:
             return 0
         from engine.dump.seek import start_position
@@ -131,6 +133,7 @@ class NamelessKind(StorageError):
 
 
 def _heading(path: str) -> str:
+    """Return the line before a file's records, by the kind of file."""
     if path.endswith(".log"):
         return f"Log starting offset: {base_offset_of(path)}"
     if name_of(path) == "bootstrap.checkpoint":

@@ -275,6 +275,7 @@ def _bytes(text: bytes | str | None) -> bytes | None:
 
 
 def _leads(view: ClusterView, name: str) -> bool:
+    """Return True if the topic exists, and each partition has a leader."""
     topic = view.topics.get(name)
     return (
         topic is not None and bool(topic.partitions) and all(p.has_leader for p in topic.partitions)
@@ -304,6 +305,7 @@ def _wants_more(
     received: list[ReceivedRecord],
     count: int | None,
 ) -> bool:
+    """Return True until `count` records came, or without a count until all ends are reached."""
     if count is not None:
         return len(received) < count
     return any(fetcher.position(key) < end for key, end in ends.items())

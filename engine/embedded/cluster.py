@@ -171,6 +171,7 @@ class EmbeddedCluster(KafkaAccess):
             self._bootstrap = ""
 
     def _kill_all(self) -> None:
+        """Kill all processes of the cluster, and wait until they are gone."""
         # The first would report of the others.
         pids = self.pids
         for pid in pids:
@@ -183,6 +184,7 @@ class EmbeddedCluster(KafkaAccess):
                 pause_ms(_KILL_POLL_MS)
 
     def _create_login(self, login: Login) -> None:
+        """Create the user, and wait until every broker accepts its password."""
         sasl = SaslSettings(PLAIN, BROKER_USER, self._broker_password)
         with self._client(settings=ClientSettings(sasl=sasl)) as client:
             create_user(client, login)

@@ -147,6 +147,7 @@ class _Gathered:
 def _quantiles(
     labels: tuple[str, ...], reading: HistogramReading
 ) -> Iterator[tuple[tuple[str, ...], float]]:
+    """Yield a row for each quantile of a histogram."""
     for share, value in zip(QUANTILES, reading.quantiles, strict=True):
         yield (*labels, str(share)), value
 

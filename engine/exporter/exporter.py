@@ -169,6 +169,7 @@ class Exporter:
         yield MetricFamily(name, text, ("broker_id",), rows)
 
     def _read_certificates(self, sample: ClusterSample, expiry_of: ExpiryOf) -> None:
+        """Update the expiry of each broker's certificate; keep the last one after errors."""
         for broker_id, broker in sorted(sample.view.brokers.items()):
             if broker_id in sample.silent:
                 continue

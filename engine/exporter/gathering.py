@@ -182,6 +182,7 @@ class _Gathering:
         return next((id_ for id_, b in brokers.items() if b.address == address), min(brokers))
 
     def _led_partitions(self) -> Mapping[int, list[TopicPartition]]:
+        """Return the partitions by leader, without those that have none."""
         led: dict[int, list[TopicPartition]] = {}
         for name, topic in sorted(self._view.topics.items()):
             for row in topic.partitions:
@@ -261,6 +262,7 @@ class _Gathering:
         return {name: int(value or 1) for name, value in self._settings(MIN_ISR).items()}
 
     def _settings(self, key: str) -> dict[str, str]:
+        """Return one setting's value by resource; resources with an error are left out."""
         return {
             resource.name: entry.value or ""
             for _, response in self._responses("DescribeConfigs")
@@ -290,6 +292,7 @@ class _Gathering:
         )
 
     def _commits(self) -> dict[str, dict[TopicPartition, CommitView]]:
+        """Return the committed offsets by group; groups with an error are left out."""
         found: dict[str, dict[TopicPartition, CommitView] | EngineError] = {}
         for request, response in self._responses("OffsetFetch"):
             if response.message.groups:
@@ -299,6 +302,7 @@ class _Gathering:
         return {name: one for name, one in found.items() if not isinstance(one, EngineError)}
 
     def _descriptions(self) -> dict[str, GroupDescription]:
+        """Return the descriptions of groups, without those that have an error."""
         found: dict[str, GroupDescription | EngineError] = {}
         for _, response in self._responses("DescribeGroups"):
             found |= descriptions_of(response.message)

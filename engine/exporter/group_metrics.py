@@ -76,6 +76,7 @@ def _of_members(sample: ClusterSample) -> Iterator[MetricFamily]:
 
 
 def _info(group: GroupSample) -> tuple[tuple[str, ...], float]:
+    """Return a group's labels, and 1.0 if it is stable, else 0.0."""
     listing, description = group.listing, group.description
     state = (description.state if description is not None else listing.state) or ""
     protocol = "" if description is None else description.protocol_name

@@ -81,6 +81,7 @@ def library_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
 
 
 def _metric(family: MetricFamily) -> Metric:
+    """Return a family as the client library of Prometheus has it."""
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     if family.kind == SUMMARY:

@@ -103,6 +103,7 @@ def changes_between(before: ClusterSnapshot, after: ClusterSnapshot) -> list[Cha
 
 
 def _of_controller(before: ClusterView, after: ClusterView) -> Iterator[Change]:
+    """Yield a change of the controller if both views know it."""
     if not (before.is_controller_known and after.is_controller_known):
         return
     if before.controller_id != after.controller_id:
@@ -115,6 +116,7 @@ def _known(broker_id: int) -> tuple[int, ...]:
 
 
 def _of_brokers(before: ClusterView, after: ClusterView) -> Iterator[Change]:
+    """Yield brokers that are lost, then those that came."""
     for broker_id in sorted(before.brokers.keys() - after.brokers.keys()):
         yield Change(ChangeKind.BROKER_LOST, broker_id=broker_id)
     for broker_id in sorted(after.brokers.keys() - before.brokers.keys()):
@@ -122,6 +124,7 @@ def _of_brokers(before: ClusterView, after: ClusterView) -> Iterator[Change]:
 
 
 def _of_topics(before: ClusterView, after: ClusterView) -> Iterator[Change]:
+    """Yield changes of topics; another topic id means deleted and created."""
     for name in sorted(before.topics.keys() | after.topics.keys()):
         old, new = before.topics.get(name), after.topics.get(name)
         if old is not None and new is not None and old.topic_id == new.topic_id:
@@ -134,6 +137,7 @@ def _of_topics(before: ClusterView, after: ClusterView) -> Iterator[Change]:
 
 
 def _of_partitions(old: TopicView, new: TopicView) -> Iterator[Change]:
+    """Yield the changes of partitions that both views have."""
     known = {row.partition: row for row in old.partitions}
     for row in new.partitions:
         if row.partition in known:
@@ -155,6 +159,7 @@ def _of_partition(topic: str, old: PartitionView, new: PartitionView) -> Iterato
 
 
 def _of_moves(before: ClusterSnapshot, after: ClusterSnapshot) -> Iterator[Change]:
+    """Yield reassignments that ended or began, if both snapshots know them."""
     if before.moving is None or after.moving is None:
         return
     for key in sorted(before.moving - after.moving):

@@ -100,6 +100,7 @@ def log_starts(client: KafkaClient) -> dict[TopicPartition, LogExtent]:
 def _sizes(
     client: KafkaClient, keys: Sequence[TopicPartition]
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, EngineError]]:
+    """Return the bytes of each partition's leader, 0 if unknown, and the brokers' errors."""
     view = client.view({key.topic for key in keys})
     leaders = {key: p.leader for key in keys if (p := view.partition(key)) and p.has_leader}
     topics = sorted({key.topic for key in keys})

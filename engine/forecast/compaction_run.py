@@ -54,6 +54,7 @@ def _compacted(opened: OpenedDirectory, is_wanted: Callable[[str], bool]) -> lis
 
 
 def _facts(opened: OpenedDirectory, log: LocalLog) -> CleanableLog:
+    """Return what decides whether the log is cleaned next."""
     return cleanable_log(
         log,
         high_watermark=opened.high_watermark(log),

@@ -67,6 +67,7 @@ def try_compaction(
 
 
 def _link(files: UnwrittenFiles, partition: PartitionFolder, target: str) -> None:
+    """Link a partition's files into a folder of the trial; unknown files are left out."""
     files.make_dir(target)
     unknown = set(partition.files.unknown)
     for name in files.list_dir(partition.files.path):

@@ -128,6 +128,7 @@ def _tail(files: Files, folder: PartitionFolder, last: SegmentFiles) -> tuple[in
 
 
 def _oldest_ms(files: Files, folder: PartitionFolder) -> int | None:
+    """Return the first timestamp in ms of the oldest segment with records, None if unknown."""
     for segment in folder.files.segments:
         if segment.log_bytes:
             time_ms = first_timestamp_ms(files, folder, segment.base_offset)

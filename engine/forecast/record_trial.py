@@ -110,6 +110,7 @@ class _Aborted:
         self._known: set[AbortedProducer] = set()
 
     def learn(self, named: list[AbortedProducer]) -> None:
+        """Add aborted transactions that are new; their ends are found by the markers."""
         new = [producer for producer in named if producer not in self._known]
         self._known.update(new)
         # Where it ends is seen by its marker.
@@ -140,6 +141,7 @@ class _KeyReading:
         self.clean_bytes = 0
 
     def take(self, stored: StoredBatches) -> None:
+        """Read batches: producers, gaps, and the keys below the end of cleaning."""
         self._aborted.learn(stored.aborted)
         for batch in stored.batches:
             if isinstance(batch, BatchView) and batch.has_producer_id:

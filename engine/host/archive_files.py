@@ -129,6 +129,7 @@ class _ArchiveFile(ReadOnlyFile):
 
 
 def _opened(path: str) -> tuple[_Archive, str]:
+    """Return the archive of a path and the path inside it; raises StorageError."""
     found = archive_in(path)
     if found is None:
         raise FileMissing(path)
@@ -180,6 +181,7 @@ def _read_members(content: IO[bytes]) -> _Archive:
 
 
 def _add_to_folders(folders: dict[str, set[str]], name: str) -> None:
+    """Add a name to the listing of its folder, and each folder to that of its parent."""
     while name:
         folder, _, last = name.rpartition("/")
         folders.setdefault(folder, set()).add(last)

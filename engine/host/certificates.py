@@ -151,6 +151,7 @@ def issue_certificate(
 
 
 def _packages() -> tuple[Any, Any]:
+    """Return the modules of `cryptography`; raises NoCertificates if it is not installed."""
     try:
         from cryptography import x509
         from cryptography.hazmat.primitives.asymmetric import ec
@@ -242,6 +243,7 @@ def _key_usage(*, signs_certificates: bool) -> Any:
 
 
 def _common_name(name: str) -> Any:
+    """Return an X.509 name with only a common name; raises if the name is not allowed."""
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
@@ -250,6 +252,7 @@ def _common_name(name: str) -> Any:
 
 
 def _general_name(host: str) -> Any:
+    """Return a host as an alternative name of a certificate: IP address or DNS name."""
     from cryptography import x509
 
     try:

@@ -62,6 +62,7 @@ class ChildProcess:
         return whole
 
     def _take(self) -> None:
+        """Read what the process has written, without waiting; close the pipe at its end."""
         output = self._process.stdout
         assert output is not None
         while not output.closed and select([output], [], [], 0)[0]:
@@ -102,6 +103,7 @@ class ChildProcess:
         self._process.stdout.close()
 
     def _send(self, message: bytes) -> None:
+        """Send the process one line; do nothing if the process has ended."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(message + b"\n")

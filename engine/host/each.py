@@ -25,6 +25,7 @@ def do_each(items: Iterable[T], action: Callable[[T], object]) -> None:
 
 
 def _raise_one(faults: list[Exception]) -> None:
+    """Raise the first AssertionError, else the first fault; the others become its notes."""
     worst = next((fault for fault in faults if isinstance(fault, AssertionError)), faults[0])
     for other in faults:
         if other is not worst:

@@ -74,6 +74,7 @@ class EventLoop:
         """Call back with every exception that another callback raises; the loop then continues."""
 
         def handle(_loop: object, context: dict[str, Any]) -> None:
+            """Pass on the exception of a callback, or a RuntimeError with the loop's message."""
             error = context.get("exception")
             if error is None:
                 error = RuntimeError(context.get("message", "the loop tells of a fault"))
@@ -99,6 +100,7 @@ class EventLoop:
 
 
 def _new_loop() -> Any:
+    """Return a loop of uvloop if it is installed, else of asyncio."""
     try:
         import uvloop
     except ImportError:

@@ -101,6 +101,7 @@ class Garbage:
         self._collector.set_threshold(*self._thresholds)
 
     def _collected(self, phase: str, facts: dict[str, int]) -> None:
+        """Freeze the survivors of a full collection; schedule a scan if they have doubled."""
         if phase == "stop" and facts["generation"] == _FULL:
             self._has_frozen = True
             # The survivors of the collection that has just ended.
@@ -112,6 +113,7 @@ class Garbage:
                 self._timers.call_soon(self._check_if_doubled)
 
     def _check_if_doubled(self) -> None:
+        """Count the frozen objects, and scan them if they exceed the limit."""
         self._count_at_most = self._collector.get_freeze_count()
         if self._count_at_most > self._count_max:
             self._check_now()
@@ -122,6 +124,7 @@ class Garbage:
         self._count_max = 2 * self._count_at_most + FROZEN_OBJECTS_MAX
 
     def _check_now(self) -> None:
+        """Unfreeze and scan all objects; this takes long with many of them."""
         if self._is_over:
             return
         self._is_due = True
@@ -135,6 +138,7 @@ class Garbage:
         self._cancel = self._timers.call_at(at_ms, self._check_all)
 
     def _check_all(self) -> None:
+        """Scan all objects once an hour, if any were frozen since the last scan."""
         # An idle process is not interrupted: nothing was frozen since the last scan.
         if self._has_frozen:
             self._check_now()

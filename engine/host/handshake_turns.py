@@ -36,6 +36,7 @@ class HandshakeTurns:
             self._timers.call_soon(self._run)
 
     def _run(self) -> None:
+        """Run waiting handshakes for TURN_MS_MAX; schedule another turn for the others."""
         self._is_due = False
         over_ms = self._clock.monotonic_ms() + TURN_MS_MAX
         while self._waiting:

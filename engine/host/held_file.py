@@ -123,6 +123,7 @@ class RealHeldFiles(RealFiles):
 
 
 def _open(path: str, *, create: bool) -> int:
+    """Open a regular file to append, without following a link. Raises StorageError."""
     flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags | (os.O_CREAT if create else 0), _FILE_MODE)
@@ -135,6 +136,7 @@ def _open(path: str, *, create: bool) -> int:
 
 
 def _lock(path: str, descriptor: int) -> None:
+    """Lock a file exclusively without waiting; raises LockHeld if another process has it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -154,6 +156,7 @@ def _is_at(path: str, descriptor: int) -> bool:
 
 
 def _append(path: str, descriptor: int, content: bytes) -> None:
+    """Append content and flush it to disk. Raises StorageError: a part may be written."""
     try:
         written = os.write(descriptor, content)
         while written < len(content):

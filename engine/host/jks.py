@@ -72,6 +72,7 @@ class _Reader:
         return self.take(int.from_bytes(self.take(2)))
 
     def take(self, size: int) -> bytes:
+        """Return the next `size` bytes; raises struct.error if there are fewer."""
         start, self._position = self._position, self._position + size
         taken = self._content[start : self._position]
         if len(taken) < size:

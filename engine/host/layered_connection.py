@@ -189,6 +189,7 @@ class LayeredBytes(RealConnection):
         return super().overdue(now_ms)
 
     def _close_socket(self) -> None:
+        """Close the socket, and end the watch that a handshake has on it."""
         if self._pauses & PauseReason.TLS:
             # The handshake reads while the connection is paused.
             self._network.loop.unwatch_readable(self._descriptor)

@@ -143,6 +143,7 @@ class LinkedConnection:
     def _send_over_link(
         self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None
     ) -> None:
+        """Send a frame with the delay of the link; a cut link keeps it until the heal."""
         # File regions are read now: the sender may close the file at `on_sent`.
         frame = b"".join(part_bytes(part) for part in parts)
         self._out.send(partial(self._connection.send, (frame,), on_sent), len(frame))
@@ -206,6 +207,7 @@ class LinkedConnection:
             self._in.send(partial(self._notify_end, reason))
 
     def _notify_end(self, reason: str) -> None:
+        """Report the end of the connection to its owner, once."""
         if not self._is_closed:
             self._is_closed = True
             self._in.close()

@@ -197,6 +197,7 @@ class MemoryFile:
         """Release the file; closing twice is allowed."""
 
     def _change(self, operation: str, position: int, content: bytes | None) -> None:
+        """Write bytes at a position, or set the size if `content` is None; raises if read-only."""
         if not self._writable:
             raise storage_error(errno.EPERM, self.path, operation)
         order = self._disk.act(operation, self.path)
@@ -481,6 +482,7 @@ class MemoryFiles:
         replace_durably(self, path, content)
 
     def _rename(self, order: int, changes: tuple[NameChange, ...]) -> None:
+        """Apply changes of names together; they are durable once their folders are synced."""
         renaming = Renaming(order, changes)
         for change in changes:
             change.apply_to(change.folder.live)
@@ -516,6 +518,7 @@ class MemoryFiles:
         return self._find_parts(_parts(path))
 
     def _find_parts(self, parts: Sequence[str]) -> Node | None:
+        """Return the file or folder at a path, None if there is none."""
         node: Node = self._root
         for name in parts:
             child = node.live.get(name) if isinstance(node, Folder) else None
@@ -525,6 +528,7 @@ class MemoryFiles:
         return node
 
     def _file(self, path: str) -> Content:
+        """Return the file at a path; raises ENOENT or EISDIR as a StorageError."""
         self.access("stat", path)
         node = self._find(path)
         if node is None:
@@ -534,6 +538,7 @@ class MemoryFiles:
         return node
 
     def _folder(self, path: str, operation: str) -> Folder:
+        """Return the folder at a path; raises ENOENT or ENOTDIR as a StorageError."""
         node = self._find(path)
         if node is None:
             raise storage_error(errno.ENOENT, path, operation)
@@ -542,6 +547,7 @@ class MemoryFiles:
         return node
 
     def _parent(self, path: str, operation: str) -> tuple[Folder, str]:
+        """Return the folder of a path and the name in it; raises unless the folder exists."""
         self._check_power()
         parts = _parts(path)
         if not parts:

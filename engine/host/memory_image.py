@@ -61,6 +61,7 @@ class Content:
         self.modified_ms = now_ms
 
     def _forget_flipped(self, write: Write) -> None:
+        """Forget the flipped bits that a write replaces, or that a new size cuts off."""
         end = None if write.content is None else write.position + len(write.content)
         for position in list(self.flipped):
             if position >= write.position and (end is None or position < end):
@@ -193,6 +194,7 @@ def crash_image(root: Folder, kept: Iterable[Write | Renaming]) -> Folder:
     copies: dict[int, Node] = {}
 
     def content_of(node: Content) -> Content:
+        """Return the file after the crash: durable bytes with the writes that were kept."""
         image = bytearray(node.durable)
         for write in node.unsynced:
             arrived = writes.get(write.order)
@@ -209,6 +211,7 @@ def crash_image(root: Folder, kept: Iterable[Write | Renaming]) -> Folder:
         return copies[id(node)]
 
     def folder_of(node: Folder) -> Folder:
+        """Return the folder after the crash, with copies of all that is in it."""
         folder = Folder()
         entries = names.get(id(node), node.durable)
         folder.live = {name: copy_of(child) for name, child in entries.items()}

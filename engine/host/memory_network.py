@@ -401,6 +401,7 @@ class MemoryNetwork:
         ours.join(theirs)
 
         def arrive() -> None:
+            """Hand the connection to its listener; refuse it if there is none."""
             listener = self._listeners.get((host, port))
             if listener is None:
                 self.timers.call_soon(lambda: ours.close("connection refused"))
@@ -418,7 +419,10 @@ class MemoryNetwork:
     def _resolve(
         self, fault: LookupFault, ours: MemoryConnection, arrive: Callable[[], None]
     ) -> None:
+        """End the look-up of a host after the fault's delay: arrive, or close the connection."""
+
         def end() -> None:
+            """Close the connection if the look-up fails, else let it arrive."""
             if fault.fails:
                 ours.close("unknown host")
             elif not ours.is_closed:

@@ -97,6 +97,7 @@ class NameLookups:
             self._loop.call_soon(lambda: self._end(host, failed))
 
     def _run(self, host: str) -> None:
+        """Look a host up on this thread, and hand the result to the loop."""
         found = lookup(host, self._resolver)
         # A loop that has ended meanwhile accepts no more calls.
         with suppress(RuntimeError):

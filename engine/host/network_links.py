@@ -148,12 +148,14 @@ class LinkChannel:
         do_each([sent.arrive for sent in queue], _call)
 
     def _poll(self) -> None:
+        """Update the state of the link from the faults now in force."""
         faults = self._links.faults
         self._is_cut = faults.is_cut(self._source, self._target)
         self._quality = faults.quality(self._source, self._target)
         self.is_clear = not self._queue and not self._is_cut and self._quality is None
 
     def _due_ms(self, size_bytes: int) -> int:
+        """Return when a packet sent now arrives (monotonic ms), never before an earlier one."""
         due_ms = self._links.clock.monotonic_ms()
         quality = self._quality
         if quality is not None:

@@ -181,6 +181,7 @@ def _located(path: str) -> tuple[FileSystem, str]:
 
 @lru_cache
 def _store(scheme: str) -> FileSystem:
+    """Return the client of S3 or GCS, set by the environment; raises ObjectStoreMissing."""
     try:
         from pyarrow.fs import GcsFileSystem, S3FileSystem
     except ImportError as error:

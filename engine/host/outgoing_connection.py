@@ -121,6 +121,7 @@ class OutgoingConnection(RealConnection):
         super().flush()
 
     def _close_socket(self) -> None:
+        """Close the socket and end an attempt to connect; do nothing without a socket."""
         if self._is_connecting:
             self._end_connecting()
         elif self._pauses & PauseReason.CONNECTING:
@@ -157,6 +158,7 @@ class LayeredOutgoingConnection(LayeredBytes, OutgoingConnection):
         self.start()
 
     def _close_socket(self) -> None:
+        """Close as a plain connection while there is no TLS layer yet."""
         if self._io.layer is None:
             OutgoingConnection._close_socket(self)
         else:

@@ -119,6 +119,7 @@ class OwnerThread:
 
     @staticmethod
     def _do(work: Callable[[], Any], future: Future[Any]) -> None:
+        """Run work and complete its future with the result or exception; skip it if cancelled."""
         if not future.set_running_or_notify_cancel():
             return
         try:

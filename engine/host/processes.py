@@ -278,6 +278,7 @@ def kill(pid: int) -> bool:
 
 
 def _send(pid: int, number: signal.Signals) -> bool:
+    """Send a signal; return False if the process is gone or belongs to another user."""
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):

@@ -111,6 +111,7 @@ class Promise(Generic[T]):
         self._settle()
 
     def _settle(self) -> None:
+        """Mark the promise as kept, and run its watchers."""
         self.is_kept = True
         watchers = self._watchers
         if watchers is not None:
@@ -148,6 +149,7 @@ class Promise(Generic[T]):
         following.source = self
 
         def go_on() -> None:
+            """Fail the following promise with the error, or keep it with the step's result."""
             if self.error is not None:
                 following.fail(self.error)
             else:

@@ -354,6 +354,7 @@ class RealFiles:
         replace_durably(self, path, content)
 
     def _stat(self, path: str) -> os.stat_result:
+        """Return the file's status; raises StorageError."""
         try:
             return os.stat(path)
         except OSError as error:

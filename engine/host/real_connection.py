@@ -589,6 +589,7 @@ class RealConnection:
             on_sent()
 
     def _wait_to_write(self) -> None:
+        """Flush again once the socket is writable; note since when output waits."""
         if not self._waits_to_write:
             self._waits_to_write = True
             self._unsent_since_ms = self._network.clock.monotonic_ms()

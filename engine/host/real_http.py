@@ -95,6 +95,7 @@ def _body(response: Any, deadline_s: float) -> bytes:
 
 
 def _body_of_refusal(error: Any, url: str, deadline_s: float) -> bytes:
+    """Return the body of an error response; raises HttpUnreachable if it cannot be read."""
     try:
         return _body(error.fp, deadline_s)
     except OSError as failure:

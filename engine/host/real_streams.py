@@ -110,6 +110,7 @@ class RealStream:
             self._found = _addresses_of(self.host, self.port)
 
     def _on_resolved(self, found: _Found) -> None:
+        """Try the addresses found; report the stream as closed if the look-up failed."""
         if isinstance(found, str):
             self._drop_socket()
             self._phase = "closed"
@@ -142,12 +143,14 @@ class RealStream:
         self._owner.report_closed(self, reason)
 
     def _drop_socket(self) -> None:
+        """Close the socket, if there is one, and end the watch on it."""
         if self._socket is not None:
             self._owner.forget(self._socket)
             self._socket.close()
             self._socket = None
 
     def _finish_connecting(self) -> None:
+        """Handle the end of connect: try the next address, begin TLS, or open."""
         assert self._socket is not None
         problem = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if problem:
@@ -158,6 +161,7 @@ class RealStream:
             self._start_tls(self._context)
 
     def _start_tls(self, context: ssl.SSLContext) -> None:
+        """Wrap the socket in TLS and begin the handshake, which may need several turns."""
         assert self._socket is not None
         self._phase = "handshake"
         self._owner.forget(self._socket)
@@ -173,6 +177,7 @@ class RealStream:
             self._become_open()
 
     def _become_open(self) -> None:
+        """Report the stream as opened, and send what was queued before."""
         self._phase = "open"
         self._addresses.clear()
         self._owner.report(StreamEvent(self, "opened"))
@@ -229,6 +234,7 @@ class RealStream:
                 return
 
     def _flush(self) -> None:
+        """Send what is queued; return once the socket takes no more, to go on when it does."""
         while self._unsent and self._socket is not None:
             sent = self._unless_tls_waits(self._socket.send, self._unsent[0])
             if sent is None:

@@ -76,6 +76,7 @@ class ReceiveBuffers:
         return buffer
 
     def _take_pages(self, size: int, enough: int) -> memoryview:
+        """Return a new buffer of whole pages for `size` bytes, no more than `enough` needs."""
         new_bytes = min(_grown_bytes(size), -(-enough // _OWN_BYTES_MIN) * _OWN_BYTES_MIN)
         self.in_flight_bytes += new_bytes
         if new_bytes < _MAPPED_BYTES_MIN:
@@ -114,6 +115,7 @@ class ReceiveBuffers:
             self._wake()
 
     def _wake(self) -> None:
+        """Let waiting connections read again: all while there is room, else one."""
         while self._waiting and (self._turn is None or not self.is_full):
             # If the bound is used up, wake only one: it takes the turn with its next bytes.
             if self._waiting.popleft().go_on() and self._turn is None and self.is_full:

@@ -33,6 +33,7 @@ def reserve_blocks(descriptor: int, size_bytes: int) -> int:
 
 @cache
 def _fallocate() -> Any:
+    """Return Linux' fallocate, None where the C library has none."""
     import ctypes
 
     try:

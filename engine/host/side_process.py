@@ -154,6 +154,7 @@ def _read(descriptor: int) -> bytes | None:
 
 
 def _read_exactly(descriptor: int, length: int) -> bytes | None:
+    """Return `length` bytes from a pipe, None if it ends before."""
     content = bytearray()
     while len(content) < length:
         part = os.read(descriptor, min(length - len(content), _READ_BYTES_MAX))

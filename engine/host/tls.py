@@ -78,6 +78,7 @@ def tls_context(tls: TlsSettings) -> ssl.SSLContext:
 
 
 def _trusted(path: str, password: str | None) -> str | bytes:
+    """Return the certificates of a trust store as PEM or DER; raises BadTlsFile."""
     content = read_store_file(path)
     if is_java_store(content):
         return stored_certificates(path, content, password)
@@ -126,6 +127,7 @@ def _load_pem_files(context: ssl.SSLContext, tls: TlsSettings, certificate: byte
 
 
 def _wrong_with_key(path: str, password: str | None) -> str:
+    """Return why the key file could not be loaded, for the error message."""
     content = read_store_file(path)
     if b"PRIVATE KEY-----" not in content:
         return "has no private key; ssl.key.location names its file"

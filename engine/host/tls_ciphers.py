@@ -69,6 +69,7 @@ def chosen_ciphers(names: Sequence[str], versions: Sequence[str]) -> CipherChoic
 
 
 def _openssl_name(name: str) -> str:
+    """Return OpenSSL's name of a TLS 1.2 cipher; raises BadCiphers if it has none."""
     match = _NAME.fullmatch(name)
     encryption = None if match is None else _ENCRYPTIONS.get(match[2])
     if match is not None and encryption is not None:
@@ -80,6 +81,7 @@ def _openssl_name(name: str) -> str:
 
 @cache
 def _known() -> frozenset[str]:
+    """Return the names of all ciphers that this OpenSSL has."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

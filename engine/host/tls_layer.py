@@ -175,6 +175,7 @@ class TlsLayer:
         self._sock.close()
 
     def _fill(self) -> None:
+        """Read the socket once into OpenSSL's buffer; raises WantsRead if it has nothing."""
         try:
             is_fast = self._is_open and not self._reads_little
             data = self._sock.recv(self._read_bytes if is_fast else TLS_SMALL_READ_BYTES)

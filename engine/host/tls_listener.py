@@ -89,6 +89,8 @@ def client_layer(settings: TlsListenerSettings) -> LayerTo:
     context.check_hostname = settings.verifies_host
 
     def layer_to(host: str) -> LayerOf:
+        """Return what encrypts a socket to a host, whose name the certificate may need."""
+
         def layer_of(sock: socket.socket) -> TlsLayer:
             return TlsLayer(context, sock, host)
 

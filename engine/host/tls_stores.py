@@ -216,6 +216,7 @@ def _pkcs12(path: str, content: bytes, password: str | None) -> JksStore:
 
 
 def _pem(kind: str, values: Iterable[bytes]) -> bytes:
+    """Return DER values of one kind, such as CERTIFICATE, as PEM."""
     from base64 import b64encode
 
     lines = []

@@ -89,6 +89,7 @@ class LoopTurns:
             self._timers.call_soon(self._give_turn)
 
     def _give_turn(self) -> None:
+        """Let the work that waited longest continue, after scheduling the next turn."""
         self._is_due = False
         had_turn = self._waiting.popleft()
         if self._waiting:

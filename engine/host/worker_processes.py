@@ -101,6 +101,7 @@ class WorkerProcesses(Generic[Item, Result]):
             self._end()
 
     def _end(self) -> None:
+        """Kill all workers, and wait for their end."""
         for worker in self._workers.values():
             worker.kill()
         for pipe, worker in self._workers.items():
@@ -127,6 +128,7 @@ class WorkerProcesses(Generic[Item, Result]):
                     busy.append(pipe)
 
     def _send_next(self, pipe: Connection, left: Iterator[Item]) -> bool:
+        """Send a worker its next item; return False if no item is left. Raises WorkerDied."""
         for item in left:
             try:
                 pipe.send(item)
@@ -136,6 +138,7 @@ class WorkerProcesses(Generic[Item, Result]):
         return False
 
     def _receive(self, pipe: Connection) -> Result:
+        """Return a worker's result; raises the error of its work, or WorkerDied."""
         try:
             result = pipe.recv()
         except (EOFError, OSError):

@@ -104,6 +104,7 @@ def compare_epochs(
 
 
 def _compare_order(wrong: _Report, entries: Sequence[EpochStart], end_offset: int) -> None:
+    """Report epochs and start offsets that do not rise, or lie after the log's end."""
     for earlier, later in pairwise(entries):
         if later.epoch <= earlier.epoch or later.start_offset <= earlier.start_offset:
             message = f"entry {tuple(later)} follows {tuple(earlier)}"
@@ -119,6 +120,7 @@ class _Report(NamedTuple):
     path: str
 
     def add(self, message: str, expected: object, got: object, offset: int | None = None) -> None:
+        """Add a warning about the leader epoch checkpoint."""
         self.findings.add(
             Severity.WARNING,
             "epochs-wrong",

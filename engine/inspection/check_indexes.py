@@ -87,6 +87,7 @@ class OffsetIndexCheck:
         self._head = None if self._report.is_over else next(self._entries, None)
 
     def _rises(self, index_entry: OffsetPosition) -> bool:
+        """Return True if an entry rises above the last one; report it otherwise."""
         last = self._last
         if index_entry.offset > last.offset and index_entry.position > last.position:
             self._last = index_entry
@@ -95,6 +96,7 @@ class OffsetIndexCheck:
         return False
 
     def _close(self) -> None:
+        """Report the open entry if no batch ended at its offset."""
         if self._open:
             reason = "no batch from there to the next entry ends at that offset"
             self._wrong("entry", self._open, reason)

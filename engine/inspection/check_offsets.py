@@ -140,6 +140,7 @@ class OffsetCheck:
             self._findings.leave_out(path, "offset-gap", max(count - FINDINGS_OF_A_KIND_MAX, 0))
 
     def _check_segment(self, position: int, base_offset: int, last_offset: int) -> None:
+        """Report offsets below the segment's base, or more than 2^31 - 1 above it."""
         if base_offset < self._segment_base:
             message = f"base offset {base_offset} lies below the segment's, {self._segment_base}"
             self._add("offset-below-base", message, position, base_offset)
@@ -229,6 +230,7 @@ class OffsetCheck:
 
 
 def _is_compacted(batch: RecordBatch) -> bool:
+    """Return True if a batch has fewer records than offsets; False if that is unknown."""
     count = batch.record_count
     if count is None:
         return False

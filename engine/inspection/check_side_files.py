@@ -99,6 +99,7 @@ def check_snapshots(
 
 
 def _corrupt(findings: Findings, code: str, path: str, error: StorageError) -> None:
+    """Report a corrupt file, with position, expected and actual value if known."""
     findings.add(
         Severity.WARNING,
         code,

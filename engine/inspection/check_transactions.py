@@ -96,6 +96,7 @@ class TransactionCheck:
             self._wrong(indexed.last_offset, "differs from the log", aborted, indexed)
 
     def _missing(self, aborted: AbortedTransaction, *, is_complete: bool) -> None:
+        """Report an aborted transaction without entry: a warning if its records may be lost."""
         self._findings.add(
             Severity.ERROR if is_complete else Severity.WARNING,
             "txnindex-entry" if self._has_file else "txnindex-absent",

@@ -64,6 +64,7 @@ def summarize(files: Files, partition: PartitionFolder, state: LogDirState) -> P
 
 
 def _topic_id(files: Files, partition: PartitionFolder) -> str | None:
+    """Return the topic id in partition.metadata, None if it is missing or corrupt."""
     name = partition_metadata.FILE_NAME
     if name not in partition.files.side_files:
         return None
@@ -74,6 +75,7 @@ def _topic_id(files: Files, partition: PartitionFolder) -> str | None:
 
 
 def _end_offset(files: Files, partition: PartitionFolder) -> int | None:
+    """Return the log end offset (exclusive), None without segments."""
     if not partition.files.segments:
         return None
     last = partition.files.segments[-1]
@@ -85,6 +87,7 @@ def _end_offset(files: Files, partition: PartitionFolder) -> int | None:
 
 
 def _index(files: Files, partition: PartitionFolder, segment: SegmentFiles) -> OffsetIndex:
+    """Return a segment's offset index, an empty one if it is missing or unreadable."""
     path = partition.files.segment_path(segment, FileKind.INDEX)
     if FileKind.INDEX not in segment.sizes:
         return OffsetIndex(segment.base_offset)

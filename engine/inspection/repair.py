@@ -149,6 +149,7 @@ def _free_name(files: Files, path: str, name: str) -> str:
 
 
 def _truncate(files: Files, path: str, size_bytes: int) -> None:
+    """Truncate a file, and flush it to disk."""
     handle = files.open(path, write=True)
     try:
         handle.truncate(size_bytes)

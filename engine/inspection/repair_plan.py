@@ -301,6 +301,7 @@ class _Planner:
             self._write(base_offset, FileKind.TXNINDEX, content, "wrong" if has_file else "missing")
 
     def _write(self, base_offset: int, kind: FileKind, content: bytes, reason: str) -> None:
+        """Plan to write a file, unless it has this content already."""
         path = self._present_path(base_offset, kind)
         if path and self._files.read_bytes(path) == content:
             return
@@ -343,6 +344,7 @@ class _Planner:
         return tuple(EpochStart(run.epoch, run.first_offset) for run in runs)
 
     def _epochs_fit(self, entries: tuple[EpochStart, ...]) -> bool:
+        """Return True if the batches' leader epochs agree with these entries."""
         findings = Findings()
         compare_epochs(
             findings,

@@ -220,6 +220,7 @@ def _aborted(files: Files, folder: PartitionFolder) -> dict[int, list[AbortedTra
 def _is_aborted(
     aborted: dict[int, list[AbortedTransaction]], producer_id: int, offset: int
 ) -> bool:
+    """Return True if an offset is in an aborted transaction; both its ends are inclusive."""
     return producer_id >= 0 and any(
         transaction.first_offset <= offset <= transaction.last_offset
         for transaction in aborted.get(producer_id, ())

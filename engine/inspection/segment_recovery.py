@@ -205,6 +205,7 @@ class _Pass:
         return self._result(damage)
 
     def _damage(self, batch: RecordBatch) -> str | None:
+        """Return what is wrong with a batch, None if it is valid and belongs to the segment."""
         try:
             batch.ensure_valid()
         except CorruptRecord as error:

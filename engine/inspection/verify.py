@@ -432,6 +432,7 @@ class _PartitionScan:
 
 
 def _is_whole(batch: RecordBatch) -> bool:
+    """Return True if the CRC is right; False also if the batch cannot be read for it."""
     try:
         return batch.is_crc_valid()
     except CorruptRecord:

@@ -112,6 +112,7 @@ class LatencyRun:
         self._poll(wait_ms)
 
     def _due_ns(self, number: int) -> int:
+        """Return when a record is due at the constant rate, by the run's clock."""
         rate = self._shape.rate_per_s
         assert rate is not None
         count = number - self._began_number
@@ -123,6 +124,7 @@ class LatencyRun:
         self._poll(_WAIT_MS)
 
     def _send(self, began_ns: int) -> None:
+        """Produce the next record; its latency counts from `began_ns`."""
         number, shape = self._sent, self._shape
         partition = None if shape.key_count else number % shape.partition_count
         key = b"%d" % (number % shape.key_count) if shape.key_count else None

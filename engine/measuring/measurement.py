@@ -120,6 +120,7 @@ class Measurement:
         self._open_latencies = Latencies()
 
     def _open_until(self, end_ns: int) -> Interval:
+        """Return the open interval as if it ended at `end_ns`."""
         return Interval(
             self._seconds(self._open_ns),
             self._seconds(end_ns),

@@ -91,6 +91,7 @@ class ProducingRun:
         return made
 
     def _note_failures(self, results: Iterable[BatchResult]) -> None:
+        """Keep the first error, and count the records that failed."""
         for result in results:
             if result.error is not None:
                 self.error = self.error or result.error
@@ -139,6 +140,7 @@ class ProducingRun:
         return min(int(next_ms), _WAIT_MS if batch_ms is None else batch_ms, _WAIT_MS)
 
     def _send(self, count: int, now_ns: int) -> None:
+        """Produce the next `count` records; all of them begin at `now_ns`."""
         self._chunk_number += 1
         self._chunks[self._chunk_number] = now_ns, self._sent
         self._pending[self._chunk_number] = count

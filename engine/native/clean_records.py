@@ -236,6 +236,7 @@ def _sample_map() -> MapMemory:
 
 
 def _in_map(memory: MapMemory) -> dict[bytes, int]:
+    """Return the map's content for the samples: offset by digest of the key."""
     digests, offsets = memory.digests, memory.offsets
     return {
         bytes(digests[16 * slot : 16 * slot + 16]): offsets[slot] - 1
@@ -254,6 +255,7 @@ def is_note_right(address: int) -> bool:
     compiled = CompiledCleaner(CleanerCode(address, address), memory)
 
     def noted(data: bytes, count: int, limit: int = 4, start: int = 10) -> Noted | None:
+        """Return the result of the code for a sample, None if it refuses it."""
         size = len(_in_map(memory))
         return compiled.note_keys(
             data, count, base_offset=10, start_offset=start, size=size, limit=limit

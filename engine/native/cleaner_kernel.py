@@ -190,6 +190,7 @@ def _put_varint(out: Bytes, at: int, value: int) -> int:
 
 @_inlined
 def _varint_size(value: int) -> int:
+    """Return the bytes of a zigzag varint."""
     rest = _U64((value << 1) ^ (value >> 63))
     size = _I64(1)
     while rest > _U64(127):

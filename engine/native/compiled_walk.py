@@ -94,6 +94,7 @@ class CompiledWalkLoader:
         self._after(WALK_TAKE_UP_DELAY_MS, self._check)
 
     def _check(self) -> None:
+        """Use the code in the cache; without it schedule the compiler."""
         path = kept_walk_path()
         if path is None or self._use_kept(path):
             return
@@ -107,12 +108,14 @@ class CompiledWalkLoader:
         return walk is not None
 
     def _compile(self) -> None:
+        """Start the compiler's process, and poll for its result."""
         pid = self._start()
         if pid is not None:
             self._pid = pid
             self._after(WALK_COMPILE_POLL_MS, self._poll)
 
     def _poll(self) -> None:
+        """Use the compiled code once the compiler has ended; give up after several checks."""
         if not processes.is_running(self._pid):
             path = kept_walk_path()
             # It ended at once if that of another broker is at it.

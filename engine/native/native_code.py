@@ -64,6 +64,7 @@ def load_native(
 def _key(
     llvmlite: ModuleType, llvm: ModuleType, files: RealFiles, beside: str, sources: tuple[str, ...]
 ) -> str:
+    """Return the cache key: of compiler version, processor and sources."""
     features = llvm.get_host_cpu_features().flatten()
     text = f"{llvmlite.__version__} {llvm.get_host_cpu_name()} {features}".encode()
     return key_of(text + sources_of(files, beside, sources))

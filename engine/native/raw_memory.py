@@ -60,6 +60,7 @@ def copy_bytes(
     def generate(
         context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]
     ) -> ir.Value:
+        """Emit a memcpy between two pointers with offsets."""
         target_at, at, source_at, start, count = args
         into = builder.gep(target_at, [at])
         out_of = builder.gep(source_at, [start])
@@ -123,12 +124,15 @@ def _pointer_of(kind: types.Type, bits: int) -> Callable[[Context, types.Type], 
     """Return what turns an address into a pointer to numbers of so many bits."""
 
     def typed(_typing: Context, _address: types.Type) -> Intrinsic:
+        """Return the signature from an integer address to a pointer, and its generator."""
+
         def generate(
             _context: BaseContext,
             builder: ir.IRBuilder,
             _signature: Signature,
             args: Sequence[ir.Value],
         ) -> ir.Value:
+            """Emit the cast of an address to a pointer."""
             return builder.inttoptr(args[0], ir.IntType(bits).as_pointer())
 
         return types.CPointer(kind)(types.int64), generate
@@ -161,6 +165,7 @@ def put_byte(
     def generate(
         context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]
     ) -> ir.Value:
+        """Emit the store of one byte at a pointer with an offset."""
         address, at, value = args
         byte = builder.trunc(value, ir.IntType(8))
         return _stored(context, builder, byte, builder.gep(address, [at]))
@@ -177,6 +182,7 @@ def put_eight(
     def generate(
         context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]
     ) -> ir.Value:
+        """Emit the store of eight bytes at a pointer with an offset."""
         address, at, value = args
         pointer = builder.bitcast(builder.gep(address, [at]), ir.IntType(64).as_pointer())
         return _stored(context, builder, value, pointer)

@@ -315,6 +315,7 @@ def _has_room(numbers: Numbers, count: int, payload: int) -> int:
 
 @_inlined
 def _is_wanted(numbers: Numbers, offset: int, time_ms: int) -> int:
+    """Return 1 if offset and time (ms) are in the wanted range, ends inclusive, else 0."""
     return _I64(
         numbers[_L_FIRST_OFFSET] <= offset <= numbers[_L_LAST_OFFSET]
         and numbers[_L_FIRST_MS] <= time_ms <= numbers[_L_LAST_MS]

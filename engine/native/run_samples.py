@@ -56,6 +56,7 @@ class _Memory(NamedTuple):
 
 
 def _batch(base_offset: int, last_delta: int, count: int, records: bytes, flags: int = 0) -> bytes:
+    """Return a version 2 batch; its CRC is arbitrary, as the code does not check it."""
     length = _HEADER.size + len(records) - _OVERHEAD_BYTES
     return _HEADER.pack(
         base_offset, length, 7, 2, 0xFEDCBA98, flags, last_delta, _BASE_MS, _MAX_MS, 1 << 33, -2,
@@ -73,6 +74,7 @@ _LATER = _batch(_BASE_OFFSET + 8, 0, 1, _FIRST)
 
 
 def _found(code: RunCode, log: bytes, frames_max: int = FRAMES_MAX) -> BatchRun:
+    """Return the run that the code finds in a log of samples."""
     finder = RunFinder(code, passes_control=True)
     return finder.find(
         memoryview(bytearray(b"??" + log)),
@@ -136,6 +138,7 @@ def is_fill_right(code: RunCode) -> bool:
 
 
 def _are_all_taken(code: RunCode, frames: array[int], log: bytes) -> bool:
+    """Return True if the code fills the columns with the known values of the samples."""
     verdict, memory, rows = _filled(code, frames, log)
     if (verdict, rows) != (DONE, 4):
         return False

@@ -170,6 +170,7 @@ def _level_bytes(state: PlacementState, balancing: ByteBalancing) -> None:
 def _moves_for_bytes(
     state: PlacementState, targets: Mapping[int, int] | None, tolerance: float
 ) -> int:
+    """Return the fewest moves that can level bytes; counts end at the targets, if any."""
     if targets is None:
         return moves_for_bytes_alone(state, tolerance)
     return moves_for_bytes(state, targets, tolerance)

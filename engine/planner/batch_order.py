@@ -102,6 +102,7 @@ class ChangeQueue:
         return broker is None or used.get(broker, 0) < self._slots
 
     def _may_start(self, position: int) -> bool:
+        """Return True if leader and targets have a free slot, and the targets disk space."""
         change = self._changes[position]
         if not self._is_free(self._outwards, change.old_leader):
             return False
@@ -117,6 +118,7 @@ class ChangeQueue:
         return capacity is None or self._held.get(broker, 0) + size <= capacity
 
     def _start(self, position: int) -> None:
+        """Take the slots of a change, and reserve disk space on its targets."""
         change = self._changes[position]
         self._count(self._outwards, change.old_leader, 1)
         for target in self._added[position]:
@@ -124,6 +126,7 @@ class ChangeQueue:
             self._held[target] = self._held.get(target, 0) + change.size_bytes
 
     def _free(self, change: PartitionChange) -> None:
+        """Free the disk space of the replicas that a finished change removed."""
         sizes = change.old_sizes
         for broker in change.removed:
             place = change.old_replicas.index(broker)

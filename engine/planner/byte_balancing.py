@@ -252,6 +252,7 @@ class ByteBalancing:
         ]
 
     def _paid_pairs(self, heavy: int, light: int, wanted: int) -> Iterator[tuple[int, int | None]]:
+        """Yield exchanges that need additional moves: (there, None) moves one replica only."""
         state = self._state
         # One that holds more than another of its rack may give it one: counts stay as level.
         same_rack = state.group_of[heavy] == state.group_of[light]
@@ -318,6 +319,7 @@ class ByteBalancing:
         return added <= 0 or state.bytes_moved + added <= self._max_bytes
 
     def _apply(self, exchange: ReplicaExchange) -> None:
+        """Move the replica to the lighter broker, and the one in exchange back."""
         state = self._state
         state.move(exchange.there, exchange.heavy, exchange.light)
         if exchange.back is not None:

@@ -70,6 +70,7 @@ def level_counts(
 
 
 def _level_group(members: Sequence[CountBounds], total: int) -> dict[int, int]:
+    """Return the target count of each broker in a rack, `total` in all as bounds allow."""
     level = _highest_level(lambda at: sum(b.at(at) for b in members), total)
     targets = {b.broker: b.at(level) for b in members}
     left = total - sum(targets.values())

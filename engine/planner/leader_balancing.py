@@ -90,6 +90,7 @@ class LeaderBalancing:
                 self._lead(partition, min(candidates, key=lambda b: (self.leads[b], b)))
 
     def _lead(self, partition: int, broker: int) -> None:
+        """Make a broker the preferred leader of a partition that it has a replica of."""
         replicas = self._state.replicas[partition]
         if replicas[0] == broker:
             return
@@ -99,6 +100,7 @@ class LeaderBalancing:
         replicas[0], replicas[at] = broker, replicas[0]
 
     def _add_edges(self, partition: int) -> None:
+        """Note to which followers the leader may hand the partition."""
         replicas = self._state.replicas[partition]
         edges = self._edges[replicas[0]]
         for follower in replicas[1:]:
@@ -149,6 +151,7 @@ class LeaderBalancing:
 
 
 def _walk(came_from: dict[int, int], last: int) -> list[int]:
+    """Return the path from its first broker, which came from itself, to `last`."""
     path = [last]
     while came_from[path[-1]] != path[-1]:
         path.append(came_from[path[-1]])

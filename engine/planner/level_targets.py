@@ -66,6 +66,7 @@ def _broker_bounds(
 
 
 def _immovable_counts(state: PlacementState) -> list[int]:
+    """Return by broker how many replicas belong to partitions that must not change."""
     fixed = [0] * len(state.brokers)
     if all(state.movable):
         return fixed

@@ -92,6 +92,7 @@ class PlacementState:
         ]
 
     def _racks(self) -> None:
+        """Group the brokers by rack, and set the limits of replicas per rack."""
         self.group_of = rack_groups(self.brokers, self.constraints.racks)
         self.limits = RackLimits(self.group_of, self.usable)
         self.has_racks = self.limits.group_count > 1
@@ -129,6 +130,7 @@ class PlacementState:
         self.bytes_moved = 0
 
     def _find_offline(self) -> None:
+        """Bar the return of replicas on dead brokers and in failed directories."""
         dead = {b.broker_id for b in self.brokers if not b.is_alive}
         for number, partition in enumerate(self.partitions):
             if partition.offline or (dead and not dead.isdisjoint(partition.replicas)):
@@ -136,6 +138,7 @@ class PlacementState:
                 self.barred.update((number, self.index_of[broker_id]) for broker_id in gone)
 
     def _find_lagging(self) -> None:
+        """Note the replicas that cannot lead: barred, or not in the ISR."""
         self.lagging |= self.barred
         for number, partition in enumerate(self.partitions):
             isr = partition.isr
@@ -263,6 +266,7 @@ class PlacementState:
         self.replicas = other.replicas
 
     def _entered(self, partition: int, broker: int) -> None:
+        """Count a replica at a broker: a move unless the broker had it at first."""
         self.counts[broker] += 1
         self.held_bytes[broker] += self.size_at(partition, broker)
         if broker not in self.original[partition]:
@@ -273,6 +277,7 @@ class PlacementState:
             _discard(self.departed[broker], partition)
 
     def _left(self, partition: int, broker: int) -> None:
+        """Count a replica off a broker, and undo its move if it had come by one."""
         self.counts[broker] -= 1
         self.held_bytes[broker] -= self.size_at(partition, broker)
         if broker not in self.original[partition]:

@@ -151,6 +151,7 @@ class _Loads:
                 self.offline += self.counts[broker]
 
     def _add_rates(self, rate: int, replicas: tuple[int, ...]) -> None:
+        """Add a partition's write rate (bytes/s): in at each replica, out at its leader."""
         index_of = self._state.index_of
         for broker_id in replicas:
             self.rates_in[index_of[broker_id]] += rate
@@ -198,6 +199,7 @@ def _max_over_mean(values: Sequence[int]) -> float:
 
 
 def _faults(state: PlacementState, replicas: Sequence[int]) -> int:
+    """Return how many replicas exceed what each rack may have of a partition."""
     groups = [state.group_of[state.index_of[broker_id]] for broker_id in replicas]
     if len(set(groups)) == len(groups):
         return 0

@@ -77,6 +77,7 @@ def _of_change(
 def _of_constraints(
     partition: PartitionModel, change: PartitionChange, constraints: PlanConstraints
 ) -> Iterator[BrokenRule]:
+    """Yield the rules that a change breaks: excluded topics and brokers, pinned partitions."""
     subject = str(change.name)
     if partition.topic in constraints.excluded_topics or partition.name in constraints.pinned:
         yield BrokenRule("excluded", subject, "is excluded or pinned")
@@ -118,6 +119,7 @@ def _of_racks(
 
 
 def _of_order(plan: ReassignmentPlan) -> Iterator[BrokenRule]:
+    """Yield the rules that batches break: each change is in one batch, and none is empty."""
     positions = [position for batch in plan.batches for position in batch]
     if sorted(positions) != list(range(len(plan.changes))):
         yield BrokenRule("order", "batches", "do not name each change once")

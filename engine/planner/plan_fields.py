@@ -129,6 +129,7 @@ class PlanFields:
         return found
 
     def _list_of(self, name: str) -> list[object]:
+        """Return a field that must be a list; raises BadPlanFile with its place."""
         value = self._present(name)
         if not isinstance(value, list):
             raise BadPlanFile(self.where(name), f"is {_shown(value)}, not a list")
@@ -140,6 +141,7 @@ class PlanFields:
         return self._values[name]
 
     def _read(self, name: str, read: Callable[[object], T | None], what: str) -> T:
+        """Return a field by `read`; raises BadPlanFile if `read` returns None."""
         value = self._present(name)
         found = read(value)
         if found is None:
@@ -157,6 +159,7 @@ def _broker_id(value: object) -> int | None:
 
 
 def _number(value: object) -> float | None:
+    """Return a JSON number of 0 to 2^63 - 1 as float, None for all else."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not isinstance(value, int | float) or not 0 <= value <= _INT64_MAX:
         return None
@@ -168,6 +171,7 @@ def _text(value: object) -> str | None:
 
 
 def _list(value: object, read: Callable[[object], T | None]) -> tuple[T, ...] | None:
+    """Return a list's items by `read`, None unless `read` accepts all of them."""
     if not isinstance(value, list):
         return None
     found = [one for item in value if (one := read(item)) is not None]

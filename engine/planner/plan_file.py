@@ -172,6 +172,7 @@ def _lines(rows: Sequence[str]) -> str:
 
 
 def _kafka_row(change: PartitionChange) -> dict[str, object]:
+    """Return a change as kafka-reassign-partitions has it; "any" without named directories."""
     return {
         "topic": change.topic,
         "partition": change.partition,
@@ -181,6 +182,7 @@ def _kafka_row(change: PartitionChange) -> dict[str, object]:
 
 
 def _own_row(change: PartitionChange) -> dict[str, object]:
+    """Return the fields of a change that Kafka's tool ignores."""
     return {
         "old_replicas": change.old_replicas,
         "old_leader": change.old_leader,
@@ -193,6 +195,7 @@ def _own_row(change: PartitionChange) -> dict[str, object]:
 
 
 def _broker_row(broker: BrokerFigures) -> dict[str, object]:
+    """Return a broker's figures before and after the plan as JSON values."""
     return broker._asdict() | {
         "before": broker.before._asdict(),
         "after": broker.after._asdict(),
@@ -297,6 +300,7 @@ def _broker(row: PlanFields) -> BrokerFigures:
 
 
 def _load(row: PlanFields) -> LoadFigures:
+    """Return the figures of a broker; rates are 0 in plans of earlier versions."""
     return LoadFigures(
         row.whole("replica_count"),
         row.whole("leader_count"),

@@ -72,6 +72,7 @@ def _spread(
         return PlacementState(at, constraints, only_receivers=added)
 
     def search(state: PlacementState, notes: PlanFindings) -> None:
+        """Level counts, then bytes, then leaders; only added brokers get more replicas."""
         level_counts(state, notes, TargetRule.ADDED_RISE, small=small, path_cost=1)
         ByteBalancing(
             state, max_moves=constraints.max_moves, max_bytes=constraints.max_bytes_moved
@@ -96,6 +97,7 @@ def drain(
     _check(model, drained)
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
+        """Return a plan that moves every replica of the drained brokers elsewhere."""
         state = PlacementState(model, c, leaving=drained)
         notes = PlanFindings("drain")
         gone = [state.index_of[broker_id] for broker_id in drained]
@@ -153,6 +155,7 @@ def repair(model: ClusterModel, constraints: PlanConstraints = _DEFAULT) -> Reas
     dead = [b.broker_id for b in model.brokers if not b.is_alive]
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
+        """Return a plan that replaces offline replicas and those against racks."""
         state = PlacementState(model, c, leaving=dead)
         notes = PlanFindings("repair")
         offline = offline_replicas(state, notes)
@@ -265,6 +268,7 @@ def balance_log_dirs(
 
 
 def _check(model: ClusterModel, requested: Iterable[int]) -> None:
+    """Check the model; raises PlanRefused for a broker that is not in the cluster."""
     model.check()
     known = {broker.broker_id for broker in model.brokers}
     for broker_id in requested:

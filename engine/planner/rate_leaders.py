@@ -76,6 +76,7 @@ class RateLeaders:
         return max((self.out[b] for b in self._playing), default=0) / (self.mean or 1)
 
     def _may_lead(self, partition: int, broker: int) -> bool:
+        """Return True if a broker in play has a caught-up replica of a movable partition."""
         state = self._state
         return (
             state.movable[partition]
@@ -120,6 +121,7 @@ class RateLeaders:
     def _backs(
         self, partition: int, heavy: int, light: int, offered: list[tuple[int, int]]
     ) -> Iterator[int | None]:
+        """Yield leaderships to take in exchange, the nearest by rate; None for none."""
         if not self._keeps_counts or self.leads[heavy] > self.leads[light]:
             yield None
         wanted = (self.out[heavy] - self.out[light]) / 2
@@ -133,6 +135,7 @@ class RateLeaders:
             self._lead(exchange.back, exchange.heavy)
 
     def _lead(self, partition: int, broker: int) -> None:
+        """Make a broker the leader of a partition, and update bytes out and counts."""
         replicas = self._state.replicas[partition]
         leader = replicas[0]
         self.out[leader] -= self.rates[partition]

@@ -122,6 +122,7 @@ def _largest_first(item: ReplicaToPlace) -> tuple[int, int]:
 
 
 def _settle_one(state: PlacementState, order: _Order, item: ReplicaToPlace, target: int) -> None:
+    """Place the replica at its target, and update its source in the order of brokers."""
     if item.source is None:
         state.place(item.partition, target)
     elif state.receives[item.source]:

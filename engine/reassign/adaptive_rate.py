@@ -55,6 +55,7 @@ class AdaptiveRate(NamedTuple):
         return self._replace(rate=self._rate_after(seen), last=seen)
 
     def _rate_after(self, seen: RateObservation) -> int:
+        """Return the next rate in bytes/s by the table above, within its bounds."""
         if seen.left_count > self.last.left_count:
             return max(_RATE_MIN, self.rate // 2)
         slow_ms = max(2 * self.typical_response_ms, self.typical_response_ms + _SLOWER_MS)

@@ -67,6 +67,7 @@ def read_cluster(client: KafkaClient) -> ReadCluster:
 def _copies(
     log_dirs: dict[int, list[LogDirView]],
 ) -> dict[tuple[TopicPartition, int], _Copy]:
+    """Return size and directory of each replica, by partition and broker; no future ones."""
     return {
         (replica.partition, broker_id): _Copy(replica.size_bytes, log_dir.path)
         for broker_id, dirs in log_dirs.items()
@@ -127,6 +128,7 @@ def _brokers(
 
 
 def _log_dir(log_dir: LogDirView) -> LogDirModel:
+    """Return a directory's capacity and the bytes of other files; unbounded if unknown."""
     if log_dir.total_bytes is None or log_dir.usable_bytes is None:
         return LogDirModel(log_dir.path)
     ours = sum(replica.size_bytes for replica in log_dir.replicas)

@@ -228,6 +228,7 @@ class Execution:
         self._apply_rates(settings)
 
     def _apply_rates(self, settings: ExecutionSettings) -> None:
+        """Set the throttles, or remove them if rates are unbounded; raises the first error."""
         if settings.rates.is_unbounded:
             for error in self._throttling.bring_back().values():
                 raise error
@@ -322,6 +323,7 @@ class Execution:
         require_cluster(self._cluster_id, now.cluster_id)
 
     def _require_targets(self, now: ObservedCluster) -> None:
+        """Raise TargetsMissing or StalePlan if the plan does not fit the cluster any more."""
         missed = self._missed(now, self._now(now).changes)
         if missed:
             raise TargetsMissing(missed)
@@ -368,6 +370,7 @@ class Execution:
         )
 
     def _why_paused(self, now: ObservedCluster) -> str | None:
+        """Return why no more moves begin now, None if they may."""
         if self._paused_by is not None:
             return f"{self._paused_by} asked for a pause"
         if self._under_min_isr is None:
@@ -536,6 +539,7 @@ class Execution:
             on_poll(self._now(self._read()))
 
     def _finish(self, how: str) -> ExecutionEnd:
+        """Bring the throttles back, and end the journal if all of them could be."""
         left = self._throttling.bring_back()
         if not left:
             self._journal.over(how)

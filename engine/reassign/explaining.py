@@ -73,6 +73,7 @@ _AGAIN = "the controller dies: the next one does this step again"
 
 
 def _what(change: PartitionChange) -> str:
+    """Return in words which replicas a change adds and removes."""
     parts = []
     if change.added:
         parts.append(f"{_set(change.added)} added")
@@ -145,6 +146,7 @@ def _shrinking(
 
 
 def _election(change: PartitionChange) -> MoveStep:
+    """Return the step in which the preferred leader is elected."""
     return MoveStep(
         "elect",
         f"kctl has the preferred leader elected: broker {change.new_leader}",

@@ -224,6 +224,7 @@ def _line(files: HeldFiles, path: str, step: str, **fields: Any) -> bytes:
 
 
 def _hold(files: HeldFiles, path: str, *, create: bool = False) -> HeldFile:
+    """Lock a journal; raises JournalHeld, naming the writer, if another process has it."""
     try:
         return files.hold(path, create=create)
     except LockHeld as error:
@@ -246,6 +247,7 @@ def require_free(files: HeldFiles, path: str) -> None:
 
 
 def _require_over(files: HeldFiles, path: str) -> None:
+    """Raise JournalExists for an execution that is not over and has changed something."""
     if _has_begun(files.read_bytes(path)):
         earlier = read_journal(files, path)
         if not earlier.is_over and not earlier.has_changed_nothing:
@@ -279,6 +281,7 @@ def is_held(files: HeldFiles, path: str) -> bool:
 
 
 def _rows(values: Mapping[ThrottleSetting, str | None]) -> list[list[object]]:
+    """Return throttle settings as rows of JSON, with null for one that was not set."""
     return [
         [int(setting.resource.kind), setting.resource.name, setting.name, value]
         for setting, value in values.items()

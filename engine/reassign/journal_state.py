@@ -295,6 +295,7 @@ def _process(row: JsonObject) -> ProcessIdentity:
 
 
 def _begun(row: JsonObject) -> Begun:
+    """Return the first step of a journal: cluster, changes and settings."""
     settings = _tuples(row["settings"])
     rates = ThrottleRates(**settings.pop("rates"))
     changes = tuple(PartitionChange(**_tuples(change)) for change in row["changes"])
@@ -306,6 +307,7 @@ def _tuples(fields: JsonObject) -> JsonObject:
 
 
 def _throttles(row: JsonObject) -> dict[ThrottleSetting, str | None]:
+    """Return the throttle settings of a row, None for one that was not set."""
     return {
         ThrottleSetting(Resource(ConfigResourceType(kind), name), setting): value
         for kind, name, setting, value in row["throttles"]

@@ -76,12 +76,14 @@ class KnownJournals:
                 yield name, path
 
     def _state(self, journal: str) -> JournalState | None:
+        """Return the state of a journal, None if it cannot be read."""
         try:
             return read_journal(self._held_files, journal)
         except EngineError:
             return None
 
     def _is_held(self, journal: str) -> bool:
+        """Return True if a process has the journal locked; False if it cannot be read."""
         try:
             return is_held(self._held_files, journal)
         except EngineError:

@@ -191,6 +191,7 @@ def _directory_faults(subject: str, copy: _Copy, dirs: Sequence[LogDirView]) -> 
 
 
 def _warnings(change: PartitionChange, ground: PlanTarget) -> Iterator[PlanFault]:
+    """Yield warnings of a change: fewer replicas than min.insync.replicas, no leader."""
     subject, count = str(change.name), len(change.new_replicas)
     min_isr = ground.min_isr.get(change.topic, 1)
     if count < min_isr:
@@ -216,6 +217,7 @@ def _coming(change: PartitionChange, ground: PlanTarget) -> list[_Copy]:
 
 
 def _leaving(change: PartitionChange, ground: PlanTarget) -> list[_Copy]:
+    """Return the copies that a change deletes: removed replicas, and moved directories."""
     lying = dict(zip(change.old_replicas, change.old_log_dirs, strict=False))
     leaving = [
         _Copy(id_, _path(lying.get(id_)), ground.size_bytes(change, id_)) for id_ in change.removed
@@ -336,6 +338,7 @@ def _disks(dirs: Sequence[LogDirView]) -> list[tuple[tuple[str, ...], int]] | No
 
 
 def _lack(room: DiskRoom, short_bytes: int) -> str:
+    """Return in words how many bytes are free, how many come, and how many lack."""
     where = ", ".join(room.paths) or "no directory"
     return (
         f"{room.coming_bytes} bytes are to come, and {room.free_bytes} are free in {where}:"
@@ -344,6 +347,7 @@ def _lack(room: DiskRoom, short_bytes: int) -> str:
 
 
 def _size_on(key: TopicPartition, dirs: Sequence[LogDirView] | EngineError | None) -> int | None:
+    """Return the bytes of a partition's replica in directories, None if unknown."""
     if dirs is None or isinstance(dirs, EngineError):
         return None
     sizes = [

@@ -64,6 +64,7 @@ def _source(change: PartitionChange) -> int:
 def _fits(
     change: PartitionChange, taking: Counter[int], giving: Counter[int], moves_per_broker: int
 ) -> bool:
+    """Return True if all brokers of a change are below the bound of moves at one time."""
     moving = {broker_id for broker_id, _, _ in change.log_dir_moves}
     is_free = all(taking[id_] < moves_per_broker for id_ in {*change.added, *moving})
     return is_free and (not change.added or giving[_source(change)] < moves_per_broker)

@@ -163,6 +163,7 @@ def _taking_part(
 
 
 def _replicas(changes: Iterable[PartitionChange], setting: ThrottleSetting) -> list[str]:
+    """Return the entries `partition:broker` of a topic's list of throttled replicas."""
     of_topic = [change for change in changes if change.topic == setting.resource.name]
     return [
         f"{change.partition}:{broker_id}"
@@ -173,6 +174,7 @@ def _replicas(changes: Iterable[PartitionChange], setting: ThrottleSetting) -> l
 
 
 def _joined(before: str | None, ours: Iterable[str]) -> str:
+    """Return a list of throttled replicas with ours added; `*` has all of them."""
     if before == _ALL:
         return before
     there = [entry for entry in (before or "").split(",") if entry]

@@ -190,6 +190,7 @@ class Throttling:
         self._adaptive = None
 
     def _set_rate(self, rate: int) -> None:
+        """Set the rate (bytes/s) at all brokers, after noting it in the journal."""
         # Also those that had the first rate before, and so were left as they were.
         settings = [s for s in self._before if s.name in (LEADER_RATE, FOLLOWER_RATE)]
         values = dict.fromkeys(settings, str(rate))

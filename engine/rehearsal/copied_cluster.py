@@ -120,6 +120,7 @@ def _large_enough(key: str, text: str) -> str:
 
 
 def _sizes(model: ClusterModel, total_bytes: int) -> dict[TopicPartition, int]:
+    """Return the bytes of each copied partition: about `total_bytes` in all replicas."""
     whole = sum(partition.size_bytes * len(partition.replicas) for partition in model.partitions)
     share = min(1.0, total_bytes / whole) if whole else 0.0
     return {

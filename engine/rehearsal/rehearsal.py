@@ -224,6 +224,7 @@ class Rehearsal:
     # 3. Topics and records
 
     def _make_topics(self, client: KafkaClient) -> None:
+        """Create the topics, without their settings where the copy refuses these."""
         topics = self._copy.topics
         for start in range(0, len(topics), _TOPICS_AT_ONCE):
             chunk = topics[start : start + _TOPICS_AT_ONCE]
@@ -236,6 +237,7 @@ class Rehearsal:
 
     @staticmethod
     def _require_made(client: KafkaClient, topics: Sequence[NewTopic]) -> None:
+        """Create topics; raises the first error."""
         if not topics:
             return
         for result in create_topics(client, topics).values():
@@ -292,6 +294,7 @@ class Rehearsal:
             self._ports.pause(_POLL_MS)
 
     def _rates(self, changes: Iterable[PartitionChange]) -> ThrottleRates:
+        """Return the throttle with which the broker with most bytes takes about _COPY_S seconds."""
         taking: dict[int, int] = {}
         for change in changes:
             for broker_id in change.added:

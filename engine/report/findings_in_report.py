@@ -121,6 +121,7 @@ def _argument(subject: str, command: str) -> str:
 
 
 def _of_groups(groups: Sequence[GroupLag]) -> Iterator[ReportFinding]:
+    """Yield a warning for each group whose verdict is not OK; idle groups are left out."""
     for group in groups:
         # One without members is an idle group, which `kctl check` finds.
         if group.verdict not in (LagVerdict.OK.value, LagVerdict.STOP.value):
@@ -132,6 +133,7 @@ _GOALS: Final = {"leaders": "leaders", "bytes": "bytes", "rate": "bytes-in"}
 
 
 def _of_imbalances(imbalances: Iterable[Imbalance]) -> Iterator[ReportFinding]:
+    """Yield a notice for each measure whose largest broker is far above the mean."""
     for one in imbalances:
         if is_uneven(one):
             cause = f"broker {one.most_broker} has {one.skew:.2f} times the mean of {one.measure}"
@@ -155,6 +157,7 @@ def _of_settings(differences: Iterable[SettingDifference]) -> Iterator[ReportFin
 
 
 def _of_risks(risks: Iterable[TopicRisk], broker_count: int) -> Iterator[ReportFinding]:
+    """Yield findings of topics with one replica, or with replicas that share a rack."""
     for one in risks:
         share = f"{one.partition_count} of {one.of_partitions} partitions"
         if one.risk == "one-replica" and broker_count > 1:

@@ -179,6 +179,7 @@ class _Gathering:
         return forecasts
 
     def _is_forecast(self, name: str, last: TimedSample, config: LogConfig) -> bool:
+        """Return True if retention deletes records of a topic, and all leaders respond."""
         if not config.is_deleting or max(config.retention_ms, config.retention_bytes) < 0:
             return False
         sample = last.sample
@@ -202,6 +203,7 @@ class _Gathering:
 
 
 def _log_configs(topic_configs: _Configs) -> dict[str, LogConfig]:
+    """Return the log configuration by topic; topics with an error are left out."""
     configs = {}
     for name, entries in topic_configs.items():
         if not isinstance(entries, EngineError):

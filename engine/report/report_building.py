@@ -106,6 +106,7 @@ def as_saved(report: ClusterReport) -> SavedReport:
 
 
 def _group(group: GroupLag) -> ReportedGroup:
+    """Return a group's state and lag as the report has them."""
     lag = group.lag, group.lag_per_s
     return ReportedGroup(
         group.group, group.state, group.member_count, *lag, group.verdict, group.reason
@@ -144,6 +145,7 @@ def _topics(
 def _broker_settings(
     configs: Mapping[int, Sequence[ConfigEntry] | EngineError],
 ) -> list[BrokerOverrides]:
+    """Return what is set at each broker; brokers with an error are left out."""
     return [
         BrokerOverrides(broker_id, _set_values(entries))
         for broker_id, entries in sorted(configs.items())
@@ -152,6 +154,7 @@ def _broker_settings(
 
 
 def _set_values(entries: Sequence[ConfigEntry]) -> dict[str, str | None]:
+    """Return the settings that are not at their default, without secrets."""
     return {
         entry.name: entry.value
         for entry in entries

@@ -48,6 +48,7 @@ def report_changes(before: SavedReport, after: SavedReport) -> list[ReportChange
 
 
 def _of_findings(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+    """Yield findings that are new, then those that are gone."""
     for kind, subject in sorted(after.findings - before.findings):
         yield ReportChange("finding-new", f"{kind}: {subject}")
     for kind, subject in sorted(before.findings - after.findings):
@@ -55,6 +56,7 @@ def _of_findings(before: SavedReport, after: SavedReport) -> Iterator[ReportChan
 
 
 def _of_cluster(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+    """Yield the changes of brokers, topics, leaders and the controller."""
     for change in changes_between(before.snapshot, after.snapshot):
         subject = "cluster"
         if change.topic is not None:
@@ -85,6 +87,7 @@ def _of_partitions(before: SavedReport, after: SavedReport) -> Iterator[ReportCh
 
 
 def _of_settings(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+    """Yield settings that differ; owners that one report lacks are left out."""
     for owner in sorted(before.settings.keys() & after.settings.keys()):
         old, new = before.settings[owner], after.settings[owner]
         for key in sorted(old.keys() | new.keys()):
@@ -93,6 +96,7 @@ def _of_settings(before: SavedReport, after: SavedReport) -> Iterator[ReportChan
 
 
 def _of_groups(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+    """Yield groups whose verdict differs, None where a report lacks the group."""
     for name in sorted(before.groups.keys() | after.groups.keys()):
         old, new = before.groups.get(name), after.groups.get(name)
         if old != new:
@@ -100,6 +104,7 @@ def _of_groups(before: SavedReport, after: SavedReport) -> Iterator[ReportChange
 
 
 def _of_sizes(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+    """Yield topics that grew or shrank by a tenth, and by 1 MiB at least."""
     for name in sorted(before.sizes.keys() & after.sizes.keys()):
         old, new = before.sizes[name], after.sizes[name]
         difference = abs(new - old)

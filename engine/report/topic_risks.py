@@ -55,6 +55,7 @@ def topic_risks(sample: ClusterSample) -> list[TopicRisk]:
 
 
 def _risks(name: str, row: PartitionView, sample: ClusterSample) -> Iterator[str]:
+    """Yield the risks of a partition: its trouble, and one replica or a shared rack."""
     move = (sample.moves or {}).get(TopicPartition(name, row.partition))
     adding = () if move is None else move.adding
     trouble = partition_trouble(row, sample.min_isr.get(name), adding)

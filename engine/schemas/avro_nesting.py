@@ -34,6 +34,7 @@ def is_recursive(named: Mapping[str, Any]) -> bool:
 
 
 def _is_within_itself(record: Any, named: Mapping[str, Any]) -> bool:
+    """Return True if a record type contains itself, directly or by other types."""
     name, seen = record["name"], set()
     waiting = [field["type"] for field in record["fields"]]
     while waiting:

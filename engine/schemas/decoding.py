@@ -90,6 +90,7 @@ class SchemaDecoder:
         return _value(self._reader(envelope.schema_id, what), envelope.content, what)
 
     def _reader(self, schema_id: int, what: str) -> Callable[[bytes], object]:
+        """Return the cached reader of a schema; raises the error that made it unusable."""
         reader = self._readers.get(schema_id)
         if reader is None:
             reader = self._new_reader(schema_id, what)
@@ -129,6 +130,7 @@ class SchemaDecoder:
 
 
 def _value(reader: Callable[[bytes], object], content: bytes, what: str) -> object:
+    """Return the decoded value; raises Undecodable for what is wrong or nested too deeply."""
     try:
         value = reader(content)
         # All that shows it later writes what this does.

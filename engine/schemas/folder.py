@@ -54,6 +54,7 @@ def schema_in_file(files: Files, path: str) -> Schema:
 
 
 def _text(files: Files, path: str) -> str:
+    """Return a schema file's text; raises UnusableSchema if it is no UTF-8."""
     try:
         return files.read_bytes(path).decode()
     except UnicodeDecodeError as error:

@@ -29,6 +29,7 @@ def protobuf_reader(
     messages = protobuf_messages(schema, what, is_enveloped=is_enveloped)
 
     def read(content: bytes) -> object:
+        """Return the decoded message; the envelope's indexes name its type."""
         if is_enveloped:
             indexes, content = _indexes(content)
             return _read(_message_at(messages, indexes), content, with_defaults)
@@ -59,6 +60,7 @@ def compiled(schema: Schema, what: str) -> Schema:
 
 
 def _named(pool: DescriptorPool, name: str, what: str) -> Any:
+    """Return the message type of a name; raises UnusableSchema."""
     try:
         return pool.FindMessageTypeByName(name)
     except KeyError:
@@ -66,6 +68,7 @@ def _named(pool: DescriptorPool, name: str, what: str) -> Any:
 
 
 def _indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
+    """Return the message indexes of an envelope, and what follows; raises ValueError."""
     try:
         return message_indexes(content)
     except EngineError as error:

@@ -132,6 +132,7 @@ def _references(answer: JsonObject, what: str) -> list[tuple[str, str]]:
 
 
 def _authorization(auth: str) -> dict[str, str]:
+    """Return the header of basic authentication, empty without credentials."""
     if not auth:
         return {}
     from base64 import b64encode

@@ -129,6 +129,7 @@ def fitted(shape: Shape, value: object) -> object:
 
 
 def _struct(shape: Shape, value: object) -> object:
+    """Return a dict with each column's field, None for those missing; raises ValueError."""
     if not isinstance(value, dict):
         raise _misfit(shape, value)
     fields = dict(shape.fields)
@@ -138,6 +139,7 @@ def _struct(shape: Shape, value: object) -> object:
 
 
 def _long(value: object) -> int:
+    """Return a 64-bit integer from a number or text; raises ValueError."""
     if (isinstance(value, str) and _LONG_TEXT.fullmatch(value)) or (
         isinstance(value, float) and value.is_integer()
     ):
@@ -148,6 +150,7 @@ def _long(value: object) -> int:
 
 
 def _double(value: object) -> float:
+    """Return a float from a number, or from the text of NaN or infinity; raises ValueError."""
     if isinstance(value, str) and value in _NOT_FINITE:
         return float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):

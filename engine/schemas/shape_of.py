@@ -132,6 +132,7 @@ def _list(around: _Around, item_at: Callable[[_Around], Shape]) -> Shape:
 
 
 def _map(around: _Around, item_at: Callable[[_Around], Shape]) -> Shape:
+    """Return a MAP, JSON if it would be too deep: it takes two levels."""
     # It is a list of pairs.
     if around.levels < 2:
         return JSON
@@ -143,6 +144,7 @@ def _is_time(name: str) -> bool:
 
 
 def _message(descriptor: Any, around: _Around) -> Shape:
+    """Return the STRUCT of a message, with extensions; JSON within itself or too deep."""
     name = descriptor.full_name
     if descriptor.file.package == "google.protobuf":
         return TEXT if descriptor.name in _TEXTS_OF_GOOGLE else JSON
@@ -159,6 +161,7 @@ def _message(descriptor: Any, around: _Around) -> Shape:
 
 
 def _field(field: Any, around: _Around) -> Shape:
+    """Return the shape of a field: map, repeated or single."""
     if _is_repeated(field):
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
             value = field.message_type.fields_by_name["value"]
@@ -168,6 +171,7 @@ def _field(field: Any, around: _Around) -> Shape:
 
 
 def _is_repeated(field: Any) -> bool:
+    """Return True for a repeated field, also by older runtimes of Protobuf."""
     # Newer runtimes have a property and warn of the label.
     if hasattr(field, "is_repeated"):
         return bool(field.is_repeated)
@@ -175,6 +179,7 @@ def _is_repeated(field: Any) -> bool:
 
 
 def _single(field: Any, around: _Around) -> Shape:
+    """Return the shape of one value: STRUCT, LONG, DOUBLE, BOOLEAN or TEXT."""
     if field.message_type is not None:
         return _message(field.message_type, around)
     if field.cpp_type in (field.CPPTYPE_INT32, field.CPPTYPE_INT64, field.CPPTYPE_UINT32):
@@ -185,6 +190,7 @@ def _single(field: Any, around: _Around) -> Shape:
 
 
 def _document(schema: Schema, what: str) -> Any:
+    """Return a JSON Schema as a dict; raises UnusableSchema."""
     import json
 
     try:
@@ -221,6 +227,7 @@ def _only_kind(schema: Any) -> Any:
 
 
 def _object(schema: Any, around: _Around) -> Shape:
+    """Return the STRUCT of an object's properties; JSON if it would be too deep."""
     if around.levels < 1:
         return JSON
     properties = schema["properties"]

@@ -149,6 +149,7 @@ class BitRotRules:
             self._end(rot)
 
     def _end(self, rot: BitRot) -> None:
+        """Note that a damage is over, and the partition's leader epoch at its end."""
         del self._rots[rot.broker_id]
         epoch = self._epoch_of(rot.partition)
         if epoch is not None:
@@ -156,6 +157,7 @@ class BitRotRules:
         self._over.append((rot, self.now_ms))
 
     def _may_rot(self, broker_id: int, key: TopicPartition) -> bool:
+        """Return True if a replica in sync may be damaged: another one in sync is whole."""
         history = self._histories.get(key)
         if history is None or history.state is None or history.is_doomed or history.excuse:
             return False

@@ -26,6 +26,7 @@ def run_seeds(
     deadline_ms = None if lasting_ms_max is None else clock.monotonic_ms() + lasting_ms_max
 
     def in_time() -> Iterator[int]:
+        """Yield the seeds until the real time of the campaign is over."""
         for seed in seeds:
             if deadline_ms is not None and clock.monotonic_ms() >= deadline_ms:
                 return

@@ -164,6 +164,7 @@ def limited_clients(nodes: Iterable[SimulatedBroker]) -> list[str]:
 
 
 def _produced_bytes(call: Call) -> int:
+    """Return the bytes of records in a Produce request, 0 for all other requests."""
     message = call.message
     if not isinstance(message, messages.ProduceRequest):
         return 0

@@ -193,6 +193,7 @@ class ClusterRequests:
         promise: Promise[Response] = Promise()
 
         def take(response: Promise[Response]) -> None:
+            """Complete the promise with the response, or with its error."""
             if response.error is not None:
                 promise.fail(response.error)
             else:

@@ -93,6 +93,7 @@ class GroupFold:
             self._apply_group(decoded.key.group, decoded.value)
 
     def _apply_group(self, group_id: str, value: object) -> None:
+        """Apply a group's record as loaded; of later records only tombstones count."""
         if isinstance(value, messages.GroupMetadataValue):
             if not self._has_leader:
                 self.generations[group_id] = value.generation
@@ -102,6 +103,7 @@ class GroupFold:
             self.generations.pop(group_id, None)
 
     def _end(self, batch: BatchView) -> None:
+        """Apply the offsets of an ended transaction if it committed, and if they are newer."""
         (record,) = batch.records()
         is_commit = end_transaction_marker(record).control_type is ControlType.COMMIT
         for key, committed in self._open.pop(batch.producer_id, ()):

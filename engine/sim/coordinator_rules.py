@@ -153,6 +153,7 @@ _FOLDS: dict[str, type[GroupFold | TransactionFold]] = {
 def _group_faults(
     broker: Broker, key: TopicPartition, fold: GroupFold
 ) -> Iterator[tuple[str, str]]:
+    """Yield each group of a partition, and how the coordinator's state differs from its log."""
     registry = broker.groups.registry
     known = {one for one in registry.groups if registry.partition_of(one) == key.partition}
     for group_id in sorted(known | fold.group_ids()):
@@ -161,6 +162,7 @@ def _group_faults(
 
 
 def _transaction_faults(broker: Broker, fold: TransactionFold) -> Iterator[tuple[str, str]]:
+    """Yield each transactional id, and how its state differs from the log."""
     registry = broker.transactions.coordinator.registry
     for transactional_id in sorted(fold.transactional_ids()):
         found = registry.find(transactional_id)

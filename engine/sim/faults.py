@@ -173,6 +173,7 @@ class Injector:
     # Who
 
     def _target(self, fault: Fault) -> SimulatedBroker:
+        """Return the broker that a fault names: by id, as controller, or by its role."""
         ids = sorted(self._nodes)
         if fault.whom.isdigit():
             return self._nodes[int(fault.whom)]
@@ -288,6 +289,7 @@ class Injector:
             self._until(lasting, lambda: self._set_clock(node, -jump_ms))
 
     def _set_clock(self, node: SimulatedBroker, jump_ms: int) -> None:
+        """Move the wall clock of a process by `jump_ms`, also of all brokers in it."""
         clocks, now_ms = self._invariants.clocks, self._loop.now_ms
         for machine in [member.machine for member in node.process.nodes]:
             machine.wall_offset_ms += jump_ms
@@ -318,6 +320,7 @@ class Injector:
         self._block(fault, [(other, orders_to(node.name)) for other in others])
 
     def _block(self, fault: Fault, pairs: list[tuple[str, str]]) -> None:
+        """Block links, each in one direction, until the fault is over."""
         for source, target in pairs:
             self._links.block(source, target)
 
@@ -328,6 +331,7 @@ class Injector:
         self._until(fault, heal)
 
     def _disturb_connections(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Apply a fault of connections or host look-ups to a broker."""
         if fault.kind is FaultKind.RESET:
             self._network.reset(node.name, self._peer(fault, node).name)
         elif fault.kind is FaultKind.SLOW:
@@ -409,6 +413,7 @@ class Injector:
         self._remove_logs(lost_partitions(topics, topics_now))
 
         def go_on() -> None:
+            """Start the store and the brokers, and add the partitions that the store lost."""
             self._server.start()
             for process in processes:
                 process.allow()
@@ -460,6 +465,7 @@ class Injector:
             self._until(fault, node.disk.make_room)
 
     def _be_late(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Delay the results of a broker's worker threads until the fault is over."""
         machines = [member.machine for member in node.process.nodes]
         for machine in machines:
             machine.thread_delay_ms += _LATE_MS
@@ -495,6 +501,7 @@ class Injector:
 
 
 def _is_controller(node: SimulatedBroker) -> bool:
+    """Return True for the active controller; False while the broker cannot say so."""
     try:
         return node.broker is not None and node.broker.controller.is_active
     except EngineError:

@@ -45,6 +45,7 @@ class GroupLives:
                 self._apply_group(decoded.key.group, decoded.value)
 
     def _apply_group(self, group_id: str, value: object) -> None:
+        """Note the life of each member's generation; a tombstone ends the group's life."""
         if not isinstance(value, messages.GroupMetadataValue):
             self._ended_counts[group_id] += 1
             return

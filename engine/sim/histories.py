@@ -352,6 +352,7 @@ class History:
         return "" if lost is None else f"lost {lost}"
 
     def _missing_from(self, batches: Iterable[BatchView], end: int) -> BatchId | None:
+        """Return the first committed batch below `end` that a log lacks, None if none."""
         by_offset = {batch.base_offset: id_of(batch) for batch in batches}
         for offset, batch in self.committed.items():
             if not self.start <= offset < end or by_offset.get(offset) == batch:

@@ -372,6 +372,7 @@ class Invariants:
             self._compare(history, broker_id, partition, before.high_watermark, now.high_watermark)
 
     def _set_changed(self, partition: Partition, before: _Seen, now: _Seen) -> None:
+        """Pass on a rise of the high watermark, and brokers that join the maximal ISR."""
         if now.high_watermark > before.high_watermark:
             self._epochs.watermark_rose(partition)
         if now.in_sync is not before.in_sync:
@@ -410,6 +411,7 @@ class Invariants:
     def _compare(
         self, history: History, broker_id: int, partition: Partition, start: int, end: int
     ) -> None:
+        """Check that a leader commits in [start, end) only what was committed before (R6)."""
         for batch in content_batches(partition, start, end):
             if not history.has(batch):
                 key, committed = partition.topic_partition, history.committed.get(batch.base_offset)
@@ -608,6 +610,7 @@ class Invariants:
                     history.keys.joined(self.now_ms)
 
     def _check_state(self, key: TopicPartition, state: PartitionStateNode) -> None:
+        """Check that the ISR is a part of the assigned replicas and has the leader (R13)."""
         assigned = self.topics.replicas(key)
         if not state.isr or not set(state.isr) <= set(assigned):
             self.broke("R13", f"{key}: ISR of {state}, assigned {assigned}")

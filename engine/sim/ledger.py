@@ -310,6 +310,7 @@ class Ledger:
             self._invariants.broke("R14", text, partition)
 
     def _check_read(self, consumer: str, partition: TopicPartition, batch: BatchView) -> None:
+        """Check that a batch that a consumer read is or was committed (R14)."""
         history = self._invariants.history(partition)
         if not history.has(batch) and not history.was_committed(batch):
             committed = history.committed.get(batch.base_offset)
@@ -451,6 +452,7 @@ class Ledger:
                 self._invariants.broke("T6", f"{partition}: {name} out of order", key)
 
     def _check_once(self, partition: TopicPartition, name: str, there: list[int]) -> None:
+        """Check that an idempotent producer's records are stored once (T5), in order (T6)."""
         twice = sorted(number for number, count in Counter(there).items() if count > 1)
         if twice:
             self._invariants.broke("T5", f"{partition}: {name} has {twice[:5]} twice", partition)

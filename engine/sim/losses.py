@@ -119,6 +119,7 @@ class LossRules:
         history.judge_unseen(self._controller_epoch)
 
     def _has_all(self, broker_id: int, key: TopicPartition) -> bool:
+        """Return True if a broker's log reaches the end of all committed records."""
         broker = self._nodes[broker_id].broker
         replica = None if broker is None else broker.storage.replica_manager.partitions.get(key)
         end = self._histories[key].committed_end
@@ -389,6 +390,7 @@ class LossRules:
         )
 
     def _is_seen(self, lossy: LossyReplica) -> bool:
+        """Return True if the controller that noted the lost writes is still active."""
         controllers = [node.broker.controller for node in self._nodes.values() if node.broker]
         return lossy.controller_epoch == self._controller_epoch and any(
             controller.context.epoch == self._controller_epoch for controller in controllers

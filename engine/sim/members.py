@@ -171,6 +171,7 @@ class GroupReader:
             self.offsets = await self._fetch()
 
     async def _is_empty(self) -> bool:
+        """Return True if DescribeGroups shows a group without members; False after errors."""
         request = messages.DescribeGroupsRequest(groups=[self._requests.group_id])
         response = await self._requests.send("DescribeGroups", request, 5)
         if response is None:

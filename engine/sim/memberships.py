@@ -99,6 +99,7 @@ class GroupRequests:
         self.coordinator = None
 
     async def _find(self) -> None:
+        """Look up the group's coordinator; leave it unknown after an error."""
         request = messages.FindCoordinatorRequest(key=self.group_id, key_type=_GROUP_KEY_TYPE)
         call = Call("FindCoordinator", request, highest=3)
         try:

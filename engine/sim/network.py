@@ -57,6 +57,7 @@ class SimulatedNetwork:
 
     @staticmethod
     def _break(machine: Machine, connection: MemoryConnection) -> None:
+        """Reset a machine's connection, unless its process ends before."""
         machine.connections.pop(connection, None)
         life = machine.life
         machine.loop.soon(
@@ -122,6 +123,7 @@ class MachineNetwork:
         source.connections[ours] = None
 
         def arrive() -> None:
+            """Hand the connection to its listener; refuse it if that one's process has ended."""
             life, listener = network.listeners.get((host, port), (None, None))
             if life != target_life or listener is None:
                 refuse()
@@ -147,6 +149,7 @@ class MachineNetwork:
         """Go on when the look-up is over; one that fails ends the connection."""
 
         def end() -> None:
+            """Close the connection if the look-up fails, else let it connect."""
             if fault.fails:
                 ours.close("unknown host")
             elif not ours.is_closed:
@@ -189,6 +192,7 @@ def _carry(channel: Channel, target: Machine, life: int, refuse: Callable[[], No
     """Return what brings things to one life of a machine; another life refuses them."""
 
     def arrived(run: Callable[[], None]) -> None:
+        """Run in this life of the target; refuse if it is over, and be silent without power."""
         if target.is_alive(life):
             target.enter(life, run)
         elif target.has_power:

@@ -164,6 +164,7 @@ class SimulatedBroker:
         )
 
         def run() -> None:
+            """Open the broker in the new process, and watch the outcome."""
             self._opening = Broker.open(
                 settings,
                 self._host(timers),
@@ -232,6 +233,7 @@ class SimulatedBroker:
         self.disk.remove_folder(copy)
 
     def _gave_up(self, reason: str) -> None:
+        """Note that the broker gave up, and stop its process after this callback."""
         self._events.gave_up(self, reason)
         # As a process does: the brokers are stopped as far as that goes, after the start at the
         # earliest.
@@ -239,6 +241,7 @@ class SimulatedBroker:
         self.machine.loop.soon(self.process.stop)
 
     def _end_after_callback(self) -> None:
+        """End the process after this callback, unless it has ended by then."""
         life = self.machine.life
 
         def end() -> None:

@@ -107,6 +107,7 @@ class Operator:
         requests = self._requests
 
         def send() -> None:
+            """Send the request to the controller; hand on None after an error."""
             if requests.controller is None:
                 take(None)
                 return
@@ -149,6 +150,7 @@ class Operator:
         return draw.choice(keys) if keys else None
 
     def _elect(self, kind: int, partition: TopicPartition | None) -> None:
+        """Request an election for one partition, None for all; `kind` is 0 preferred, 1 unclean."""
         row = messages.ElectLeadersRequest.TopicPartitions
         rows = None
         if partition is not None:
@@ -191,6 +193,7 @@ class Operator:
         self._reassign(partition, replicas, lambda _: self._elect(_PREFERRED, partition))
 
     def _move(self, draw: Random) -> None:
+        """Reassign a partition to 2 or 3 brokers at random, never fewer than the minimum ISR."""
         partition = self._any_partition(draw)
         if partition is not None:
             least = max(2, self._min_isr)
@@ -198,6 +201,7 @@ class Operator:
             self._reassign(partition, draw.sample(tuple(self._brokers), count))
 
     def _cancel(self, draw: Random) -> None:
+        """Cancel the reassignment of a partition; if none is moving, of any partition."""
         moving = sorted(
             key
             for key, row in self._topics.rows.items()
@@ -208,6 +212,7 @@ class Operator:
             self._reassign(partition, None)
 
     def _create_one(self, draw: Random) -> None:
+        """Request a topic with a random name, which may exist already."""
         name = f"x{draw.randrange(_PASSING_TOPICS)}"
         request = messages.CreateTopicsRequest
         row = request.CreatableTopic(
@@ -239,6 +244,7 @@ class Operator:
         )
 
     def _grow_one(self, draw: Random) -> None:
+        """Request one more partition for a random topic, up to _PARTITIONS_MAX."""
         names = self._names()
         if not names:
             return
@@ -250,6 +256,7 @@ class Operator:
     def _add_partitions(
         self, name: str, count: int, done: Callable[[Message], None] | None = None
     ) -> None:
+        """Request that a topic has `count` partitions in all."""
         request = messages.CreatePartitionsRequest
         row = request.CreatePartitionsTopic(name=name, count=count, assignments=None)
         self._send_request("CreatePartitions", request(topics=[row], timeout_ms=_TIMEOUT_MS), done)

@@ -317,6 +317,7 @@ def _processes(draw: Random, broker_count: int, *, is_shared: bool) -> tuple[tup
 
 
 def _producers(draw: Random) -> tuple[ProducerKind, ...]:
+    """Return the kinds of producers: idempotent, acks=all, and sometimes acks 0 or 1."""
     period_ms = draw.choice((100, 200, 400, 1_500))
     kinds = [
         ProducerKind(ACKS_ALL, True, draw.choice((1, 3, 5)), period_ms),

@@ -58,6 +58,7 @@ def unreadable_files(files: Files, log_dir: str, filled: frozenset[str]) -> list
 
 
 def _paths(files: Files, folder: str) -> Iterator[str]:
+    """Yield the small files (metadata and checkpoints) in a folder and those below it."""
     for name in files.list_dir(folder):
         path = f"{folder}/{name}"
         if files.is_dir(path):
@@ -67,6 +68,7 @@ def _paths(files: Files, folder: str) -> Iterator[str]:
 
 
 def _is_readable(files: Files, path: str, filled: frozenset[str]) -> bool:
+    """Return True if a file can be parsed; an empty one only if it is a new checkpoint."""
     name = path.rpartition("/")[2]
     if not files.size_bytes(path):
         return name.endswith("-checkpoint") and path not in filled

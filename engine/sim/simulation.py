@@ -198,6 +198,7 @@ class Simulation:
                 self.invariants.check(node)
 
     def _disk_stopped(self, stopped: SimulatedBroker, nodes: Sequence[SimulatedBroker]) -> None:
+        """Check all nodes at the moment a disk stopped, then end its process or machine."""
         for node in nodes:
             with node.disk.files.works_meanwhile():
                 node.disk.go_on()
@@ -293,6 +294,7 @@ class Simulation:
     def _producer(
         self, name: str, kind: ProducerKind, partitions: list[TopicPartition]
     ) -> SimulatedProducer:
+        """Return a new producer of this kind, with random numbers of its own."""
         random = self.random(f"producer {name}")
         kind = kind._replace(is_keyed=self.plan.is_compacted, is_compressed=self.plan.is_compressed)
         return SimulatedProducer(self.client(name), kind, partitions, random, self.ledger)
@@ -338,6 +340,7 @@ class Simulation:
         return is_done()
 
     def _boot(self) -> bool:
+        """Start all brokers and create the topics; return False if they are not ready in time."""
         for node in self.nodes.values():
             node.start()
         topics = {f"t{number}": (count, 3) for number, count in enumerate(self.plan.topics)}
@@ -351,6 +354,7 @@ class Simulation:
         return True
 
     def _reasons_not_quiescent(self, *, is_last_check: bool = False) -> list[str]:
+        """Return why the cluster is not at rest yet; empty if it is."""
         wanted = self.partitions
         return reasons_not_quiescent(
             self.nodes, self.invariants, wanted, is_last_check=is_last_check

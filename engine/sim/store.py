@@ -151,6 +151,7 @@ class StoreServer:
         return self._timers.life
 
     def _tick(self) -> None:
+        """Expire the sessions that are due, and come again after the tick."""
         self._journal.writer = "store"
         for session_id in self.store.expire_sessions():
             self._forget(session_id)

@@ -102,6 +102,7 @@ class SimulatedZnodeClient:
         self.on_session(SessionEvent.CONNECTED)
 
     def _give_up(self) -> None:
+        """Fail `connect`, as no server responded within the session timeout."""
         connecting, self._connecting = self._connecting, None
         if connecting is not None:
             self._drop_connection()
@@ -131,6 +132,7 @@ class SimulatedZnodeClient:
             """Attach the session at the server; respond with its id, None if it has expired."""
 
             def run() -> None:
+                """Attach the session, unless it has expired, and respond."""
                 try:
                     given = server.run(
                         machine.name,
@@ -170,6 +172,7 @@ class SimulatedZnodeClient:
         drive(self._reconnected())
 
     async def _reconnected(self) -> None:
+        """Set the watches again, send what waited, and report RECONNECTED."""
         setting = drive(self._watches.reconnected())
         unsent, self._unsent = self._unsent, []
         for send in unsent:
@@ -183,6 +186,7 @@ class SimulatedZnodeClient:
         self._cancel = self._timers.call_at(self._now_ms + self._timeout_ms // 3, self._ping)
 
     def _ping(self) -> None:
+        """Send a heartbeat; disconnect after 2/3 of the timeout without a response."""
         if self._now_ms - self._heard_ms >= self._timeout_ms * 2 // 3:
             self._disconnected()
             return
@@ -208,6 +212,7 @@ class SimulatedZnodeClient:
         self._connection = None
 
     def _disconnected(self) -> None:
+        """Fail the requests in flight, report SUSPENDED, and attach again later."""
         self._drop_connection()
         pending, self._pending = self._pending, {}
         self._cancel()
@@ -249,6 +254,8 @@ class SimulatedZnodeClient:
             writer = self._machine.name
 
             def at_server() -> None:
+                """Close the session at the server, unless it has expired."""
+
                 def run() -> None:
                     if session_id in server.store.session_ids():
                         server.run(writer, lambda _: server.close_session(session_id))
@@ -266,6 +273,7 @@ class SimulatedZnodeClient:
             return Promise.failed(SessionExpired(self._session_id))
 
         def send() -> None:
+            """Send the request; queue it without a connection, fail it without a session."""
             if not self._has_session:
                 promise.fail(SessionExpired(self._session_id))
             elif self._connection is None:
@@ -391,6 +399,7 @@ class SimulatedZnodeClient:
         life = self._timers.life
 
         def to_client(work: Callable[[], None]) -> None:
+            """Send an event to the client, if the session has kept its connection."""
             connection = server.connection_of(session_id)
 
             def arrive() -> None:

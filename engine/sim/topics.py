@@ -167,6 +167,7 @@ class Topics:
         return changed
 
     def _is_same(self, name: str, stored: StoredTopics) -> bool:
+        """Return True if a topic has the same id, partitions and deletion state in the store."""
         topic, other = self.by_name.get(name), stored.topics.get(name)
         if topic is None or other is None:
             return False

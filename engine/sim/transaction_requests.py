@@ -182,6 +182,7 @@ class TransactionRequests:
         message = self._batch(ids, transaction, partition, numbers)
 
         async def arrive() -> None:
+            """Send the batch after the delay; an error is recorded, not raised."""
             await self.pause(delay_ms)
             code = await self._produce_once(ids, partition, message)
             text = "nothing" if code is None else kafka_error(code).name

@@ -74,6 +74,7 @@ class MarkedLog:
             self.open.setdefault(producer_id, []).append(key)
 
     def _end(self, batch: BatchView) -> None:
+        """Note for each open record of the marker's producer whether it is committed."""
         (record,) = batch.records()
         is_commit = end_transaction_marker(record).control_type is ControlType.COMMIT
         for key in self.open.pop(batch.producer_id, ()):

@@ -46,6 +46,7 @@ class SampledRate:
         window.last_event_ms = now_ms
 
     def _next_window(self, now_ms: int) -> _Window:
+        """Replace the oldest window by a new one that begins now, and return it."""
         # One more than is measured: the oldest overlaps with the time that is.
         self._current = (self._current + 1) % (self._window_count + 1)
         fresh = _Window(now_ms, now_ms)

@@ -134,6 +134,7 @@ def _partition_lags(
 
 
 def _lag_samples(key: TopicPartition, history: _History) -> list[LagSample]:
+    """Return commit and high watermark (exclusive) of each sample that has both."""
     return [
         LagSample(group.commits[key].offset, timed.sample.high_watermarks[key])
         for timed, group in history

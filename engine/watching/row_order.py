@@ -42,6 +42,7 @@ def ordered(
     places = {value: place for place, value in enumerate(rank)}
 
     def sort_key(row: Mapping[str, Any]) -> tuple[int, Any]:
+        """Return a row's rank by its value, then the value itself."""
         value = row[key]
         if rank and value in places:
             return places[value], ""

@@ -77,6 +77,7 @@ class Sampler:
         return timed
 
     def _pause(self, duration_ms: int) -> None:
+        """Wait `duration_ms`; raises WatchStopped once the watch is to stop."""
         clock = self._client.clock
         until_ms = clock.monotonic_ms() + duration_ms
         while (left_ms := until_ms - clock.monotonic_ms()) > 0:

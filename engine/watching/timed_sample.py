@@ -97,6 +97,7 @@ def leader_sizes(sample: ClusterSample) -> dict[TopicPartition, int]:
 
 
 def _log_samples(timed: TimedSample) -> dict[TopicPartition, LogSample]:
+    """Return each leader's log start, high watermark and bytes, where all are known."""
     sample = timed.sample
     log_samples = {}
     for key, size_bytes in leader_sizes(sample).items():

@@ -125,6 +125,7 @@ class Watch:
         return sample_rates(earlier[0], last) if earlier else {}
 
     def _state(self, broker_id: int) -> str:
+        """Return whether a broker is up, silent, or gone from the metadata."""
         sample = self._samples[-1].sample
         if broker_id not in sample.view.brokers:
             return GONE
@@ -166,6 +167,7 @@ class Watch:
                 )
 
     def _trouble(self, key: TopicPartition, row: PartitionView) -> str | None:
+        """Return what is wrong with a partition, None if nothing is."""
         sample = self._samples[-1].sample
         move = (sample.moves or {}).get(key)
         adding = () if move is None else move.adding
@@ -222,6 +224,7 @@ class Watch:
         )
 
     def _moves(self) -> Iterator[WatchedMove]:
+        """Yield the reassignments, with rates if there are two samples."""
         last = self._samples[-1]
         rates = move_rates(self._samples[-2], last) if len(self._samples) > 1 else {}
         for key, move in sorted((last.sample.moves or {}).items()):

@@ -98,6 +98,7 @@ def _producer_rules(given: GivenOptions) -> Rules:
 
 
 def _consumer_rules(given: GivenOptions) -> Rules:
+    """Return the rules of `--consumer`: Read and Describe of topics, Read of groups."""
     kinds = {
         AclResource.TOPIC: _entries(given, (_Op.READ, _Op.DESCRIBE)),
         AclResource.GROUP: _entries(given, (_Op.READ,)),
@@ -147,6 +148,7 @@ def principals_of(given: GivenOptions, option: str) -> list[str]:
 
 
 def _pattern_type(given: GivenOptions) -> PatternType:
+    """Return the pattern type, LITERAL by default; raises ToolFailure."""
     has_type = given.has("resource-pattern-type")
     text = given.needed("resource-pattern-type") if has_type else "LITERAL"
     known = [t for t in PatternType if t.name == text.upper() and t is not PatternType.UNKNOWN]
@@ -171,6 +173,7 @@ def resource_filters(given: GivenOptions) -> list[PatternFilter]:
 
 
 def _needed_filters(given: GivenOptions) -> list[PatternFilter]:
+    """Return the filters of the named resources; raises if none is named."""
     found = resource_filters(given)
     if not found:
         raise refused(

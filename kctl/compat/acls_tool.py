@@ -252,6 +252,7 @@ def _list(call: ToolCall, given: GivenOptions, client: KafkaClient) -> None:
 
 
 def _print_rules(call: ToolCall, rules: Mapping[AclPattern, Iterable[AccessEntry]]) -> None:
+    """Print the rules of each resource as the release of Kafka does."""
     begin, end = ("\n", "\n") if call.is_four else (" \n ", " \n")
     for pattern, entries in rules.items():
         lines = "\n".join(f"\t{entry_text(entry)}" for entry in entries)

@@ -90,6 +90,7 @@ def perform(
 
 
 def _all_groups(client: KafkaClient) -> list[GroupListing]:
+    """Return the groups of all brokers in the order of Java's map; raises the first error."""
     with admin_call("listGroups"):
         groups, failures = list_groups(client)
         for failure in failures.values():
@@ -99,6 +100,7 @@ def _all_groups(client: KafkaClient) -> list[GroupListing]:
 
 
 def _is_wanted(group: GroupListing, given: GivenOptions) -> bool:
+    """Return True for a group that the options select, by type and protocol."""
     group_type = (group.group_type or "").lower()
     if given.has("consumer"):
         is_classic_consumer = group_type == "classic" and group.protocol_type in (CONSUMER, "")

@@ -86,6 +86,7 @@ def _act(client: KafkaClient, wanted: GivenCommand, out: TextIO) -> None:
 
 
 def _unregister(client: KafkaClient, broker_id: int, out: TextIO) -> None:
+    """Unregister a broker, and print the result; raises as Java's admin client does."""
     try:
         unregister_broker(client, broker_id)
     except NoCommonVersion:

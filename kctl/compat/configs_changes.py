@@ -213,6 +213,7 @@ def _alter_users(
 
 
 def _only(what: str, how: str, kind: str, unexpected: Sequence[str]) -> None:
+    """Raise ConfigsRefused for configs that cannot be altered for this kind of entity."""
     if unexpected:
         collection = "Set" if how == "added" else "ArrayBuffer"
         raise ConfigsRefused(

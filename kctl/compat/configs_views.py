@@ -70,6 +70,7 @@ def describe_configs_of(
 
 
 def _all_names(client: KafkaClient, kind: str, *, is_four: bool) -> list[str]:
+    """Return the names of all entities of a kind; "" stands for the default of brokers."""
     if kind == "topics":
         with admin_call("listTopics"):
             return names_in_java_order(client.view(None).topics)
@@ -96,6 +97,7 @@ def client_metrics_names(client: KafkaClient, *, is_four: bool) -> list[str]:
 
 
 def _group_ids(client: KafkaClient) -> list[str]:
+    """Return the ids of the groups of all brokers; raises the first error."""
     with admin_call("listGroups"):
         groups, failures = list_groups(client)
         for failure in failures.values():
@@ -191,6 +193,7 @@ def quota_entity(entities: Entities) -> QuotaEntity:
 
 
 def _print_quotas(entity: QuotaEntity, quotas: dict[str, float], out: TextIO) -> None:
+    """Print the quotas of an entity in the order of Java's map."""
     named = dict(entity)
     parts = []
     for kind, shown in _SHOWN_TYPES.items():

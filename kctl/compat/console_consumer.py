@@ -111,7 +111,7 @@ def _group_source(
     given: GivenOptions,
     pattern: re.Pattern[str] | None,
 ) -> GroupSource:
-
+    """Return the consumer in a group, of one topic or of a pattern."""
     topic = None if pattern is not None else given.needed("topic")
     return GroupSource(client, settings, topic=topic, pattern=pattern)
 

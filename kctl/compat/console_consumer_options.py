@@ -121,6 +121,7 @@ def consumer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
 
 
 def _set_reset(properties: dict[str, str], given: GivenOptions) -> None:
+    """Set auto.offset.reset; raises OptionsRefused if it contradicts --from-beginning."""
     from_beginning = given.has("from-beginning")
     reset = properties.setdefault("auto.offset.reset", "earliest" if from_beginning else "latest")
     if from_beginning and reset != "earliest":

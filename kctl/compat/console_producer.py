@@ -239,6 +239,7 @@ def _produce(
 
 
 def _flush_unsent(producer: JavaProducer) -> None:
+    """Send the records before the failure; their own errors are not reported."""
     from contextlib import suppress
 
     with suppress(ToolFailure):
@@ -255,6 +256,7 @@ def _lines(call: ToolCall, producer: JavaProducer, interrupts: HeldInterrupts) -
     """Yield lines as Java reads them, and have the producer send while there are none."""
 
     def patience_ms() -> int | None:
+        """Return how long to wait for input in ms; None without end, as no record waits."""
         due_ms = producer.due_in_ms()
         if due_ms is not None:
             return due_ms

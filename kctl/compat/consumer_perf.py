@@ -140,6 +140,7 @@ def _check(call: ToolCall, given: GivenOptions) -> str:
 
 
 def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
+    """Return the consumer's properties; without --group the group's name is random."""
     found = call.properties(given.text("command-config") or given.text("consumer.config"))
     found |= pairs_of(given.texts("command-property"))
     number = RealEntropy().random_below(_GROUP_NUMBERS)
@@ -151,6 +152,7 @@ def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
 
 
 def _print_header(call: ToolCall, given: GivenOptions) -> None:
+    """Print the names of the columns, unless they are to be hidden."""
     if given.has("hide-header"):
         return
     first = "time, threadId" if given.has("show-detailed-stats") else "start.time, end.time"
@@ -175,6 +177,7 @@ class DateFormat:
         return "".join(self._part(part, at, time_ms % 1000) for part in self._parts)
 
     def _part(self, part: str, at: time.struct_time, milliseconds: int) -> str:
+        """Return one part of a date format: a field, milliseconds, or quoted text."""
         if part in _DATE_PARTS:
             return time.strftime(_DATE_PARTS[part], at)
         if part[0] == "S":
@@ -234,6 +237,7 @@ class _Measured:
             )
 
     def _take(self, consumed: Sequence[ConsumedRecords], now_ms: int) -> bool:
+        """Count records and bytes; return True if there were any."""
         before = self._count
         for records in consumed:
             for run in records.runs:

@@ -192,6 +192,7 @@ def _updates(name: str, given: GivenOptions, release: Release) -> list[FeatureUp
 
 
 def _line(name: str, update: FeatureUpdate, error: EngineError | None, *, dry_run: bool) -> str:
+    """Return the line on a feature that was changed, could be, or could not."""
     feature = update.feature
     target = "" if name == "disable" else f" to {update.level}"
     if error is not None:

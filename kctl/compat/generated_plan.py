@@ -67,6 +67,7 @@ def generated_plan(
 
 
 def _too_few(factor: int, broker_count: int, release: Release) -> str:
+    """Return the message of the release for more replicas than brokers."""
     if not release.is_four:
         return f"Replication factor: {factor} larger than available brokers: {broker_count}."
     if not broker_count:

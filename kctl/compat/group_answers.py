@@ -105,6 +105,7 @@ def groups_of_type(
 def _listed(
     client: KafkaClient, waits: Waits, *, types: Sequence[str] = (), states: Sequence[str] = ()
 ) -> list[GroupListing]:
+    """Return the groups of all brokers; raises the first failure as Java wraps it."""
     try:
         groups, failures = list_groups(client, types=types, states=states)
     except (AuthenticationFailed, TimedOut, Unreachable) as error:

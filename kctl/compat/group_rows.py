@@ -90,6 +90,7 @@ def _rows_of(
     offsets: Mapping[TopicPartition, CommitView],
     reader: tuple[str, str, str],
 ) -> list[OffsetRow]:
+    """Return a row for each partition with offset, log end (exclusive), member and epoch."""
     ends = end_offsets(client, partitions)
     rows = []
     for partition in in_java_order(ends):

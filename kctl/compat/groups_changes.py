@@ -179,6 +179,7 @@ def partitions_in(text: str) -> list[TopicPartition]:
 
 
 def _partition(word: str, text: str) -> int:
+    """Return a partition's number; raises OptionsRefused with Java's message."""
     try:
         if word != word.strip() or "_" in word:
             raise ValueError

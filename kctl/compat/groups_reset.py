@@ -102,6 +102,7 @@ class OffsetReset:
         return ordered
 
     def _commit(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commit the new offsets; raises the first failure as Java wraps it."""
         call = "offsetCommit(api=FIND_COORDINATOR)"
         try:
             results = set_offsets(self._client, group_id, offsets)
@@ -114,6 +115,7 @@ class OffsetReset:
     # Which partitions
 
     def _partitions(self, group_id: str) -> list[TopicPartition]:
+        """Return the partitions in scope, empty for --from-file; raises without a scope."""
         given = self._given
         if given.has("all-topics"):
             return list(committed(self._client, group_id))

@@ -165,6 +165,7 @@ def check_options(given: GivenOptions) -> str:
 
 
 def _check_describe(given: GivenOptions) -> None:
+    """Raise unless --describe has a scope, at most one view, and a bare --state."""
     if not any(map(given.has, _SCOPES)):
         levels = ("group", "all-groups") if given.is_four else _LEVELS
         raise _refused(f"Option [describe] takes one of these options: {listed_names(levels)}")
@@ -177,6 +178,7 @@ def _check_describe(given: GivenOptions) -> None:
 
 
 def _check_reset(given: GivenOptions) -> None:
+    """Raise for contradicting options of --reset-offsets; warn without an action."""
     if given.has("dry-run") and given.has("execute"):
         raise _refused("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
     if not given.has("dry-run") and not given.has("execute"):

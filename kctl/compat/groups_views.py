@@ -173,6 +173,7 @@ def _print_members(group: GroupDescription, out: TextIO, err: TextIO, *, is_verb
 
 
 def _member_cells(group_id: str, member: MemberView) -> list[str]:
+    """Return the cells of a member."""
     return [
         group_id,
         member.member_id,

@@ -117,6 +117,7 @@ def _print_members(group: GroupDescription, out: TextIO, err: TextIO, *, is_verb
 
 
 def _member_cells(group_id: str, member: MemberView) -> list[str]:
+    """Return the cells of a member."""
     count = len(member.partitions or ())
     instance_id = member.group_instance_id or ""
     host, client_id = member.client_host, member.client_id
@@ -124,6 +125,7 @@ def _member_cells(group_id: str, member: MemberView) -> list[str]:
 
 
 def _assignment_cells(group: GroupDescription, member: MemberView) -> list[str]:
+    """Return epochs and assignments, now and targeted; `-` where a member has none."""
     current = assignment_text(member.partitions or ())
     if member.member_epoch is None:
         return [MISSING, current or MISSING, MISSING, MISSING]

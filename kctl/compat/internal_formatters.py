@@ -58,6 +58,7 @@ class InternalFormatter:
         return json_text(document).encode("utf-8", "replace")
 
     def _value(self, name: str, value: bytes) -> JsonObject:
+        """Return a value as JSON with its version, "unknown" for later versions."""
         (version,) = _INT16.unpack_from(value)
         valid = message_schema(f"{name}Value", self._release).valid
         data = self._node(f"{name}Value", value, version) if valid.has(version) else _UNKNOWN

@@ -36,6 +36,7 @@ def decoded_url(text: str) -> bytes:
 
 
 def _decoded(text: str, specials: str) -> bytes:
+    """Return the bytes of a text; raises with the message of Java's decoder."""
     if len(text) == 1:
         raise _refused("Input byte[] should at least have 2 bytes for base64 bytes")
     bare, padding, _ = text.partition(_PADDING)

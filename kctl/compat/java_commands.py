@@ -127,6 +127,7 @@ def read_command(
 
 
 def _command_named(argument: str, commands: Sequence[Command], before: _Reader) -> Command:
+    """Return the command of a name or unambiguous prefix; ends the tool without one."""
     exact = [command for command in commands if command.name == argument]
     fitting = exact or [command for command in commands if command.name.startswith(argument)]
     if len(fitting) != 1:
@@ -251,6 +252,7 @@ class _Reader:
         return next(option for option in self._command.options if option.name == name)
 
     def _usage(self) -> str:
+        """Return the usage line of the command."""
         parts = ["usage:", self._shown, "[-h]"]
         for option in self._command.options:
             if option.name not in self._command.one_of:

@@ -176,6 +176,7 @@ class PartitionSource:
 
 
 def _is_topic_name(name: str) -> bool:
+    """Return True for a name that Kafka allows for topics."""
     try:
         validate_topic(name)
     except InvalidTopicName:
@@ -247,6 +248,7 @@ class GroupSource:
         return self._client.clock.monotonic_ms()
 
     def _matching(self) -> list[str]:
+        """Return the names that match the pattern, without internal topics, sorted."""
         assert self._pattern is not None
         return [
             name
@@ -257,6 +259,7 @@ class GroupSource:
     def _starts(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, int | EngineError]:
+        """Return where partitions without a committed offset start, or their errors."""
         return _offsets_of(
             self._client,
             self._settings,
@@ -264,6 +267,7 @@ class GroupSource:
         )
 
     def _recover(self, partition: TopicPartition, position: int, error: EngineError) -> None:
+        """Seek after a lost position, or fetch again; raises errors that last."""
         parting = _parting_offset(self._settings, error)
         if parting is not None:
             self.consumer.seek(partition, parting)
@@ -284,6 +288,7 @@ class GroupSource:
 def _offsets_of(
     client: KafkaClient, settings: ConsumerSettings, timestamps: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int | EngineError]:
+    """Return the offset of each partition at a timestamp, or its error."""
     found = list_offsets(client, timestamps, read_committed=settings.fetch.read_committed)
     return {
         key: result if isinstance(result, EngineError) else result.offset

@@ -41,9 +41,11 @@ def deserializer_named(name: str) -> Deserializer:
 
 
 def _number(form: str, name: str, text: Callable[[float], str] = str) -> Deserializer:
+    """Return a deserializer of numbers in a `struct` format."""
     layout = struct.Struct(form)
 
     def read(raw: bytes) -> bytes:
+        """Return the number as text; raises ToolFailure unless the size is right."""
         if len(raw) != layout.size:
             message = f"Size of data received by {name}Deserializer is not {layout.size}"
             raise ToolFailure(_SERIALIZATION, message)
@@ -68,6 +70,7 @@ def _float_text(number: float) -> str:
 
 
 def _boolean(raw: bytes) -> bytes:
+    """Return the text of a boolean; raises ToolFailure for other bytes."""
     if raw not in (b"\x00", b"\x01"):
         raise ToolFailure(
             _SERIALIZATION,
@@ -77,6 +80,7 @@ def _boolean(raw: bytes) -> bytes:
 
 
 def _uuid(raw: bytes) -> bytes:
+    """Return a UUID in lower case; raises ToolFailure for other texts."""
     # The module inspects the machine, which takes longer than all the rest of a short call.
     from uuid import UUID
 
@@ -87,6 +91,7 @@ def _uuid(raw: bytes) -> bytes:
 
 
 def _bytes(raw: bytes) -> bytes:
+    """Return bytes as Java's Bytes prints them: with hex escapes but for printable ASCII."""
     shown = (
         chr(byte) if 0x20 <= byte < 0x7F and byte != 0x5C else f"\\x{byte:02X}" for byte in raw
     )
@@ -94,6 +99,7 @@ def _bytes(raw: bytes) -> bytes:
 
 
 def _void(raw: bytes) -> bytes:
+    """Raise the exception of Java's VoidDeserializer, which takes only null."""
     raise ToolFailure(
         "java.lang.IllegalArgumentException",
         "Data should be null for a VoidDeserializer.",

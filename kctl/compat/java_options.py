@@ -111,6 +111,7 @@ class GivenOptions:
 
 
 def _number(name: str, value: str, bits: int) -> int:
+    """Return an option's number of so many bits; raises ToolFailure."""
     if not is_java_number(value, bits):
         raise ToolFailure(
             f"{_JOPTSIMPLE}.OptionArgumentConversionException",

@@ -52,10 +52,12 @@ def names_in_copied_java_order(copied: Iterable[str], added: Iterable[str] = ())
 
 
 def _by_bucket(keys: list[K], hash_of: Callable[[K], int], buckets: int = _BUCKETS_MIN) -> list[K]:
+    """Return keys in the order of a Java HashMap, which grows at three quarters."""
     while len(keys) * 4 > buckets * 3:
         buckets *= 2
 
     def bucket(key: K) -> int:
+        """Return the bucket of a key in a table of the final size."""
         hashed = hash_of(key) & _INT_MASK
         return (hashed ^ (hashed >> 16)) & (buckets - 1)
 

@@ -88,6 +88,7 @@ def producer_times(properties: Mapping[str, str]) -> ProducerTimes:
 
 
 def _choice(properties: Mapping[str, str], key: str, default: str, known: Mapping[str, int]) -> int:
+    """Return the meaning of a property; raises the error of Java's config for others."""
     text = properties.get(key, default)
     if text not in known:
         named = ", ".join(known)
@@ -191,6 +192,7 @@ class JavaProducer:
             attempt += 1
 
     def _report(self, results: list[BatchResult]) -> None:
+        """Call back for each record of finished batches; the offset is -1 if unknown."""
         for result in results:
             for index, place in enumerate(result.batch.places):
                 record = self._records.pop(place)

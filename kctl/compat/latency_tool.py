@@ -163,6 +163,7 @@ def _raise(_record: OutgoingRecord, error: EngineError) -> None:
 
 
 def _make_topic(call: ToolCall, client: KafkaClient, topic: str) -> None:
+    """Create the topic with one partition unless it exists; raises its error."""
     if topic in client.view(None).topics:
         return
     call.out.write(
@@ -233,6 +234,7 @@ def _not_consumed(message: str) -> ToolFailure:
 
 
 def _print_result(call: ToolCall, times_ns: list[int]) -> None:
+    """Print mean and percentiles of latencies given in ns, in ms."""
     average_ms = sum(times_ns) / max(len(times_ns), 1) / _NANOSECONDS
     median, high, highest = percentiles_of([ns // _NANOSECONDS for ns in times_ns], _PERCENTILES)
     call.out.write(

@@ -88,6 +88,7 @@ def check_options(given: GivenOptions) -> str:
 
 
 def _check_interval(given: GivenOptions) -> None:
+    """Raise ToolFailure unless --interval is a number or empty."""
     text = given.text("interval") if given.has("interval") else None
     if text and not is_java_number(text):
         message = "Invalid interval value. Enter an integer, or leave empty to reset."
@@ -174,6 +175,7 @@ def _alter(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
 
 
 def _entries(client: KafkaClient, name: str) -> list[ConfigEntry]:
+    """Return the configs of a subscription; raises as Java's admin client does."""
     resource = Resource(ConfigResourceType.CLIENT_METRICS, name)
     with admin_call("describeConfigs"):
         found = describe_configs(client, [resource], is_sorted=False)[resource]
@@ -183,6 +185,7 @@ def _entries(client: KafkaClient, name: str) -> list[ConfigEntry]:
 
 
 def _change(client: KafkaClient, name: str, changes: list[ConfigChange]) -> None:
+    """Change the configs of a subscription; raises as Java's admin client does."""
     resource = Resource(ConfigResourceType.CLIENT_METRICS, name)
     with admin_call("incrementalAlterConfigs"):
         results = alter_configs(client, {resource: changes})

@@ -120,6 +120,7 @@ class OffsetScenarios:
     def _shifted(
         self, group_id: str, partitions: Collection[TopicPartition], count: int
     ) -> dict[TopicPartition, int]:
+        """Return committed offsets plus `count`, within the log; raises without any."""
         current = self._committed(group_id)
         for partition in partitions:
             if partition not in current:
@@ -147,6 +148,7 @@ class OffsetScenarios:
     def _current(
         self, group_id: str, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
+        """Return committed offsets, log end offsets where there are none."""
         current = self._committed(group_id)
         left = [key for key in partitions if key not in current]
         known = {key: current[key] for key in partitions if key in current}

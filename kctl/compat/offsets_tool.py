@@ -146,6 +146,7 @@ def filter_of(given: GivenOptions) -> Filter:
 
 
 def _rule(text: str) -> Filter:
+    """Return the filter of a rule TOPIC[:N[-M]], M exclusive; raises ToolFailure."""
     match = _RULE.fullmatch(text)
     if match is None:
         message = f"org.apache.kafka.tools.TerseException: Invalid rule specification: {text}"

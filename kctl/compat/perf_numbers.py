@@ -47,6 +47,7 @@ class LatencyStats:
             self._window_count = self._window_bytes = self._window_ms = self._window_max_ms = 0
 
     def _print_window(self, now_ms: int) -> None:
+        """Print count, rates and latencies (ms) of the interval that ends now."""
         elapsed_s = (now_ms - self._window_began_ms) / 1000
         self._out.write(
             f"{self._window_count} records sent, {self._window_count / elapsed_s:.1f} records/sec "

@@ -98,6 +98,7 @@ def run_command(call: ToolCall, wanted: GivenCommand) -> int:
 
 
 def _quorum(client: KafkaClient) -> QuorumView:
+    """Return the quorum of controllers; raises TerseFailure with Java's text."""
     try:
         return describe_quorum(client)
     except NoCommonVersion as error:
@@ -107,6 +108,7 @@ def _quorum(client: KafkaClient) -> QuorumView:
 
 
 def _unsupported(api: str) -> TerseFailure:
+    """Return the failure of a cluster that does not have an API."""
     return TerseFailure(
         "org.apache.kafka.common.errors.UnsupportedVersionException: "
         f"The node does not support {api}"
@@ -161,6 +163,7 @@ def _time_text(time_ms: int | None, now_ms: int, *, is_human: bool) -> str:
 
 
 def _leader(quorum: QuorumView) -> QuorumReplica:
+    """Return the voter that leads; raises TerseFailure if no voter does."""
     for voter in quorum.voters:
         if voter.replica_id == quorum.leader_id:
             return voter
@@ -205,6 +208,7 @@ def _replicas_text(quorum: QuorumView, replicas: tuple[QuorumReplica, ...]) -> s
 
 
 def _replica_text(quorum: QuorumView, replica: QuorumReplica) -> str:
+    """Return a replica as JSON as the tool writes it."""
     parts = [f'"id": {replica.replica_id}']
     if replica.directory_id != _NO_DIRECTORY:
         parts.append(f'"directoryId": "{uuid_text(replica.directory_id)}"')

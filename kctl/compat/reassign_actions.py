@@ -199,6 +199,7 @@ class ReassignActions:
         return assignment_json(current, places)
 
     def _check_brokers(self, targets: Iterable[Sequence[int]]) -> None:
+        """Raise ToolFailure for a broker id that is not alive."""
         alive = self._client.view([]).brokers
         unknown = sorted({id_ for replicas in targets for id_ in replicas} - set(alive))
         if unknown:
@@ -219,6 +220,7 @@ class ReassignActions:
         }
 
     def _current_of_partitions(self, keys: Iterable[TopicPartition]) -> Assignment:
+        """Return the replicas of partitions; raises for unknown ones."""
         wanted = set(keys)
         of_topics = self._current_of_topics({key.topic for key in wanted})
         missing = sorted(wanted - set(of_topics))
@@ -287,6 +289,7 @@ class ReassignActions:
         *,
         may_change_replication_factor: bool = True,
     ) -> None:
+        """Alter reassignments, None cancels; raises TerseFailure with all failures."""
         try:
             results = alter_reassignments(
                 self._client, targets, may_change_replication_factor=may_change_replication_factor
@@ -365,6 +368,7 @@ def _joined(values: Iterable[object]) -> str:
 
 
 def _replicas(view: ClusterView, key: TopicPartition) -> tuple[int, ...]:
+    """Return a partition's replicas, empty if it is unknown; raises where the tool does."""
     partition = view.partition(key)
     count = len(view.topics[key.topic].partitions) if key.topic in view.topics else 0
     if count and key.partition == count:

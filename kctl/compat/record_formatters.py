@@ -99,6 +99,7 @@ class DefaultFormatter:
         return b"NO_TIMESTAMP" if kind is None else kind + b":%d" % record.timestamp_ms
 
     def _headers(self, record: Record) -> bytes:
+        """Return the headers as NAME:VALUE, NO_HEADERS without any."""
         if not record.headers:
             return b"NO_HEADERS"
         return self._headers_separator.join(
@@ -128,6 +129,7 @@ def _deserializer(properties: Mapping[str, str], name: str) -> Deserializer | No
 
 
 def _refuse_settings_of(properties: Mapping[str, str], name: str) -> None:
+    """Raise ToolFailure for properties of a deserializer, which are not supported."""
     for key in properties:
         if key.startswith(f"{name}."):
             raise ToolFailure(

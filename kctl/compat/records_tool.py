@@ -106,6 +106,7 @@ def _delete(
 
 
 def _is_absent(client: KafkaClient, key: TopicPartition, result: int | EngineError) -> bool:
+    """Return True if the topic exists without this partition: Java then tries again."""
     if not isinstance(result, ApiError) or result.code != UNKNOWN_TOPIC_OR_PARTITION:
         return False
     view = client.view([key.topic])

@@ -60,6 +60,7 @@ def _usage(module: ModuleType, call: ToolCall) -> str:
 
 
 def _run_options(module: ModuleType, call: ToolCall) -> int:
+    """Parse the options and run the tool, or print its help or version."""
     given = read_options(module.options(call.release), call.arguments)
     if not call.arguments or given.has("help"):
         call.err.write(_usage(module, call))

@@ -103,6 +103,7 @@ def run_unparsed(call: ToolCall) -> int:
 
 
 def _pattern(given: GivenOptions) -> re.Pattern[str]:
+    """Return the pattern of topics; a comma separates alternatives. Raises for bad ones."""
     text = given.text("topics-include") or given.text("topic-white-list") or ".*"
     bare = text.strip().replace(",", "|").replace(" ", "").strip("\"'")
     try:
@@ -161,6 +162,7 @@ class _Verification:
                 reported_ms = self._now_ms()
 
     def _starts(self, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, int]:
+        """Return where the comparison starts by partition; raises the first error."""
         found = list_offsets(self._client, dict.fromkeys(partitions, self._time))
         starts = {}
         for partition, result in found.items():
@@ -173,6 +175,7 @@ class _Verification:
         return self._client.clock.wall_ms()
 
     def _print(self, text: str) -> None:
+        """Print a line with the local time."""
         now_ms = self._now_ms()
         at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now_ms / 1000))
         self._call.out.write(f"{at},{now_ms % 1000:03d}: {text}\n")
@@ -285,6 +288,7 @@ class _Verification:
         return True
 
     def _report(self, lags: Mapping[TopicPartition, int]) -> None:
+        """Print the partition with the largest lag."""
         # The first of several, in the order of Java's map.
         worst = max(in_java_order(lags), key=lambda partition: lags[partition])
         self._print(
@@ -298,6 +302,7 @@ def _checksum(batch: RecordBatch) -> int:
 
 
 def _batches(row: messages.FetchResponse.PartitionData, position: int) -> _ReplicaBatches:
+    """Return high watermark and batches from a position on; -1 and none after an error."""
     if row.error_code != NONE:
         return _ReplicaBatches(-1, [])
     found = [

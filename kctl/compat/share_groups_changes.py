@@ -109,6 +109,7 @@ def _absent(topic: str) -> ToolFailure:
 
 
 def _print_error_of_group(error: EngineError, out: TextIO) -> None:
+    """Print a group's error; errors of topics are printed elsewhere."""
     if isinstance(error, ApiError) and error.code in _KNOWN:
         out.write(f"\nError: {_message(error)}\n")
     elif not isinstance(error, ApiError) or error.code not in _OF_TOPICS:
@@ -159,6 +160,7 @@ def _require_inactive(client: KafkaClient, group_id: str) -> None:
 
 
 def _partitions(client: KafkaClient, given: GivenOptions, group_id: str) -> list[TopicPartition]:
+    """Return the partitions of --topic, else all that the group has a start of."""
     if given.has("topic"):
         return named_partitions(client, given.texts("topic"), given.release)
     with admin_call(STARTS_CALL):
@@ -166,6 +168,7 @@ def _partitions(client: KafkaClient, given: GivenOptions, group_id: str) -> list
 
 
 def _set_starts(client: KafkaClient, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+    """Set where the group starts; raises ToolFailure with all failed partitions."""
     with admin_call(_ALTER_CALL):
         results = set_share_starts(client, group_id, offsets)
     failed = {key: error for key in in_java_map_order(results) if (error := results[key])}

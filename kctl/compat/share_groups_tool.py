@@ -105,6 +105,7 @@ def check_options(given: GivenOptions) -> str:
 
 
 def _check_describe(given: GivenOptions) -> None:
+    """Raise unless --describe has a scope, at most one view, and a bare --state."""
     if not any(map(given.has, _SCOPES)):
         raise refused(f"Option [describe] takes one of these options: {listed_names(_SCOPES)}")
     if sum(map(given.has, _VIEWS)) > 1:
@@ -116,6 +117,7 @@ def _check_describe(given: GivenOptions) -> None:
 
 
 def _check_delete(given: GivenOptions) -> None:
+    """Raise unless --delete has one scope, and no --topic."""
     if not any(map(given.has, _SCOPES)):
         raise refused("Option [delete] takes the options [group] or [all-groups]")
     if all(map(given.has, _SCOPES)):
@@ -125,6 +127,7 @@ def _check_delete(given: GivenOptions) -> None:
 
 
 def _check_reset(given: GivenOptions) -> None:
+    """Raise unless --reset-offsets has an action, a group, topics and one scenario."""
     if given.has("dry-run") and given.has("execute"):
         raise refused("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
     if not given.has("dry-run") and not given.has("execute"):

@@ -68,6 +68,7 @@ def described(client: KafkaClient, group_id: str) -> ShareGroup:
 
 
 def _starts_of(client: KafkaClient, group_id: str) -> dict[TopicPartition, ShareStart | None]:
+    """Return where a group starts by partition; raises as Java wraps the failure."""
     try:
         return share_starts(client, group_id)
     except EngineError as error:
@@ -99,6 +100,7 @@ def _print_offsets(
 
 
 def _start_cells(start: ShareStart | None) -> list[str]:
+    """Return epoch, offset and lag of a start; `-` for what is unknown."""
     if start is None:
         return [MISSING, MISSING, MISSING]
     values = (start.leader_epoch, start.offset, start.lag)

@@ -195,6 +195,7 @@ def storage_info(files: Files, settings: NodeSettings) -> StorageInfo:
 
 
 def _mismatches(first: StoredMetadata, other: StoredMetadata) -> list[str]:
+    """Return which id two directories differ in, empty if they agree."""
     found = []
     if first.fields.get("cluster.id") != other.fields.get("cluster.id"):
         found.append("Mismatched cluster IDs between storage directories.")
@@ -218,6 +219,7 @@ def _other_mode(*, is_kraft: bool) -> str:
 
 
 def _listing(one: str, many: str, lines: list[str]) -> str:
+    """Return lines below a heading in singular or plural, empty without lines."""
     if not lines:
         return ""
     rows = "".join(f"  {line}\n" for line in lines)

@@ -74,6 +74,7 @@ def directory_states(files: Files, settings: NodeSettings) -> DirectoryStates:
 
 
 def _is_or_is_below_a_file(files: Files, directory: str) -> bool:
+    """Return True if a path cannot become a directory, as a file is in its way."""
     path = directory
     while not files.exists(path) and path != os.path.dirname(path):
         path = os.path.dirname(path)

@@ -120,6 +120,7 @@ def _settings(call: ToolCall, given: GivenOptions) -> NodeSettings:
 
 
 def _info(call: ToolCall, settings: NodeSettings) -> int:
+    """Print the state of the log directories; return FAILED if there are problems."""
     info = storage_info(call.files, settings)
     call.err.writelines(f"{line}\n" for line in info.errors)
     call.out.write(info.text)

@@ -74,6 +74,7 @@ def _delete_topics(
 
 
 def _print_results(deleted: Sequence[str], failed: Mapping[str, str], out: TextIO) -> None:
+    """Print which groups were deleted, and why others were not."""
     named = "', '".join(deleted)
     if not failed:
         out.write(f"Deletion of requested streams groups ('{named}') was successful.\n")
@@ -91,6 +92,7 @@ def _print_topic_results(
     failures: Mapping[str, str],
     out: TextIO,
 ) -> None:
+    """Print whether the internal topics of deleted groups were deleted, too."""
     if not deleted:
         return
     if not failures:

@@ -75,6 +75,7 @@ def reset_streams_offsets(
 
 
 def _described(client: KafkaClient, group_id: str) -> StreamsGroup | EngineError:
+    """Return the description of a group, or the error in place of raising it."""
     try:
         return describe_streams_group(client, group_id)
     except EngineError as error:
@@ -117,6 +118,7 @@ class _StreamsReset:
         return ordered
 
     def _partitions(self, group_id: str) -> Sequence[TopicPartition]:
+        """Return the partitions in scope, empty for --from-file and topics of others."""
         given = self._given
         if given.has("all-input-topics"):
             return input_partitions(self._client, group_id)
@@ -142,6 +144,7 @@ class _StreamsReset:
         return {key: commit.offset for key, commit in found.items() if key.topic in topics}
 
     def _commit(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commit the new offsets; raises ToolFailure with all failed partitions."""
         with admin_call(_COMMIT_CALL):
             results = set_offsets(self._client, group_id, offsets)
         failed = {key: error for key in in_java_map_order(results) if (error := results[key])}

@@ -131,6 +131,7 @@ def check_options(given: GivenOptions) -> str:
 
 
 def _check_describe(given: GivenOptions) -> None:
+    """Raise unless --describe has a scope, at most one view, and a bare --state."""
     _need_scope(given, "describe")
     if sum(map(given.has, _VIEWS)) > 1:
         raise refused(
@@ -141,6 +142,7 @@ def _check_describe(given: GivenOptions) -> None:
 
 
 def _check_delete_offsets(given: GivenOptions) -> None:
+    """Raise unless --delete-offsets has topics and exactly one group."""
     has_topics = given.has("input-topic") or given.has("all-input-topics")
     if not has_topics or not given.has("group"):
         raise refused(
@@ -155,6 +157,7 @@ def _check_delete_offsets(given: GivenOptions) -> None:
 
 
 def _check_reset(given: GivenOptions) -> None:
+    """Raise unless --reset-offsets has one action, a scope and at most one scenario."""
     if given.has("dry-run") and given.has("execute"):
         raise refused("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
     if not given.has("dry-run") and not given.has("execute"):

@@ -88,6 +88,7 @@ def describe_streams_groups(client: KafkaClient, given: GivenOptions, out: TextI
 
 
 def _print_note(group: StreamsGroup, out: TextIO) -> None:
+    """Print that a group does not exist or has no members, if so."""
     if group.state == "Dead":
         out.write(f"\nError: Streams group '{group.group_id}' does not exist.\n")
     elif group.state == "Empty":
@@ -210,6 +211,7 @@ def _short_cells(group: StreamsGroup, member: StreamsMember) -> list[str]:
 
 
 def _long_cells(group: StreamsGroup, member: StreamsMember, member_width: int) -> list[str]:
+    """Return a member's cells of --verbose, the member id padded to a width."""
     return [
         group.group_id,
         str(group.assignment_epoch),
@@ -223,6 +225,7 @@ def _long_cells(group: StreamsGroup, member: StreamsMember, member_width: int) -
 
 
 def _tasks_text(assignment: TaskAssignment, prefix: str = "") -> str:
+    """Return tasks as text by kind; kinds without tasks are left out."""
     named = (
         ("ACTIVE", assignment.active),
         ("STANDBY", assignment.standby),

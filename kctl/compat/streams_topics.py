@@ -77,6 +77,7 @@ def is_internal(topic: str, group_id: str) -> bool:
 
 
 def _print_unsupported(client: KafkaClient, group_ids: Iterable[str], out: TextIO) -> None:
+    """Print the internal topics by their names, for the user to delete."""
     names = sorted(client.view(None).topics)
     topics = [name for name in names if any(is_internal(name, group) for group in group_ids)]
     out.write(

@@ -104,6 +104,7 @@ def clear_topic_throttles(client: KafkaClient, topics: Iterable[str]) -> None:
 def _rates(
     broker_ids: Iterable[int], names: Sequence[str], rate: int
 ) -> dict[Resource, list[ConfigChange]]:
+    """Return the changes that set a rate (bytes/s) at each broker."""
     changes = [ConfigChange(ConfigOp.SET, name, str(rate)) for name in names]
     return {_broker(id_): changes for id_ in sorted(set(broker_ids))}
 

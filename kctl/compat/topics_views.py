@@ -80,6 +80,7 @@ def topics_of(client: KafkaClient, given: GivenOptions) -> list[TopicView]:
 
 
 def _all_topics(client: KafkaClient, is_without_internal: bool) -> list[TopicView]:
+    """Return all topics by name, internal ones unless they are excluded."""
     with admin_call("listTopics"):
         view = client.view(None)
     return [
@@ -159,6 +160,7 @@ def _to_describe(client: KafkaClient, given: GivenOptions) -> list[TopicView]:
 def _configs(
     client: KafkaClient, topics: Sequence[TopicView]
 ) -> dict[str, list[ConfigEntry] | EngineError]:
+    """Return the configs of each topic in the broker's order, or its error."""
     resources = [Resource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
     with admin_call("describeConfigs"):
         found = describe_configs(client, resources, is_sorted=False)
@@ -168,6 +170,7 @@ def _configs(
 def _moves(
     client: KafkaClient, topics: Sequence[TopicView]
 ) -> Mapping[TopicPartition, OngoingReassignment]:
+    """Return the ongoing reassignments; empty if the cluster refuses or lacks the request."""
     keys = [TopicPartition(t.name, p.partition) for t in topics for p in t.partitions]
     try:
         return list_reassignments(client, keys)

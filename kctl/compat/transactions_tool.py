@@ -199,6 +199,7 @@ def _fits(pattern: re.Pattern[str], listing: TransactionListing) -> bool:
 
 
 def _row(listing: TransactionListing) -> tuple[str, ...]:
+    """Return the cells of a listed transaction."""
     return (
         listing.transactional_id,
         str(listing.coordinator_id),
@@ -350,6 +351,7 @@ def _producer_to_end(
 
 
 def _terminate(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+    """Abort the open transaction of an id by fencing its producer."""
     del call
     transactional_id = given.needed("transactionalId")
     try:

@@ -249,6 +249,7 @@ class _Events:
         )
 
     def _commit(self, source: GroupSource, offsets: dict[TopicPartition, int]) -> None:
+        """Commit the offsets, and print the result as an event; an error is not raised."""
         rows: list[JsonNode] = [
             {**_name_of(key), "offset": offset} for key, offset in offsets.items()
         ]

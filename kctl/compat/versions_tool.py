@@ -81,6 +81,7 @@ def perform(
 
 
 def _named(broker: BrokerView, release: Release) -> str:
+    """Return a broker as the release prints it."""
     rack = "null" if broker.rack is None else broker.rack
     fenced = " isFenced: false" if release.is_four else ""
     address = broker.address
@@ -88,6 +89,7 @@ def _named(broker: BrokerView, release: Release) -> str:
 
 
 def _versions(client: KafkaClient, broker_id: int, release: Release) -> str:
+    """Return a broker's versions as text, or the error in their place."""
     try:
         return versions_text(api_versions(client, broker_id).versions, release)
     except EngineError as error:

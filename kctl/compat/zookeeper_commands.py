@@ -150,6 +150,7 @@ class NodeCommands:
     # -- reading
 
     def _ls(self, arguments: ShellArguments) -> None:
+        """Print the children of a node, with -R all nodes below it, with -s its stat."""
         path = arguments.operands[0]
         check_shell_path(path)
         if arguments.has("R"):
@@ -168,6 +169,7 @@ class NodeCommands:
         yield from self._children_below(path, watches)
 
     def _children_below(self, path: str, watches: bool) -> Iterator[str]:
+        """Yield all nodes below one; deleted ones are passed over."""
         try:
             names, _ = self._session().child_names(path, watches=watches)
         except NoNode:
@@ -179,6 +181,7 @@ class NodeCommands:
             yield from self._children_below(child, watches)
 
     def _get(self, arguments: ShellArguments) -> None:
+        """Print the data of a node, "null" without any, with -s its stat."""
         path = arguments.operands[0]
         check_shell_path(path)
         data, stat = self._session().node_data(path, watches=arguments.has("w"))
@@ -192,6 +195,7 @@ class NodeCommands:
         self._print(stat_text(self._session().node_stat(path, watches=arguments.has("w"))))
 
     def _get_acl(self, arguments: ShellArguments) -> None:
+        """Print the access rules of a node, with -s its stat."""
         path = arguments.operands[0]
         check_shell_path(path)
         acl, stat = self._session().acl(path)
@@ -205,6 +209,7 @@ class NodeCommands:
         self._print(str(self._session().count_below(arguments.operands[0])))
 
     def _get_ephemerals(self, arguments: ShellArguments) -> None:
+        """Print the ephemeral nodes of this session below a prefix."""
         prefix = arguments.operands[0] if arguments.operands else ROOT
         check_shell_path(prefix)
         # As the server has them, below the chroot of the address; the prefix is not.
@@ -221,6 +226,7 @@ class NodeCommands:
     # -- changing
 
     def _create(self, arguments: ShellArguments) -> None:
+        """Create a node; it is ephemeral or sequential by the flags."""
         _check_modes(arguments)
         path, *rest = arguments.operands
         acl = acl_of(rest[1], self._err) if len(rest) > 1 else None
@@ -260,6 +266,7 @@ class NodeCommands:
             raise
 
     def _set(self, arguments: ShellArguments) -> None:
+        """Set the data of a node, with -v only at this version."""
         path, text = arguments.operands[:2]
         version = _version(arguments)
         check_shell_path(path)
@@ -268,6 +275,7 @@ class NodeCommands:
             self._print(stat_text(stat))
 
     def _delete(self, arguments: ShellArguments) -> None:
+        """Delete a node without children, with -v only at this version."""
         if len(arguments.operands) > 1:
             self._err.write(
                 "'delete path [version]' has been deprecated. "
@@ -279,6 +287,7 @@ class NodeCommands:
         self.ephemerals.discard(arguments.operands[0])
 
     def _delete_all(self, arguments: ShellArguments) -> None:
+        """Delete a node and all below it; print if some could not be deleted."""
         if not is_java_number(arguments.flags.get("b", "1")):
             raise ShellRefusal("-b argument must be an int value")
         check_shell_path(arguments.operands[0])
@@ -291,6 +300,7 @@ class NodeCommands:
         }
 
     def _set_acl(self, arguments: ShellArguments) -> None:
+        """Set the access rules of a node, with -R of all below it, past errors."""
         path, text = arguments.operands[:2]
         acl = acl_of(text, self._err)
         version = _version(arguments)

@@ -94,6 +94,7 @@ class QuotaCommands:
             self._err.write(f"quota for {path} does not exist.\n")
 
     def _delete(self, path: str, names: list[str]) -> None:
+        """Remove the named limits; without names all, with quota nodes that get empty."""
         limits = self._track(_limit_path(path))
         if names:
             limits |= dict.fromkeys(names, _NO_LIMIT)
@@ -148,6 +149,7 @@ class QuotaCommands:
                 self._create(node, None)
 
     def _keep(self, path: str, limits: dict[str, int]) -> None:
+        """Store the limits of a node, merged with earlier ones; warn if they are exceeded."""
         node = _limit_path(path)
         statistics = f"{_QUOTAS}{path}/{_STATISTICS}"
         if not self._is_there(node):
@@ -161,6 +163,7 @@ class QuotaCommands:
         self._session().set_data(node, _text(merged).encode())
 
     def _warn(self, limits: Mapping[str, int], current: Mapping[str, int]) -> None:
+        """Print a warning for each limit that the present use exceeds."""
         for name, hard in ((_COUNT, _NAMES["N"]), (_BYTES, _NAMES["B"])):
             there = current.get(name, _NO_LIMIT)
             if any(_NO_LIMIT < limits.get(limit, _NO_LIMIT) < there for limit in (name, hard)):
@@ -170,6 +173,7 @@ class QuotaCommands:
                 )
 
     def _is_there(self, path: str) -> bool:
+        """Return True if a node exists."""
         try:
             self._session().node_stat(path, watches=False)
         except NoNode:

@@ -210,6 +210,7 @@ class _Shell:
         self._call.err.write(f"ZooKeeper -server host:port cmd args\n{lines}")
 
     def _run_command(self, tokens: list[str]) -> None:
+        """Run one command; "quit" raises ToolEnded. Raises _UnknownCommand."""
         name, *rest = tokens
         if name == "quit":
             with suppress(ZnodeConnectionLost):
@@ -238,6 +239,7 @@ class _Shell:
     # -- commands of the shell
 
     def _redo(self, rest: Sequence[str]) -> None:
+        """Run a command of the history again; raises ShellRefusal for bad numbers and redo."""
         if not rest:
             return
         number = java_decoded_int(rest[0])
@@ -251,18 +253,21 @@ class _Shell:
         self.run(tokens)
 
     def _print_history(self, _: Sequence[str]) -> None:
+        """Print the last commands with their numbers."""
         last = max(len(self._history) - 1, 0)
         for number in range(max(last - _HISTORY_LINES, 0), last + 1):
             line = self._history[number] if self._history else "null"
             self._print(f"{number} - {line}")
 
     def _print_watches(self, rest: Sequence[str]) -> None:
+        """Switch the printing of events, or print whether it is on."""
         if rest:
             self._prints_events = rest[0] == "on"
         else:
             self._print(f"printwatches is {'on' if self._prints_events else 'off'}")
 
     def _connect(self, rest: Sequence[str]) -> None:
+        """Connect to an address, the present one by default, in a new session."""
         if self._is_alive():
             self._close()
         self.end()

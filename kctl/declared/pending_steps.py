@@ -136,6 +136,7 @@ def compared(client: KafkaClient, declared: DeclaredState, *, prunes: bool) -> S
 
 
 def _note_undeclared(steps: Sequence[StateStep]) -> None:
+    """Note by kind what no file declares and what stays without --prune."""
     by_kind: dict[ResourceKind, list[str]] = {}
     for step in steps:
         by_kind.setdefault(step.kind, []).append(name_of(step))
@@ -171,6 +172,7 @@ def change_text(step: StateStep) -> str:
 
 
 def _property_text(change: PropertyChange, action: StepAction) -> str:
+    """Return a property's change as text, such as `KEY=NEW (was OLD)`."""
     name, before, after = change
     if before is None:
         return f"{name}={'' if after is None else after}"

@@ -90,6 +90,7 @@ def _below(folder: str) -> Iterator[str | None]:
 
 
 def _content(path: str) -> bytes:
+    """Return the content of a file or of stdin; raises BadStateFile if it is too large."""
     if path == _STDIN:
         content = sys.stdin.buffer.read(_FILE_BYTES_MAX + 1)
     else:

@@ -24,6 +24,7 @@ def _whole(lowest: int, description: str) -> Schema:
 
 
 def _mapping(properties: dict[str, Any], description: str, **more: object) -> Schema:
+    """Return the schema of a mapping with these keys and no others; null is allowed."""
     return {
         "description": description,
         "type": ["object", "null"],

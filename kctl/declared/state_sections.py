@@ -119,6 +119,7 @@ def _read_document(document: YamlValue, sections: _Sections) -> None:
 
 
 def _check_keys(fields: Mapping[str, YamlValue], shape: Schema, at: YamlValue) -> None:
+    """Raise a fault for a key that the schema does not have, with the nearest one."""
     allowed = keys_of(shape)
     for key, value in fields.items():
         if key not in allowed:
@@ -146,6 +147,7 @@ def _kept_topics(keep: YamlValue) -> list[str]:
 
 
 def _read_topics(section: YamlValue, sections: _Sections) -> None:
+    """Read the section `topics` into `sections`; raises with file and line."""
     for name, value in section.mapping("topics").items():
         try:
             validate_topic(name)
@@ -175,6 +177,7 @@ def _topic(name: str, value: YamlValue) -> DeclaredTopic:
 
 
 def _placement(value: YamlValue) -> Placement:
+    """Return the replicas by partition; raises with file and line."""
     rows = []
     for row in value.items("placement"):
         ids = tuple(id_.int32("a broker", lowest=0) for id_ in row.items("a list of brokers"))
@@ -187,6 +190,7 @@ def _placement(value: YamlValue) -> Placement:
 
 
 def _settings(fields: Mapping[str, YamlValue]) -> dict[str, str | None]:
+    """Return the settings of a resource; None declares that one is not set."""
     value = fields.get("settings")
     if value is None:
         return {}
@@ -194,6 +198,7 @@ def _settings(fields: Mapping[str, YamlValue]) -> dict[str, str | None]:
 
 
 def _setting(name: str, value: YamlValue) -> str | None:
+    """Return a setting as text, a list joined by commas, None for null."""
     if value.is_null:
         return None
     if value.is_list:
@@ -205,6 +210,7 @@ def _setting(name: str, value: YamlValue) -> str | None:
 
 
 def _read_brokers(section: YamlValue, sections: _Sections) -> None:
+    """Read the section `brokers` into `sections`; raises with file and line."""
     for name, value in section.mapping("brokers").items():
         if name != DEFAULT_NAME and not (name.isascii() and name.isdecimal()):
             raise value.fault(f"brokers: {name!r} is neither a number nor {DEFAULT_NAME}")
@@ -259,6 +265,7 @@ def _mechanism(name: str, value: YamlValue) -> ScramMechanism:
 
 
 def _iterations(value: YamlValue) -> int:
+    """Return a count of SCRAM iterations within Kafka's bounds; raises with file and line."""
     count = value.int32("iterations", lowest=ITERATIONS_MIN)
     if count > ITERATIONS_MAX:
         raise value.fault(f"iterations are at most {ITERATIONS_MAX}")
@@ -266,6 +273,7 @@ def _iterations(value: YamlValue) -> int:
 
 
 def _password(value: YamlValue) -> DeclaredPassword:
+    """Return a password by its environment variable; raises if it is written itself."""
     variable = variable_of(value.written("password"))
     if variable is None:
         hint = "files are kept and shared: write `password: ${NAME}`, and export NAME"

@@ -77,6 +77,7 @@ def idle_rules(state: CurrentState) -> list[AclBinding]:
 
 
 def _is_host(host: str) -> bool:
+    """Return True if a host is in the form in which brokers compare it."""
     try:
         return host_of(host) == host
     except UnreadableArgument:
@@ -84,6 +85,7 @@ def _is_host(host: str) -> bool:
 
 
 def _topics(topics: Mapping[str, ClusterTopic], *, with_placement: bool) -> dict[str, Any]:
+    """Return all topics but internal ones, by name."""
     return {
         name: _topic(topic, with_placement=with_placement)
         for name, topic in sorted(topics.items())
@@ -92,6 +94,7 @@ def _topics(topics: Mapping[str, ClusterTopic], *, with_placement: bool) -> dict
 
 
 def _topic(topic: ClusterTopic, *, with_placement: bool) -> dict[str, Any]:
+    """Return a topic's fields; `placement` also where partitions differ in replica count."""
     fields: dict[str, Any] = {}
     if with_placement or topic.replication_factor is None:
         fields["placement"] = [list(replicas) for replicas in topic.placement]
@@ -103,6 +106,7 @@ def _topic(topic: ClusterTopic, *, with_placement: bool) -> dict[str, Any]:
 
 
 def _settings(settings: Mapping[str, ClusterSetting]) -> dict[str, str]:
+    """Return the settings that are set; without secrets and those of reassignments."""
     return {
         name: _Plain(without_references(setting.value))
         for name, setting in sorted(settings.items())
@@ -111,6 +115,7 @@ def _settings(settings: Mapping[str, ClusterSetting]) -> dict[str, str]:
 
 
 def _brokers(brokers: Mapping[str, Mapping[str, ClusterSetting]]) -> dict[Any, Any]:
+    """Return the settings by broker, the default of all brokers first."""
     found: dict[Any, Any] = {}
     for name in sorted(brokers, key=lambda name: int(name or -1)):
         settings = _settings(brokers[name])
@@ -120,6 +125,7 @@ def _brokers(brokers: Mapping[str, Mapping[str, ClusterSetting]]) -> dict[Any, A
 
 
 def _users(users: Mapping[str, Mapping[ScramMechanism, int]]) -> dict[str, Any]:
+    """Return the users with their mechanisms, and a variable in place of each password."""
     variables = _variables(users)
     return {
         without_references(name): {

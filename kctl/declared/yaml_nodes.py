@@ -83,6 +83,7 @@ class YamlValue:
         return {self._key(key): self._child(value) for key, value in self._node.value}
 
     def _refuse_duplicates(self) -> None:
+        """Raise a fault for a key that occurs twice in a mapping."""
         seen: dict[str, YamlValue] = {}
         for key, _ in self._node.value:
             here = self._child(key)

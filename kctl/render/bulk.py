@@ -135,6 +135,7 @@ def csv_rows(
 
 
 def _csv_column(values: Sequence[object], cell: Callable[[object], object]) -> Sequence[str]:
+    """Return a column as CSV; texts without quotes and separators stay as they are."""
     if isinstance(values, Numbers):
         return list(map(str, values))
     if not isinstance(values, Texts):

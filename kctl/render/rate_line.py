@@ -37,6 +37,7 @@ class RateLine:
         self._line.clear()
 
     def _text(self, count: int, done_bytes: int, lasting_s: float) -> str:
+        """Return records, bytes, rate, share and time left as a line."""
         parts = [f"{count:,} records", f"{done_bytes / 1e6:,.1f} MB"]
         parts.append(f"{count / lasting_s:,.0f} records/s")
         parts += share_and_left(done_bytes, self._total_bytes, lasting_s)

@@ -161,6 +161,7 @@ class RowWriter:
         self._stream.write(_json(self._plain(row)) + "\n")
 
     def _write_yaml(self, row: Row) -> None:
+        """Write a row as a list of one item of YAML."""
         import yaml
 
         # Written by C where there is C. Lists of one row, joined, are one list.
@@ -180,6 +181,7 @@ class RowWriter:
         self._csv_line([_csv_cell(row.get(c.key)) for c in self._columns])
 
     def _csv_line(self, cells: list[Any]) -> None:
+        """Write cells as a line of CSV."""
         import csv
         import io
 
@@ -192,6 +194,7 @@ class RowWriter:
         return [c for c in self._columns if self._output == "wide" or not c.wide]
 
     def _close_table(self) -> None:
+        """Write the rows that are held, as a new table or as more of a streamed one."""
         from kctl.render.table import write_table
 
         if self._table is not None:
@@ -245,6 +248,7 @@ def _json(value: object, indent: int | None = None) -> str:
 
 
 def _finite(value: object) -> object:
+    """Return a value with NaN and infinities as text, which JSON lacks."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -255,6 +259,7 @@ def _finite(value: object) -> object:
 
 
 def _csv_cell(value: object) -> Any:
+    """Return a value as CSV has it: lists and dicts as JSON, true and false in lower case."""
     if isinstance(value, list | dict):
         return _json(value)
     if isinstance(value, bool):

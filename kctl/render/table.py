@@ -62,6 +62,7 @@ def _cells(columns: Sequence[Column], row: Mapping[str, object]) -> list[str]:
 
 
 def _cell(column: Column, value: Any) -> str:
+    """Return a value as text, sizes with units, times as text."""
     if value is not None and column.is_size:
         return size_text(value)
     if value is not None and column.is_time:
@@ -158,6 +159,7 @@ def _levelled(least: Sequence[int], widest: Sequence[int], level: int) -> list[i
 def _write_aligned(
     columns: Sequence[Column], rows: Sequence[Mapping[str, object]], stream: TextIO
 ) -> None:
+    """Write a table aligned by spaces; columns `beneath` follow below their row."""
     beneath = [column for column in columns if column.beneath]
     columns = [column for column in columns if not column.beneath]
     cells = [_cells(columns, row) for row in rows]
@@ -229,6 +231,7 @@ class StreamedTable:
             self._write_line(_cells(self._columns, row))
 
     def _write_line(self, cells: Sequence[str]) -> None:
+        """Write a line in the widths of the first rows; longer cells shift the others."""
         parts = []
         for text, width, column in zip(cells, self._widths, self._columns, strict=True):
             room = " " * (width - width_of(text))

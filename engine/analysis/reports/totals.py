@@ -88,6 +88,7 @@ def _share_kept(tables: list[pa.Table]) -> float:
 
 
 def _terms_of(totals: Totals, batch: pa.RecordBatch) -> pa.Table:
+    """Return the grouping and summed columns of a batch, without null keys if keys are needed."""
     import pyarrow as pa
 
     if totals.has_key:
@@ -132,6 +133,7 @@ def _bytes(batch: pa.RecordBatch) -> pa.Array:
 
 
 def _hours(batch: pa.RecordBatch) -> pa.Array:
+    """Return the hour, in UTC, in which each record's timestamp lies."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -101,6 +101,7 @@ def apply_file(options: ClusterOptions, request: ApplyRequest) -> int:
 
 
 def _report_rest(diff: RulesDifference, request: ApplyRequest) -> None:
+    """Note rules of the cluster that the file lacks and that stay, or that nothing differs."""
     if diff.surplus and not request.prune:
         count = counted(len(diff.surplus), "rule")
         notify(f"note: {count} of the cluster not in {request.path}; --prune deletes them")

@@ -128,6 +128,7 @@ def filters_of(filters: FilterOptions, resources: ResourceOptions) -> list[AclFi
 
 
 def _patterns(filters: FilterOptions, resources: ResourceOptions) -> list[PatternFilter]:
+    """Return the filters of resources, one for all of them if none is named."""
     pattern_type = PatternType.ANY
     if filters.pattern is not None:
         pattern_type = member_of(PatternType, filters.pattern, "a type of pattern", _FILTER_TYPES)

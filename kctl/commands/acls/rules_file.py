@@ -124,6 +124,7 @@ def _as_written(row: Mapping[object, object]) -> dict[object, object]:
 
 
 def _texts(entry: Mapping[object, object], key: str) -> list[str]:
+    """Return a list of texts, empty if the key is missing; raises RulesNotClear for all else."""
     value = entry.get(key)
     if value is None:
         return []
@@ -135,6 +136,7 @@ def _texts(entry: Mapping[object, object], key: str) -> list[str]:
 
 
 def _text(entry: Mapping[object, object], key: str) -> str | None:
+    """Return a text, None if the key is missing; raises RulesNotClear for all else."""
     value = entry.get(key)
     if value is not None and not isinstance(value, str):
         raise RulesNotClear(f"{key} is a text")

@@ -103,6 +103,7 @@ def wanted_rules(request: RulesRequest) -> list[AclBinding]:
 
 
 def _rules_of_job(request: RulesRequest) -> list[AclBinding]:
+    """Return the rules of `--for`; raises RulesNotClear if operations are named as well."""
     if request.deny or request.operations:
         raise RulesNotClear("--for says what is allowed: leave out --deny and --operation")
     return [
@@ -144,6 +145,7 @@ def _application_id(groups: list[str]) -> str:
 
 
 def _job_of(text: str) -> Job:
+    """Return the job of a name in any case; raises UnreadableArgument."""
     try:
         return Job(text.strip().lower())
     except ValueError:

@@ -177,6 +177,7 @@ class _Refused(EngineError):
 
 
 def _with_hint(step: StateStep, error: EngineError) -> EngineError:
+    """Add a hint with similar settings to the error of a step that changes settings."""
     operation = step.operation
     if isinstance(operation, CreateTopic):
         resource = Resource(ConfigResourceType.TOPIC, "TOPIC")

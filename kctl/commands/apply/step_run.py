@@ -95,6 +95,7 @@ class StepRun:
                 self._fail(number, step, error)
 
     def _fail(self, number: int, step: StateStep, error: EngineError) -> None:
+        """Note a failed step: later steps of its topic are not performed."""
         self._results[number] = StepResult(FAILED, error)
         self._has_failures = True
         is_silence = getattr(error, "exit_code", None) == exits.UNREACHABLE
@@ -105,6 +106,7 @@ class StepRun:
 
 
 def _is_of_one_broker(step: StateStep) -> bool:
+    """Return True if a step changes settings of a single broker, which serves them itself."""
     operation = step.operation
     return (
         isinstance(operation, ChangeSettings)

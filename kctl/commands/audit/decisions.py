@@ -243,6 +243,7 @@ def _resource_text(line: AuditLine) -> str:
 
 
 def _operation(text: str) -> AclOperation:
+    """Return the operation of a name; raises UnreadableArgument."""
     operation = from_name(AclOperation, text.strip().replace("-", "_"))
     if operation is AclOperation.UNKNOWN:
         raise UnreadableArgument("an operation", text, "a name such as read or create-tokens")
@@ -250,6 +251,7 @@ def _operation(text: str) -> AclOperation:
 
 
 def _resource(text: str) -> tuple[AclResource, str | None]:
+    """Return kind and name of `KIND[:NAME]`, None without a name; raises UnreadableArgument."""
     kind_text, colon, name = text.strip().partition(":")
     kind = from_name(AclResource, kind_text.replace("-", "_"))
     if kind is AclResource.UNKNOWN:

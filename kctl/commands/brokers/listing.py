@@ -106,6 +106,7 @@ def list_brokers(options: ClusterOptions, output: str) -> int:
 
 
 def _broker_row(broker: BrokerView, view: ClusterView) -> dict[str, object]:
+    """Return a broker's row; `is_controller` is None if no controller is known."""
     is_controller = broker.broker_id == view.controller_id
     return {
         "broker_id": broker.broker_id,
@@ -163,6 +164,7 @@ def describe_brokers(options: ClusterOptions, ids: list[int], output: str) -> in
 
 
 def _configs(client: KafkaClient, ids: list[int]) -> dict[int, list[ConfigEntry] | EngineError]:
+    """Return the settings of each broker, or the error of one that does not return them."""
     from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
 
     resources = [Resource(ConfigResourceType.BROKER, str(broker_id)) for broker_id in ids]
@@ -180,6 +182,7 @@ class _Counts:
         self._lagging = Counter(b for p in partitions for b in set(p.replicas) - set(p.isr))
 
     def row(self, broker_id: int) -> dict[str, int]:
+        """Return how many replicas of a broker lead, follow, and are not in sync."""
         return {
             "replicas": self._replicas[broker_id],
             "leaders": self._leaders[broker_id],
@@ -248,6 +251,7 @@ def _print_failed(broker_id: int, dirs: Sequence[LogDirView]) -> int:
 
 
 def _log_dir_row(broker_id: int, log_dir: LogDirView) -> dict[str, object]:
+    """Return a log directory's row; disk bytes are None where the broker does not know them."""
     return {
         "broker_id": broker_id,
         "path": log_dir.path,

@@ -121,6 +121,7 @@ def matching_attributes(
 
 
 def _attributes(value: MetricValue) -> Iterable[tuple[str, float]]:
+    """Return the attributes of a metric, by the names that JMX has for its kind."""
     if isinstance(value, MeterReading):
         return zip(_METER_ATTRIBUTES, value, strict=True)
     if isinstance(value, HistogramReading):

@@ -167,6 +167,7 @@ def _check_host(host: str) -> None:
 
 
 def _row(path: str, kind: str, name: str, hosts: Sequence[str], expires_ms: int) -> OutputRow:
+    """Return the row of a file that was written; the expiry is in ms since 1970."""
     return {
         "file": path,
         "kind": kind,

@@ -249,6 +249,7 @@ def finding_row(finding: HealthFinding, result: CheckResult) -> dict[str, object
 
 
 def _owner_text(owner: KnownMove | None) -> str:
+    """Return in words whose a reassignment is, by the journals of this machine."""
     if owner is None:
         return "somebody else's: no journal of this machine has it"
     if owner.process is None:

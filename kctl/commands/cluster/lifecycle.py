@@ -234,6 +234,7 @@ def settings_to_start(data: DataDirectory, request: StartRequest) -> dict[str, s
 
 
 def _warn_of_secrets(arguments: list[str]) -> None:
+    """Warn of secrets given by `--set`, which every process of the machine can see."""
     for name in filter(is_secret, settings_of(arguments)):
         notify(
             f"warning: {name} is a secret, and ps shows what is given by --set: use --config FILE"

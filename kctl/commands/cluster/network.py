@@ -71,6 +71,7 @@ def heal(data: str | None, timeout_s: float) -> int:
 
 
 def _cluster(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
+    """Return the data directory and plan of the cluster; raises NoClusterInDirectory."""
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     plan = directory.plan()
     if plan is None:
@@ -85,6 +86,7 @@ def _change(
     *,
     timeout_s: float,
 ) -> LinkFaults:
+    """Change the faults of links while no other command does, and return the new ones."""
     lock_path = directory.network_lock_path
     with daemon.turn(directory, RealFiles(), RealClock(), timeout_s, _pause, lock_path=lock_path):
         return change_faults(directory, plan, change, RealClock(), timeout_s, _pause)
@@ -106,6 +108,7 @@ def _place(plan: ClusterPlan, place: str) -> str:
 
 
 def _check_groups(groups: list[list[str]]) -> None:
+    """Raise UnreadableArgument for less than two groups, or a broker in several."""
     if len(groups) < 2:
         raise UnreadableArgument("a partition", ",".join(groups[0]), "two groups or more")
     seen: set[str] = set()
@@ -116,6 +119,7 @@ def _check_groups(groups: list[list[str]]) -> None:
 
 
 def _delay_ms(text: str) -> int:
+    """Return a delay such as 50ms or 1.5s in ms; raises UnreadableArgument."""
     expected = f"whole milliseconds up to {LINK_DELAY_MS_MAX // 1000}s, such as 50ms or 1.5s"
     match = _DELAY.fullmatch(text)
     if match is None:
@@ -127,6 +131,7 @@ def _delay_ms(text: str) -> int:
 
 
 def _share(text: str) -> float:
+    """Return a percentage such as 1% as a share of 0 to 1; raises UnreadableArgument."""
     match = _LOSS.fullmatch(text)
     if match is None or float(match[1]) > 100:
         raise UnreadableArgument(

@@ -193,6 +193,7 @@ def _make_files(
 
 
 def _password_in(files: Files, path: str) -> str:
+    """Return the password in a properties file; raises BadSecuredFile without one."""
     found = _PASSWORD.search(_properties(files, path).get("sasl.jaas.config", ""))
     if found is None:
         raise BadSecuredFile(path)
@@ -303,6 +304,7 @@ def _keep_context(data: DataDirectory, servers: str) -> None:
     name, properties = context_name(data), secured_files(data).admin_properties
 
     def kept(profiles: Profiles) -> Profiles | None:
+        """Return the contexts with this one, None if its name has other credentials."""
         before = profiles.by_name.get(name)
         if before is not None and before.command_config != properties:
             return None
@@ -319,6 +321,7 @@ def forget_secured(data: DataDirectory) -> None:
     files, name, secured = RealFiles(), context_name(data), secured_files(data)
 
     def without(profiles: Profiles) -> Profiles | None:
+        """Return the contexts without this one, None if its name has other credentials."""
         profile = profiles.by_name.get(name)
         if profile is None or profile.command_config != secured.admin_properties:
             return None

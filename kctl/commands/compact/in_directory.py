@@ -150,6 +150,7 @@ def _planned(
 
 
 def _freed(trial: CompactedLog | None) -> tuple[Freed, EngineError | None]:
+    """Return what a trial cleaning frees, and why it did not free everything."""
     if trial is None:
         return Freed(), None
     if trial.fault is not None:

@@ -68,6 +68,7 @@ class _KnownLog(NamedTuple):
 
     @property
     def trial_range(self) -> TrialRange:
+        """Return the offsets that a cleaning would read; its ends are exclusive."""
         start, end = self.history.log_start_offset, self.history.high_watermark
         if self.state is not None:
             return TrialRange(start, self.state.first_uncleanable_offset, end)
@@ -177,6 +178,7 @@ def _exact_rows(
 def _read(
     client: KafkaClient, key: TopicPartition, progress: Progress, start: int, end: int
 ) -> Iterator[StoredBatches]:
+    """Yield the batches of [start, end), and show the progress."""
     for stored in stored_batches(client, key, start, end):
         progress.advance(sum(batch.size_bytes for batch in stored.batches))
         yield stored

@@ -224,6 +224,7 @@ def _advise(found: CompactedTopics) -> None:
 
 
 def _refuse_options(request: CompactRunRequest) -> None:
+    """Raise ConflictingRunOptions for options that only `--dir` has."""
     for given, name in (
         (request.settings, "--set"),
         (request.in_place, "--in-place"),

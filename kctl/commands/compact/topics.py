@@ -115,6 +115,7 @@ def advice(topic: str, entries: Mapping[str, ConfigEntry]) -> list[str]:
 
 
 def _number(text: str | None) -> float:
+    """Return the number of a setting, 0.0 if it is not set or no number."""
     try:
         return float(text or 0)
     except ValueError:

@@ -211,6 +211,7 @@ def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
 def _changed_row(
     resource: Resource, request: ChangeRequest, not_set: Sequence[str]
 ) -> dict[str, object]:
+    """Return the row of a changed resource; `result` differs if none of the keys was set."""
     result = "would be changed" if request.dry_run else "changed"
     if all(change.name in not_set for change in request.changes):
         result = "was not set"
@@ -227,6 +228,7 @@ def _names_set(changes: Sequence[ConfigChange]) -> list[str]:
 
 
 def _change_text(change: ConfigChange) -> str:
+    """Return a change as `unset KEY`, `KEY=VALUE`, `KEY+=VALUE` or `KEY-=VALUE`."""
     signs = {ConfigOp.SET: "=", ConfigOp.APPEND: "+=", ConfigOp.SUBTRACT: "-="}
     if change.op is ConfigOp.DELETE:
         return f"unset {change.name}"

@@ -248,6 +248,7 @@ def _rate_line(
 
 
 def _sink(request: ConsumeRequest, *, is_decoded: bool) -> Sink:
+    """Return what prints the records; raises UnreadableArgument for a template of rows."""
     check_format(request.output, _FORMATS)
     if request.output == _TEXT:
         is_visible = sys.stdout.isatty() and not request.is_raw
@@ -360,6 +361,7 @@ class PrintRun:
         self._is_waiting = trouble is not None
 
     def _take(self, fetcher: Fetcher, fetched: ConsumedRecords) -> None:
+        """Print fetched records up to the end (exclusive); stop a partition that reached it."""
         partition = fetched.partition
         end = self.ends.get(partition)
         for run in fetched.runs:

@@ -101,6 +101,7 @@ def commit_interval_ms(settings: Mapping[str, str]) -> int:
 
 
 def _number(settings: Mapping[str, str], key: str, default: int) -> int:
+    """Return a setting of 1 or more, the default if unset; raises UnreadableArgument."""
     text = settings.get(key)
     if text is None:
         return default

@@ -63,6 +63,7 @@ def list_contexts(output: str) -> int:
 
 
 def _row(name: str, profiles: Profiles) -> dict[str, object]:
+    """Return the row of a context."""
     return {
         "name": name,
         "is_current": name == profiles.current,
@@ -90,6 +91,7 @@ def set_context(name: str, change: ContextChange, *, use: bool) -> int:
     profile, note = _with_id(_changed(name, kept, change), kept, change)
 
     def keep(profiles: Profiles) -> Profiles:
+        """Return the contexts with this one; a change made meanwhile by another command stays."""
         current = name if use or profiles.current is None else profiles.current
         now = profiles.by_name.get(name)
         # Another command may have changed it during the request.

@@ -43,6 +43,7 @@ def demo_cluster(options: ClusterOptions, plan: ClusterPlan) -> Iterator[DemoClu
     host = real_host()
 
     def client() -> KafkaClient:
+        """Return a new client of the demo's cluster."""
         return KafkaClient(
             parse_addresses(cluster.bootstrap_servers),
             streams=real_host().streams,

@@ -75,6 +75,7 @@ def run_exactly_once(options: ClusterOptions, request: ExactlyOnceRequest) -> in
 
 
 def _cluster_plan(request: ExactlyOnceRequest) -> ClusterPlan:
+    """Return the plan of the temporary cluster: several processes if brokers are killed."""
     settings = {"group.initial.rebalance.delay.ms": "500"}
     if not request.kill:
         return ClusterPlan(port=0, settings=settings)
@@ -84,6 +85,7 @@ def _cluster_plan(request: ExactlyOnceRequest) -> ClusterPlan:
 
 
 def _fill(client: KafkaClient, copy: CopyPlan) -> None:
+    """Produce the input of the demo, and show the progress."""
     line = StatusLine(client.clock)
     try:
         fill_input(client, copy, lambda count: _show(line, "written", count, copy.record_count))
@@ -132,6 +134,7 @@ def _copy(
 
 
 def _check(client: KafkaClient, copy: CopyPlan) -> CheckedOutput:
+    """Consume and check the output of the demo, and show the progress."""
     line = StatusLine(client.clock)
     try:
         return check_output(
@@ -142,6 +145,7 @@ def _check(client: KafkaClient, copy: CopyPlan) -> CheckedOutput:
 
 
 def _show(line: StatusLine, verb: str, count: int, total: int) -> None:
+    """Show how many records are done, with share and time left."""
     line.show(
         lambda lasting_s: ", ".join(
             [f"{count:,} records {verb}", *share_and_left(count, total, lasting_s)]
@@ -150,6 +154,7 @@ def _show(line: StatusLine, verb: str, count: int, total: int) -> None:
 
 
 def _row(totals: InstanceTotals, checked: CheckedOutput) -> OutputRow:
+    """Return the row of an instance, with the records that it copied."""
     return {
         **totals._asdict(),
         "partitions": list(totals.partitions),

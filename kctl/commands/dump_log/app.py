@@ -119,6 +119,7 @@ def run(args: list[str]) -> int:
 
 @cache
 def _command() -> Any:
+    """Return the command of Typer, for the help and for completions."""
     from kctl.typer_alone import import_typer
 
     import_typer()
@@ -131,6 +132,7 @@ def _command() -> Any:
 
 
 def _help(stream: Any, code: int) -> int:
+    """Write the help to a stream, and return the given exit code."""
     from kctl.commands.dump_log.help_text import help_text
 
     stream.write(help_text(_command()))

@@ -55,6 +55,7 @@ def _meaning(option: Any) -> str:
 
 
 def _entry(names: str, meaning: str) -> list[str]:
+    """Return the lines of an option: names on the left, wrapped meaning on the right."""
     lines = textwrap.wrap(meaning, _WIDTH - _COLUMN)
     first = f"  {names}"
     if len(first) > _COLUMN - 2:

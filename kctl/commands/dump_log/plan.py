@@ -130,6 +130,7 @@ class DumpPlan:
         return self._exit_code(dump.problem_count, options)
 
     def _exit_code(self, problem_count: int, options: DumpOptions) -> int:
+        """Return FAILED after failures or undecodable records, PROBLEMS_FOUND with --check."""
         if self._failures or options.decoder.undecodable_count:
             return exits.FAILED
         if problem_count and self._given["check"]:
@@ -201,6 +202,7 @@ class DumpPlan:
         )
 
     def _decoder(self) -> Decoder:
+        """Return the decoder of keys and values that the options choose."""
         given = self._given
         for name, kind in _INTERNAL:
             if given[name]:

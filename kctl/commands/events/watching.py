@@ -84,6 +84,7 @@ def _watch(
 
 
 def _row(change: Change, now_ms: int) -> Row:
+    """Return the row of a change that was seen at `now_ms` (ms since 1970)."""
     return {
         "time_ms": now_ms,
         "event": change.kind.value,

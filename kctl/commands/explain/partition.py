@@ -134,6 +134,7 @@ class Failures:
 
 
 def _partition_of(text: str) -> TopicPartition:
+    """Return the partition of TOPIC:N or TOPIC-N; raises UnreadableArgument."""
     topic, sign, number = text.rpartition(":")
     if not sign:
         topic, sign, number = text.rpartition("-")
@@ -269,6 +270,7 @@ def _state_of(listed: tuple[str, str] | None) -> str:
 
 
 def _settings(client: KafkaClient, topic: str, failures: Failures) -> tuple[int, bool]:
+    """Return min.insync.replicas and unclean elections; after an error 1 and False."""
     resource = Resource(ConfigResourceType.TOPIC, topic)
     entries = describe_configs(client, [resource], names=(_MIN_ISR, _UNCLEAN))[resource]
     if isinstance(entries, EngineError):
@@ -281,6 +283,7 @@ def _settings(client: KafkaClient, topic: str, failures: Failures) -> tuple[int,
 def _known(
     offsets: dict[tuple[TopicPartition, int], int | EngineError],
 ) -> dict[int, int]:
+    """Return the log end offset (exclusive) by broker, without brokers that failed."""
     return {
         broker_id: offset
         for (_, broker_id), offset in offsets.items()
@@ -289,6 +292,7 @@ def _known(
 
 
 def _stored(stored: StoredState | None) -> dict[str, object]:
+    """Return when the state znode was written, and by which controller; empty without it."""
     if stored is None:
         return {}
     return {

@@ -63,6 +63,7 @@ def export_state(options: ClusterOptions, request: ExportRequest) -> int:
 
 
 def _kind_of(name: str) -> ResourceKind:
+    """Return the kind of a resource by its name in singular or plural."""
     for kind in ResourceKind:
         if name.lower() in (kind.value, kind.value.removesuffix("s")):
             return kind

@@ -179,6 +179,7 @@ def wanted_levels(request: LevelsRequest) -> dict[str, int]:
 
 
 def _level(feature: str, text: str) -> int:
+    """Return the level of a feature, of metadata.version also by release or IV name."""
     if feature == METADATA and not text.isdecimal():
         level = metadata_level(text, _LEVELS, STABLE_METADATA_LEVEL)
         if level is None:
@@ -223,6 +224,7 @@ def _prompt(
 def _change_row(
     features: ClusterFeatures, update: FeatureUpdate, request: LevelsRequest
 ) -> OutputRow:
+    """Return the row of a feature's change, also of a dry run."""
     done = "upgraded" if request.is_upgrade else "downgraded"
     return {
         "feature": update.feature,

@@ -257,6 +257,7 @@ def _identity(member: MemberView) -> MemberToRemove:
 
 
 def _member_row(group_id: str, member: MemberView, *, is_done: bool) -> OutputRow:
+    """Return the row of a member that is removed, or would be in a dry run."""
     return {
         "group": group_id,
         "client_id": member.client_id,

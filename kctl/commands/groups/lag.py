@@ -120,6 +120,7 @@ def _sampled(client: KafkaClient, request: LagRequest) -> Samples:
 
 
 def _take_samples(rows: dict[TopicPartition, OutputRow], samples: Samples) -> None:
+    """Add each partition's committed offset and log end to its samples, if both are known."""
     for key, row in rows.items():
         if row["lag"] is not None:
             sample = LagSample(row["committed_offset"], row["end_offset"])
@@ -127,6 +128,7 @@ def _take_samples(rows: dict[TopicPartition, OutputRow], samples: Samples) -> No
 
 
 def _add_verdicts(rows: dict[TopicPartition, OutputRow], samples: Samples) -> None:
+    """Sample the rows, and add verdict and reason; None where nothing was sampled."""
     _take_samples(rows, samples)
     for key, row in rows.items():
         taken = samples.get((row["group"], key))
@@ -136,6 +138,7 @@ def _add_verdicts(rows: dict[TopicPartition, OutputRow], samples: Samples) -> No
 
 
 def _add_times(client: KafkaClient, rows: dict[TopicPartition, OutputRow]) -> None:
+    """Add `lag_ms`, the age of the first unread record: 0 without lag, None if unknown."""
     unread = {key: row["committed_offset"] for key, row in rows.items() if row["lag"]}
     times = unread_times_ms(client, unread, min(client.timeout_ms, _TIMES_MS))
     now_ms = client.clock.wall_ms()

@@ -231,6 +231,7 @@ def show_offsets(options: ClusterOptions, group_ids: list[str], output: str) -> 
 
 
 def _offset_row(group_id: str, partition: TopicPartition, committed: CommitView) -> OutputRow:
+    """Return the row of a committed offset; its leader epoch is None if it was not stored."""
     has_epoch = committed.leader_epoch >= 0
     return {
         "group": group_id,

@@ -209,6 +209,7 @@ class GroupReset:
                 raise GroupHasMembers(group)
 
     def _row(self, key: TopicPartition, before: int | None, new: NewOffset) -> OutputRow:
+        """Return the row of a partition; `change` is None without a committed offset."""
         return {
             "group": self._group_id,
             "topic": key.topic,

@@ -167,6 +167,7 @@ def _revoked(
 def _rows(
     topics: Topics, had: Assignment, assigned: Assignment, revoked: Container[TopicPartition]
 ) -> list[OutputRow]:
+    """Return a row for each partition, with its member before and after the assignment."""
     owners, owners_after = _owners(had), _owners(assigned)
     keys = (TopicPartition(topic, row.partition) for topic, rows in topics.items() for row in rows)
     return [_row(key, owners, owners_after, is_revoked=key in revoked) for key in keys]
@@ -183,6 +184,7 @@ def _row(
     *,
     is_revoked: bool,
 ) -> OutputRow:
+    """Return the row of a partition; members are None where it is not assigned."""
     before, after = owners.get(key), owners_after.get(key)
     return {
         "topic": key.topic,

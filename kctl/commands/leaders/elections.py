@@ -122,6 +122,7 @@ def _chosen(
 def _views(
     view: ClusterView, keys: Iterable[TopicPartition]
 ) -> dict[TopicPartition, PartitionView]:
+    """Return the state of these partitions; those that do not exist are left out."""
     found = ((key, view.partition(key)) for key in keys)
     return {key: partition for key, partition in found if partition is not None}
 
@@ -135,6 +136,7 @@ def _leads_preferred(partition: PartitionView) -> bool:
 
 
 def _leader_row(key: TopicPartition, partition: PartitionView) -> dict[str, object]:
+    """Return the row of a partition; its leader is None if it has none."""
     return {
         "topic": key.topic,
         "partition": key.partition,
@@ -226,6 +228,7 @@ def _wanted(
 
 
 def _prompt(client: KafkaClient, election: Election, count: int) -> str:
+    """Return the question before an election; an unclean one names the loss."""
     what = counted(count, "partition")
     if election is Election.UNCLEAN:
         return (
@@ -238,6 +241,7 @@ def _prompt(client: KafkaClient, election: Election, count: int) -> str:
 def _election_row(
     key: TopicPartition, partition: PartitionView, new_leader: int | None, result: str
 ) -> dict[str, object]:
+    """Return the row of an election; leaders are None where there is none."""
     return {
         "topic": key.topic,
         "partition": key.partition,

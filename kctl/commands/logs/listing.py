@@ -100,6 +100,7 @@ def kept_partitions(dirs: Iterable[LogDir]) -> list[tuple[LogDir, PartitionFolde
 
 
 def _one_partition(path: str) -> PartitionFolder:
+    """Return the one partition in a path; raises HoldsPartitions for none or several."""
     partitions = find_log_dir(RealFiles(), path).partitions
     if len(partitions) != 1:
         raise HoldsPartitions(path, [partition.name for partition in partitions])

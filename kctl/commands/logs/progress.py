@@ -52,6 +52,7 @@ class Progress:
         self._line.clear()
 
     def _text(self, lasting_s: float) -> str:
+        """Return bytes done and in all, rate, share and time left as a line."""
         done, total = self._done_bytes, self._total_bytes
         parts = [
             f"{self._label}: {done / 1e6:,.1f} MB of {total / 1e6:,.1f} MB",

@@ -166,6 +166,7 @@ def diff_row(comparison: Comparison) -> dict[str, object]:
 
 
 def _batch(batch: BatchPrint) -> dict[str, object]:
+    """Return the columns of a batch; its last offset is inclusive."""
     return {
         "base_offset": batch.base_offset,
         "last_offset": batch.last_offset,

@@ -112,6 +112,7 @@ class _Rows:
             self._summary.write(summary_row(report, worst_first(report.findings), report.path))
 
     def _take(self, findings: list[Finding], partition: str | None) -> None:
+        """Count the problems, and write them as rows, with notes if these are wanted."""
         for finding in findings:
             self.problems += finding.is_problem
             if self._findings is not None and (finding.is_problem or self._notes):

@@ -108,6 +108,7 @@ class CommitReading:
             self._last[commit.group_id, commit.partition] = commit
 
     def _is_wanted(self, commit: Commit) -> bool:
+        """Return True for a commit of the requested groups and topics; no names mean all."""
         request = self._request
         return (not request.groups or commit.group_id in request.groups) and (
             not request.topics or commit.partition.topic in request.topics

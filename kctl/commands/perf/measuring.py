@@ -260,6 +260,7 @@ def _delete(options: ClusterOptions, name: str) -> None:
 
 
 def _shape(request: PerfRequest, topic: PerfTopic) -> LoadShape:
+    """Return the load: topic, record size, keys and rate (records/s)."""
     return LoadShape(
         topic.name,
         topic.partition_count,

@@ -102,6 +102,7 @@ def result_row(result: Measured) -> OutputRow:
 
 
 def _rates(interval: Interval) -> OutputRow:
+    """Return records, rates per second and latencies (ms) of an interval."""
     latencies = interval.latencies.percentiles_ms()
     return {
         "records": interval.records,

@@ -117,6 +117,7 @@ def _headers(request: ProduceRequest) -> tuple[Header, ...]:
 
 
 def _header(text: str) -> Header:
+    """Return a header of NAME=VALUE; raises UnreadableArgument."""
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise UnreadableArgument("a header", text, "NAME=VALUE")
@@ -180,6 +181,7 @@ class _Lines:
         return True
 
     def _record(self, line: bytes) -> OutgoingRecord:
+        """Return the record of a line; the part before the delimiter is its key."""
         key, value = self._fast.key, line
         if self._delimiter is not None:
             before, delimiter, after = line.partition(self._delimiter)

@@ -122,6 +122,7 @@ class _Run:
             report.take(producer.flush())
 
     def _send_source(self) -> None:
+        """Send the records of the input, files by the fast path of their own."""
         if isinstance(self._source, FileRecords):
             self._source.feed(self._producer)
         else:
@@ -181,6 +182,7 @@ class _TransactionalRun(_Run):
             report.note(records.summary())
 
     def _give_up(self) -> None:
+        """Abort the open transaction; if that fails, only warn."""
         try:
             self._records.give_up()
         except EngineError as error:

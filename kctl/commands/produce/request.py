@@ -95,6 +95,7 @@ def transaction_timeout_ms(request: ProduceRequest) -> int:
 
 
 def _idempotence(request: ProduceRequest) -> bool | None:
+    """Return whether the producer is idempotent, None if nothing is set."""
     if request.no_idempotence:
         return False
     text = request.settings.get("enable.idempotence")
@@ -102,6 +103,7 @@ def _idempotence(request: ProduceRequest) -> bool | None:
 
 
 def _in_flight(settings: Mapping[str, str]) -> int:
+    """Return max.in.flight.requests.per.connection; raises unless 1 to 5."""
     key = "max.in.flight.requests.per.connection"
     count = _count(None, settings, key, IN_FLIGHT_MAX)
     if not 1 <= count <= IN_FLIGHT_MAX:
@@ -110,6 +112,7 @@ def _in_flight(settings: Mapping[str, str]) -> int:
 
 
 def _count(given: int | None, settings: Mapping[str, str], key: str, default: int) -> int:
+    """Return the option, else the setting, else the default; raises UnreadableArgument."""
     if given is not None:
         return given
     text = settings.get(key)

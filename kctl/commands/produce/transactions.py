@@ -166,6 +166,7 @@ class TransactionalInput:
         self._ended()
 
     def _abort(self) -> None:
+        """Abort the transaction, and count it with its records."""
         self._producer.abort()
         self.aborted_count += 1
         self.aborted_record_count += self._record_count

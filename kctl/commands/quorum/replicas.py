@@ -153,6 +153,7 @@ def _describe(options: ClusterOptions, request: QuorumRequest) -> _QuorumState:
 
 
 def _controller_text(client: KafkaClient) -> str:
+    """Return in words which broker is the controller of a cluster with znodes."""
     view = client.view([])
     controller = view.brokers.get(view.controller_id)
     if controller is None:

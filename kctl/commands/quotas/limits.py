@@ -143,6 +143,7 @@ def _check_quotas(parts: Parts, changes: Mapping[str, float | None]) -> None:
 def _quotas(
     client: KafkaClient, parts: Parts, *, is_strict: bool
 ) -> dict[QuotaEntity, dict[str, float]]:
+    """Return the quotas by entity; `is_strict` leaves out entities with further parts."""
     filters = [QuotaEntityFilter(kind, name) for kind, name in parts.items()]
     return describe_quotas(client, filters, is_strict=is_strict)
 

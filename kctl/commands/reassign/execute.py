@@ -321,6 +321,7 @@ def print_ends(
 
 
 def _end_row(change: PartitionChange, how: str) -> dict[str, object]:
+    """Return the row of a change that has ended."""
     return {
         "topic": change.topic,
         "partition": change.partition,

@@ -77,6 +77,7 @@ def _draw(change: PartitionChange) -> None:
 
 
 def _mark(step: MoveStep, broker_id: int) -> str:
+    """Return what a broker is in a step: leader, in sync, copying, or nothing."""
     if broker_id not in step.replicas:
         return ""
     if broker_id == step.leader:

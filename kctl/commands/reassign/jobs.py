@@ -165,6 +165,7 @@ def change_of(moves: MoveOptions) -> SettingsChange:
 
 
 def _throttle_of(state: JournalState) -> str:
+    """Return the throttle of an interrupted job as its option."""
     settings = state.settings
     if settings.is_adaptive:
         return "--throttle auto"

@@ -325,6 +325,7 @@ def _broker_rows(plan: ReassignmentPlan) -> list[dict[str, object]]:
 
 
 def _change_rows(plan: ReassignmentPlan) -> list[dict[str, object]]:
+    """Return a row for each change, in the order of batches."""
     return [
         change_row(plan.changes[position], number)
         for number, batch in enumerate(plan.batches, 1)

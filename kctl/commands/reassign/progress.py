@@ -74,6 +74,7 @@ class MoveProgress:
             self._change_bar(bars, change, now.now_ms)
 
     def _change_bar(self, bars: Progress, now: ChangeStatus, now_ms: int) -> None:
+        """Update the bar of a change with phase, bytes and rate."""
         key = now.change.name
         rate = self._rate(key, now_ms, now.copied_bytes)
         state = f"{now.phase.value} {_progress_text(now.copied_bytes, now.total_bytes, rate)}"
@@ -88,6 +89,7 @@ class MoveProgress:
         total: int,
         state: str,
     ) -> None:
+        """Update a bar, or add it if there is none for the key; amounts are bytes."""
         if key not in self._tasks:
             self._tasks[key] = bars.add_task(text, total=max(total, 1), state=state)
         bars.update(
@@ -100,6 +102,7 @@ class MoveProgress:
         return (copied - began_bytes) * 1000 / passed_ms if passed_ms >= 1000 else None
 
     def _print_pause(self, now: ExecutionStatus) -> None:
+        """Print why nothing begins, when that has changed."""
         reasons = [] if now.pause is None else [f"nothing new begins: {now.pause}"]
         if now.missed:
             ids = ", ".join(map(str, now.missed))
@@ -111,6 +114,7 @@ class MoveProgress:
 
 
 def _progress_text(copied: int, total: int, rate: float | None) -> str:
+    """Return bytes copied, rate (bytes/s) and time left; without a rate bytes alone."""
     parts = [f"{size_text(copied)} of {size_text(total)}"]
     if rate:
         parts.append(f"{size_text(round(rate))}/s")

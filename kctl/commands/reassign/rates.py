@@ -47,6 +47,7 @@ def goals_of(request: RateRequest, verb: str) -> frozenset[LevelGoal]:
 
 
 def _goal(goal: str) -> LevelGoal:
+    """Return a goal of `--goals`; raises UnreadableArgument."""
     try:
         return LevelGoal(goal.strip())
     except ValueError:

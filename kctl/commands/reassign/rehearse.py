@@ -94,6 +94,7 @@ def rehearse_plan(options: ClusterOptions, request: RehearseRequest) -> int:
 
 
 def _changes(plan: PlanFile, read: ReadCluster) -> list[PartitionChange]:
+    """Return the changes of a plan; raises StalePlan if replicas are neither old nor new."""
     if plan.plan is None:
         return changes_from_targets(read.model, plan.rows)
     changes = in_order(plan.plan)
@@ -107,6 +108,7 @@ def _ports() -> RehearsalPorts:
     host = real_host()
 
     def client_of(servers: str) -> KafkaClient:
+        """Return a new client of the copied cluster, as an administrator."""
         return KafkaClient(
             parse_addresses(servers),
             streams=host.streams,

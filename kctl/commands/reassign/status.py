@@ -80,6 +80,7 @@ def show_status(options: ClusterOptions, path: str | None, *, watch: bool, outpu
 
 
 def _watched(client: KafkaClient, path: str | None) -> Watched:
+    """Return the changes of a file, without one all reassignments of the cluster."""
     if path is None:
         ongoing = list_reassignments(client)
         view = client.view({key.topic for key in ongoing})
@@ -135,6 +136,7 @@ def _change(row: TargetRow, old: tuple[int, ...], leader: int | None) -> Partiti
 
 
 def _rows(client: KafkaClient, watched: Watched) -> list[OutputRow]:
+    """Return a row for each change, with the state that the cluster has now."""
     if not watched.changes:
         return []
     now = LiveCluster(client, watched.changes).read()

@@ -103,6 +103,7 @@ def parse_speed(text: str) -> float | None:
 
 
 def _bounds(request: ReplayRequest, now_ms: int) -> ReplayBounds:
+    """Return the bounds of `--from` and `--until`, each an offset or a time in ms."""
     start, until = request.start, request.until
     from_offset, from_ms = _bound("--from", start, now_ms) if start else (None, None)
     to_offset, to_ms = _bound("--until", until, now_ms) if until else (None, None)
@@ -123,6 +124,7 @@ def _bound(option: str, text: str, now_ms: int) -> tuple[int | None, int | None]
 def _check_partitions(
     client: KafkaClient, request: ReplayRequest, partitions: list[PartitionFolder]
 ) -> None:
+    """Raise TooFewPartitions if the target topic lacks a partition of the source."""
     count = len(client.view_of_existing([request.to]).topics[request.to].partitions)
     needed = 1 + (
         max(map(number_of, partitions)) if request.partition is None else request.partition
@@ -188,6 +190,7 @@ class _Run:
 
 
 def _source_headers(record: SourceRecord) -> tuple[Header, ...]:
+    """Return headers that name topic, partition and offset of the source record."""
     return (
         ("replay.topic", record.topic.encode()),
         ("replay.partition", b"%d" % record.partition),

@@ -135,6 +135,7 @@ def _drawn(name: str) -> str:
 
 
 def _svg(spec: dict[str, Any]) -> str:
+    """Return a chart of Vega-Lite as SVG; raises if its library is not installed."""
     check_charts()
     from vl_convert import vegalite_to_svg
 

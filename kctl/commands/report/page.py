@@ -74,6 +74,7 @@ def cluster_page(document: OutputRow) -> str:
 
 
 def _when(document: OutputRow) -> str:
+    """Return when the report was made, over which interval, and what it is compared with."""
     sampled = f"rates of {document['interval_ms'] / 1000:g} s"
     since = document["since_ms"]
     compared = "" if since is None else f"; compared with {time_text(since)}"
@@ -99,6 +100,7 @@ def _tiles(document: OutputRow) -> Iterator[str]:
 
 
 def _contents(document: OutputRow) -> Iterator[str]:
+    """Yield the list of parts with their row counts; changes only of a comparison."""
     yield '<ul class="contents">\n'
     for part in PARTS:
         if part.key != "changes" or document["since_ms"] is not None:
@@ -196,6 +198,7 @@ def _table(columns: Sequence[Column], rows: Sequence[OutputRow]) -> Iterator[str
 
 
 def _cell(column: Column, value: Any) -> str:
+    """Return a value as HTML, by the kind of its column."""
     if value is None:
         return "<span class=null>–</span>"
     if column.is_size:

@@ -84,6 +84,7 @@ def document_of(report: ClusterReport) -> OutputRow:
 
 
 def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: named tuples as objects, tuples as lists."""
     if hasattr(value, "_asdict"):
         return {key: _plain(item) for key, item in value._asdict().items()}
     if isinstance(value, tuple | list):
@@ -122,6 +123,7 @@ def _check_folder(path: str) -> None:
 
 
 def _write_page(path: str, document: OutputRow) -> None:
+    """Write the report as a page of HTML, and note its count of findings."""
     from kctl.commands.report.page import cluster_page
 
     page = cluster_page(document)

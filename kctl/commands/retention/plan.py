@@ -156,6 +156,7 @@ def show_plan(options: ClusterOptions, request: PlanRequest) -> int:
 
 
 def _check_rows(request: PlanRequest) -> None:
+    """Raise MixedRowKinds if options ask for several kinds of rows."""
     kinds = {
         "--advise": request.advise is not None,
         "--upcoming": request.upcoming,
@@ -250,6 +251,7 @@ def _print_sum(forecasts: Sequence[RetentionForecast]) -> None:
 
 
 def _print_compacted(configs: Mapping[str, LogConfig]) -> None:
+    """Note how many topics are compacted: the plan does not show what that frees."""
     count = sum(config.is_compacted for config in configs.values())
     if count:
         verb = "is" if count == 1 else "are"

@@ -119,6 +119,7 @@ def _named(files: Files, directory: str, topics: list[str]) -> tuple[set[str], l
 
 
 def _row(log: RetainedLog) -> OutputRow:
+    """Return the row of a log after retention; its end offset is exclusive."""
     return {
         **log.topic_partition._asdict(),
         "freed_segments": log.freed_segments,

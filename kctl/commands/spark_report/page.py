@@ -43,6 +43,7 @@ def report_page(
 
 
 def _contents(results: list[tuple[Report, QueryResult]]) -> Iterator[str]:
+    """Yield the list of reports with their row counts; nothing for one report."""
     if len(results) == 1:
         return
     yield '<ul class="contents">\n'
@@ -87,6 +88,7 @@ def _is_plain_number(value: Any) -> bool:
 
 
 def _cell(value: Any, is_number: bool, largest: Any) -> str:
+    """Return a value as a cell of HTML, a number with a bar relative to the largest."""
     shown = shown_value(value)
     if shown is None:
         return f"<td{_class(is_number)}><span class=null>null</span></td>"

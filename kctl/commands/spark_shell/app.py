@@ -82,6 +82,7 @@ def spark_shell(
         warn_of(queries.problems)
 
         def answer(statement: str) -> None:
+            """Run a statement and print its rows; note if there are more."""
             result = answered(queries, store, statement, max_rows)
             if result is None:
                 return

@@ -85,6 +85,7 @@ class ShellSession:
         self._run(statement)
 
     def _run(self, statement: str) -> None:
+        """Run a statement unless it is empty; report and count its error."""
         if not without_texts(statement).strip():
             return
         try:

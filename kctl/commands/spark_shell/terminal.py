@@ -67,6 +67,7 @@ def _editing(views: Views) -> Iterator[None]:
     found: list[str] = []
 
     def complete(_start: str, number: int) -> str | None:
+        """Return completion `number` as readline asks for it, None after the last."""
         if number == 0:
             found[:] = completions(
                 readline.get_line_buffer()[: readline.get_endidx()], readline.get_begidx(), views()

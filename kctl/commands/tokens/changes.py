@@ -193,6 +193,7 @@ def expire_one(
 
 
 def _end(token: IssuedToken, expires_ms: int, result: str, output: str) -> int:
+    """Print the row of a changed token, and return the exit code."""
     row: OutputRow = {
         "token_id": token.token_id,
         "owner": principal_text(*token.owner),
@@ -293,6 +294,7 @@ def _is_pem(path: str) -> bool:
 
 
 def _principal(text: str) -> Principal:
+    """Return type and name of a principal, User without a type; raises UnreadableArgument."""
     kind, name = principal_parts(text) if ":" in text else (USER_TYPE, text)
     if not kind or not name or not is_utf8(text):
         raise UnreadableArgument("a user", text, "a name of UTF-8, with or without User:")
@@ -300,6 +302,7 @@ def _principal(text: str) -> Principal:
 
 
 def _row(token: IssuedToken) -> OutputRow:
+    """Return the row of a token; times are ms since 1970."""
     return {
         "token_id": token.token_id,
         "owner": principal_text(*token.owner),

@@ -48,6 +48,7 @@ def cells_of(columns: Sequence[Column], rows: Sequence[OutputRow], width: int) -
 
 
 def _text(column: Column, value: Any) -> str:
+    """Return a value as text: a dash for None, sizes with units."""
     if value is None:
         return "-"
     if column.is_size:

@@ -91,6 +91,7 @@ def _of_counts(frame: Frame, shown: Shown) -> str:
 
 
 def _tabs(place: Place) -> str:
+    """Return the line of views, with the present one in brackets."""
     tabs = []
     for number, view in enumerate(VIEWS, 1):
         tab = f"{number} {view.name}"
@@ -99,6 +100,7 @@ def _tabs(place: Place) -> str:
 
 
 def _of_rows(shown: Shown) -> str:
+    """Return the line with row count, order and filter."""
     place, order = shown.place, shown.order
     column = next(column for column in place.view.columns if column.key == order.key)
     direction = "down" if order.is_descending else "up"

@@ -244,6 +244,7 @@ class TopApp(App[int]):
         return self._orders.get(view.name, Order(view.sort, view.is_descending))
 
     def _show(self, *, is_new_place: bool = False) -> None:
+        """Fill the table with the last sample's rows, at most ROWS_MAX, and the head."""
         if not self._is_composed:
             return
         if self._frame is not None:

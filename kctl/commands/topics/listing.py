@@ -167,6 +167,7 @@ def _failure(topic: TopicView) -> EngineError:
 
 
 def _is_listed(topic: TopicView, request: ListRequest) -> bool:
+    """Return True for a topic that the filters of `topics list` let through."""
     if request.exclude_internal and topic.is_internal:
         return False
     if not (request.under_replicated or request.unavailable):
@@ -348,6 +349,7 @@ def _offsets(
 def _partition_rows(
     topic: TopicView, request: DescribeRequest, facts: _Facts
 ) -> list[dict[str, object]]:
+    """Return the rows of a topic's partitions that the filters let through."""
     return [
         _partition_row(topic.name, partition, facts)
         for partition in topic.partitions
@@ -356,6 +358,7 @@ def _partition_rows(
 
 
 def _is_described(partition: PartitionView, request: DescribeRequest, min_isr: int) -> bool:
+    """Return True if one of the requested states holds, or none is requested."""
     claims = (
         (request.under_replicated, partition.is_under_replicated),
         (request.unavailable, not partition.has_leader),
@@ -435,6 +438,7 @@ def _heading(topic: TopicView, facts: _Facts) -> str:
 
 
 def _topic_row(topic: TopicView, rows: list[dict[str, object]], facts: _Facts) -> dict[str, object]:
+    """Return the row of a topic, with those of its partitions inside."""
     return {
         "name": topic.name,
         "topic_id": topic_id_text(topic),

@@ -40,9 +40,11 @@ def _is_usable(topic: TopicView) -> bool:
 
 
 def _await(client: KafkaClient, names: Iterable[str], is_done: Callable[[TopicView], bool]) -> None:
+    """Wait until all brokers return the change; after _WAIT_MS only note that some do not."""
     wanted = list(names)
 
     def late(view: ClusterView) -> list[str]:
+        """Return the topics of a broker's metadata that lack the change."""
         return [name for name in wanted if name in view.topics and not is_done(view.topics[name])]
 
     if wanted and not client.await_view(wanted, lambda view: not late(view), _WAIT_MS):

@@ -169,6 +169,7 @@ def abort(options: ClusterOptions, request: AbortRequest) -> int:
 
 
 def _open_at(client: KafkaClient, key: TopicPartition, start_offset: int) -> ActiveProducer:
+    """Return the producer of the transaction that begins there; raises NoSuchTransaction."""
     found = active_producers(client, [key])[key]
     if isinstance(found, EngineError):
         raise found

@@ -215,6 +215,7 @@ def delete_users(
 def _deleted(
     client: KafkaClient, user: str, mechanisms: Iterable[ScramMechanism]
 ) -> EngineError | None:
+    """Delete credentials one by one; return the first error, None if all are deleted."""
     try:
         for mechanism in mechanisms:
             alter_credentials(client, user, [mechanism], ())

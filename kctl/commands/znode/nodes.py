@@ -134,6 +134,7 @@ def print_data(store: Store, path: str, output: str) -> int:
 
 
 def _write_raw(data: bytes | None) -> None:
+    """Write the bytes of a node, with a line end on a terminal; note a null node."""
     if data is None:
         notify("the node has no data (null)")
         return
@@ -220,6 +221,7 @@ class _Gap:
 
 
 def _change_row(change: NodeChange) -> dict[str, object]:
+    """Return the row of an event; without a stat it has no version and times."""
     row: dict[str, object] = {"event": change.event, "path": change.path}
     if change.stat is not None:
         stat = change.stat
@@ -228,6 +230,7 @@ def _change_row(change: NodeChange) -> dict[str, object]:
 
 
 def _change_line(change: NodeChange) -> str:
+    """Return an event as a line; a deleted node has neither version nor time."""
     if change.stat is None:
         return f"{change.event:<7}  {change.path}\n"
     stat = change.stat
