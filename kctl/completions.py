@@ -88,6 +88,7 @@ def _patterns(commands: list[CommandCompletions], line: str) -> list[str]:
 
 
 def _arguments(commands: list[CommandCompletions], line: str) -> list[str]:
+    """Return a line of the script for each kind of argument, with the commands that take it."""
     by_kind: dict[str, list[str]] = {}
     for command in commands:
         if command.argument != NONE:

@@ -54,6 +54,7 @@ def cluster_ids(
 
 
 def _cluster_id(client: KafkaClient, side: str, cluster: str) -> str | None:
+    """Return a cluster's id by the first request to it; raise CopySideFailed with its side."""
     try:
         return client.view([]).cluster_id
     except _NO_ANSWER as error:

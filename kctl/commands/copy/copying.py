@@ -114,6 +114,7 @@ def copy_topics(request: CopyRequest) -> int:
 
 @contextmanager
 def _journal(path: str) -> Iterator[tuple[CopyJournal, CopyState | None]]:
+    """Take the journal at a path, with its state if it has one, and close it at the end."""
     RealFiles().make_dir(os.path.dirname(path) or ".")
     journal, state = CopyJournal.take(RealHeldFiles(), path, this_process())
     try:
@@ -249,6 +250,7 @@ def _make_topics(destination: KafkaClient, topics: Destination) -> None:
 def _writer(
     destination: KafkaClient, request: CopyRequest, job: _Job, journal: CopyJournal
 ) -> CopyWriter:
+    """Return the writer of the plan's delivery, which goes on where the journal's state ends."""
     notes = ProducerCallbacks(on_retry=_print_retry)
     options = request.producer()
     stored = {} if job.state is None else job.state.stored
@@ -316,6 +318,7 @@ def _is_of_rights(error: EngineError) -> bool:
 
 
 def _print_groups(plan: TopicCopy) -> None:
+    """Print of each group how many committed offsets were translated."""
     groups: dict[str, int] = {}
     for one in plan.translated_offsets():
         groups[one.group_id] = groups.get(one.group_id, 0) + 1
@@ -342,6 +345,7 @@ def _delete_progress(destination: KafkaClient, plan: TopicCopy) -> None:
 
 
 def _end(request: CopyRequest, job: _Job, ended: _Ended) -> int:
+    """Print a row for each topic; return the exit code of how the copy ended."""
     failures = 1 if ended.result == "failed" else 0
     end_with(TOPIC_COLUMNS, _rows(job, ended), request.output, failures=failures)
     sys.stdout.flush()

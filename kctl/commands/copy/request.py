@@ -101,6 +101,7 @@ def content_rules(
 
 
 def _share(text: str) -> float:
+    """Return a share as a number between 0 and 1, both exclusive; raise UnreadableArgument."""
     expected = "5%, 0.05 or any other share above 0 and below 1"
     number, percent = text.removesuffix("%"), text.endswith("%")
     try:
