@@ -260,6 +260,51 @@ def test_a_cut_behind_a_length_that_skips_the_rest_changes_nothing() -> None:
     assert sum(sizes) == found.size_bytes
 
 
+@pytest.mark.parametrize(("offset", "kept"), [(103, 3), (105, 3), (110, 3), (111, 4)])
+def test_a_cut_in_a_gap_behind_a_damaged_last_offset_keeps_what_ends_before_it(
+    offset: int, kept: int
+) -> None:
+    files, found = segment(config=LogConfig(index_interval_bytes=1 << 20))
+    sizes = [add(found, base) for base in (100, 101, 102, 110, 111)]
+    files.open(found.path(FileKind.LOG), write=True).write_at(sizes[0] + 23, b"\0\0\1\0")
+    found.truncate_to(offset, NOW_MS)
+    assert sum(sizes[:kept]) == found.size_bytes
+
+
+@pytest.mark.parametrize(("bit", "offset"), [(128, 103), (64, 101), (8, 109)])
+def test_a_cut_behind_a_base_offset_that_reads_wrongly_changes_nothing(
+    bit: int, offset: int
+) -> None:
+    files, found = segment(config=LogConfig(index_interval_bytes=1 << 20))
+    sizes = [add(found, 100 + n) for n in range(12)]
+    files.flip(found.path(FileKind.LOG), sizes[0] + 7, bit)
+    with pytest.raises(CorruptRecord):
+        found.truncate_to(offset, NOW_MS)
+    files.flip_back()
+    assert sum(sizes[offset - 100 :]) == found.truncate_to(offset, NOW_MS)
+
+
+def test_a_cut_behind_a_length_below_0_changes_nothing() -> None:
+    files, found = segment(config=LogConfig(index_interval_bytes=1 << 20))
+    sizes = [add(found, 100 + n) for n in range(6)]
+    file = files.open(found.path(FileKind.LOG), write=True)
+    file.write_at(sizes[0] + 23, b"\0\0\1\0")
+    file.write_at(sum(sizes[:3]) + 8, (-12).to_bytes(4, "big", signed=True))
+    with pytest.raises(CorruptRecord):
+        found.truncate_to(105, NOW_MS)
+    assert sum(sizes) == found.size_bytes
+
+
+def test_a_cut_before_bytes_that_are_no_header_changes_nothing() -> None:
+    files, found = segment()
+    size = add(found, 100)
+    files.open(found.path(FileKind.LOG), write=True).append((bytes(3),))
+    found = Segment(files, "/d", 100, CONFIG, now_ms=NOW_MS)
+    with pytest.raises(CorruptRecord):
+        found.truncate_to(105, NOW_MS)
+    assert size + 3 == found.size_bytes
+
+
 def test_a_cut_in_a_damaged_batch_that_is_the_last_one_takes_it() -> None:
     files, found = segment(config=LogConfig(index_interval_bytes=1 << 20))
     sizes = [add(found, 100 + 2 * n, 2) for n in range(3)]
