@@ -260,51 +260,6 @@ def test_a_cut_behind_a_length_that_skips_the_rest_changes_nothing() -> None:
     assert sum(sizes) == found.size_bytes
 
 
-@pytest.mark.parametrize(("offset", "kept"), [(103, 3), (105, 3), (110, 3), (111, 4)])
-def test_a_cut_in_a_gap_behind_a_damaged_last_offset_keeps_what_ends_before_it(
-    offset: int, kept: int
-) -> None:
-    files, found = segment(config=LogConfig(index_interval_bytes=1 << 20))
-    sizes = [add(found, base) for base in (100, 101, 102, 110, 111)]
-    files.open(found.path(FileKind.LOG), write=True).write_at(sizes[0] + 23, b"\0\0\1\0")
-    found.truncate_to(offset, NOW_MS)
-    assert sum(sizes[:kept]) == found.size_bytes
-
-
-@pytest.mark.parametrize(("bit", "offset"), [(128, 103), (64, 101), (8, 109)])
-def test_a_cut_behind_a_base_offset_that_reads_wrongly_changes_nothing(
-    bit: int, offset: int
-) -> None:
-    files, found = segment(config=LogConfig(index_interval_bytes=1 << 20))
-    sizes = [add(found, 100 + n) for n in range(12)]
-    files.flip(found.path(FileKind.LOG), sizes[0] + 7, bit)
-    with pytest.raises(CorruptRecord):
-        found.truncate_to(offset, NOW_MS)
-    files.flip_back()
-    assert sum(sizes[offset - 100 :]) == found.truncate_to(offset, NOW_MS)
-
-
-def test_a_cut_behind_a_length_below_0_changes_nothing() -> None:
-    files, found = segment(config=LogConfig(index_interval_bytes=1 << 20))
-    sizes = [add(found, 100 + n) for n in range(6)]
-    file = files.open(found.path(FileKind.LOG), write=True)
-    file.write_at(sizes[0] + 23, b"\0\0\1\0")
-    file.write_at(sum(sizes[:3]) + 8, (-12).to_bytes(4, "big", signed=True))
-    with pytest.raises(CorruptRecord):
-        found.truncate_to(105, NOW_MS)
-    assert sum(sizes) == found.size_bytes
-
-
-def test_a_cut_before_bytes_that_are_no_header_changes_nothing() -> None:
-    files, found = segment()
-    size = add(found, 100)
-    files.open(found.path(FileKind.LOG), write=True).append((bytes(3),))
-    found = Segment(files, "/d", 100, CONFIG, now_ms=NOW_MS)
-    with pytest.raises(CorruptRecord):
-        found.truncate_to(105, NOW_MS)
-    assert size + 3 == found.size_bytes
-
-
 def test_a_cut_in_a_damaged_batch_that_is_the_last_one_takes_it() -> None:
     files, found = segment(config=LogConfig(index_interval_bytes=1 << 20))
     sizes = [add(found, 100 + 2 * n, 2) for n in range(3)]
@@ -342,6 +297,44 @@ def test_a_cut_of_old_messages_of_the_smallest_size_ends_where_one_begins() -> N
     data = build_messages(records, LegacySettings(magic=0))
     found.append((data,), len(data), 2, (-1, 2))
     assert 26 == found.truncate_to(2, NOW_MS)
+
+
+def test_a_cut_to_the_base_goes_by_the_index_where_offsets_are_in_disorder() -> None:
+    _, found = segment(config=LogConfig(index_interval_bytes=0))
+    size, second = add(found, 105), add(found, 100)
+    assert [(100, size)] == list(found.index)
+    assert second == found.truncate_to(100, NOW_MS)
+
+
+def test_a_segment_that_a_cut_empties_begins_then() -> None:
+    _, found = segment()
+    add(found, 100, at_ms=-1)
+    add(found, 101, at_ms=-1)
+    found.truncate_to(101, NOW_MS + 200)
+    assert found.should_roll(10, 101, -1, NOW_MS + 501)
+    found.truncate_to(100, NOW_MS + 200)
+    add(found, 100, at_ms=-1)
+    assert not found.should_roll(10, 101, -1, NOW_MS + 700)
+    assert found.should_roll(10, 101, -1, NOW_MS + 701)
+
+
+def test_a_cut_of_indexes_holds_where_another_thread_would_drop_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files, found = segment(config=LogConfig(index_interval_bytes=0))
+    for number in range(6):
+        add(found, 100 + number)
+    found.become_inactive()
+    truncate = MemoryFile.truncate
+
+    def dropping(self: MemoryFile, size_bytes: int) -> None:
+        found.drop_indexes()
+        truncate(self, size_bytes)
+
+    monkeypatch.setattr(MemoryFile, "truncate", dropping)
+    found.truncate_to(103, NOW_MS)
+    index = parse_offset_index(files.read_bytes(found.path(FileKind.INDEX)), 100)
+    assert [101, 102] == [offset for offset, _ in index]
 
 
 def test_a_cut_takes_batches_entries_times_and_transactions() -> None:
