@@ -407,18 +407,26 @@ class Segment:
     def first_truncated(self, offset: int) -> BatchPlace | None:
         """Return the first batch that a truncation to `offset` removes, None if it removes none.
 
-        Raises CorruptRecord at damage on the way to it.
+        Raises CorruptRecord at damage on the way to it. There is none to the base offset.
         """
+        base_offset, end = self.base_offset, self.size_bytes
+        if offset <= base_offset:
+            return BatchPlace(0, end, base_offset) if end else None
         place = self.translate(offset)
         start = self._search_start(offset)
-        return first_truncated(self._file, place, offset, start, self.size_bytes)
+        return first_truncated(
+            self._file, place, offset, base_offset=base_offset, start=start, end=end
+        )
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
         """Remove every batch that reaches `offset` or exceeds it; returns the bytes removed.
 
+        At the base offset headers alone decide, as for a segment whose offsets are in disorder.
         Errors: those of `first_truncated`; nothing is changed then.
         """
-        return self.truncate_at(self.first_truncated(offset), offset, now_ms)
+        by_headers = offset <= self.base_offset
+        place = self.translate(offset) if by_headers else self.first_truncated(offset)
+        return self.truncate_at(place, offset, now_ms)
 
     def truncate_at(self, place: BatchPlace | None, offset: int, now_ms: int) -> int:
         """Remove the batch of `first_truncated` and all after it; returns the bytes removed."""

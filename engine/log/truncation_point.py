@@ -3,10 +3,13 @@
 ```
 header walk  from the index entry at or before the offset to the first batch that ends at or after
              it
-damage       1 that batch is damaged, begins after the offset, or there is none
-             2 each batch from the index entry on must lead to a whole batch after it
-             3 where one does not, its length is damaged: nothing is truncated
-             4 else its last offset may be damaged: what begins before the offset is kept
+doubt        1 that batch is damaged, begins after the offset or ends after the next one begins, or
+               there is none
+             2 each batch from the index entry on is checked against its neighbours as well: no
+               checksum covers its base offset
+             3 a damaged one must lead to a whole one that begins within its offsets or right after
+               them, and ends there
+             4 where neighbours do not agree, nothing is truncated
 ```
 
 Source: Kafka's LogSegment.truncateTo. Differs: Kafka takes any header for a batch, and truncates
@@ -17,90 +20,98 @@ from __future__ import annotations
 
 from engine.errors import CorruptRecord
 from engine.host.ports import File
-from engine.log.segment_lookup import BatchPlace
-from engine.records.batch_header import (
-    HEADER_UP_TO_DELTA_BYTES,
-    LENGTH_OVERHEAD_BYTES,
-    MAGIC,
-    PROLOGUE_BYTES,
-    read_last_offset_delta,
-    read_prologue,
-)
+from engine.log.segment_lookup import BatchPlace, walk_headers
+from engine.records.batch_header import PROLOGUE_BYTES, read_prologue
 from engine.records.view import batch_at
+
+#: Each batch ends after it.
+_BELOW_ALL = -1 << 63
+#: No batch begins after it.
+_NO_BATCH = (1 << 63) - 1
 
 
 def first_truncated(
-    file: File, place: BatchPlace | None, offset: int, start: int, end: int
+    file: File, place: BatchPlace | None, offset: int, *, base_offset: int, start: int, end: int
 ) -> BatchPlace | None:
     """Return the first batch that a truncation to `offset` removes, None if it removes none.
 
     `place` is the first batch that ends at or after `offset` by its header. The search for it began
-    at the position `start`, with a batch; `end` is the position where the segment ends. If the
-    checksum of `place` is wrong, its last offset may be wrong too. The result is then the last
-    batch after `place` that begins at or before `offset`, with its base offset as `last_offset`;
-    `place` without one. What is in front of the result stays.
+    at the position `start`, with a batch; `end` is the position where the segment ends, and
+    `base_offset` that of the segment. Where `place` is in doubt, the batches from `start` on
+    decide. The last batch of the segment is removed where its header says so, right or wrong: none
+    follows to contradict it.
 
-    Raises CorruptRecord if the length of a batch between `start` and `place` is damaged.
+    Raises CorruptRecord unless it is sure where each batch from `start` to the result begins and
+    ends.
     """
-    is_damaged = place is not None and _is_damaged(file, place.position, place.size_bytes)
-    if place is not None and not is_damaged and _base_offset(file, place.position) <= offset:
+    if place is not None and _is_sure(file, place, offset, end):
         return place
-    _require_chain(file, start, end if place is None else place.position + 1, end)
-    if place is None or not is_damaged:
-        return place
-    while (position := place.position + place.size_bytes) < end:
-        base, length, _ = read_prologue(file.read_at(position, HEADER_UP_TO_DELTA_BYTES), 0)
-        if base > offset:
-            break
-        place = BatchPlace(position, length + LENGTH_OVERHEAD_BYTES, base)
-    return place
+    position, after = start, base_offset
+    while position < end:
+        place = walk_headers(file, _BELOW_ALL, position, end)
+        if place is None:
+            raise _disagreement(file, position)
+        after = _offset_after(file, place, offset, after=after, end=end)
+        if after > offset:
+            return place
+        position += place.size_bytes
+    return None
 
 
-def _require_chain(file: File, start: int, bound: int, end: int) -> None:
-    """Require of each damaged batch in [start, bound) that a whole one follows it (step 2).
+def _is_sure(file: File, place: BatchPlace, offset: int, end: int) -> bool:
+    """Return whether a batch is whole, begins at or before `offset`, and ends before the next one.
 
-    The last batch of the segment needs none where the search has found a batch: `bound` < `end`.
+    A wrapper of an old format has its last offset in front, which leaves a doubt.
     """
-    position = start
-    while position < bound:
-        following = position + _size_bytes(file, position)
-        if _is_damaged(file, position, following - position):
-            is_last = following == end and bound < end
-            if not is_last and not _is_next(file, position, following, end):
-                raise CorruptRecord(
-                    f"a whole batch after the damaged one at position {position}",
-                    "no such batch",
-                    path=file.path,
-                    position=following,
-                )
-        position = following
+    position, size_bytes, last = place
+    return (
+        _base_offset(file, position, end) <= offset
+        and _base_offset(file, position + size_bytes, end) > last
+        and _is_whole(file, place)
+    )
 
 
-def _is_next(file: File, position: int, following: int, end: int) -> bool:
-    """Return whether a whole batch follows a damaged one with no offsets between the two."""
-    if following > end - PROLOGUE_BYTES:
-        return False
-    base, following_base = _base_offset(file, position), _base_offset(file, following)
-    header = file.read_at(position, HEADER_UP_TO_DELTA_BYTES)
-    _, _, magic = read_prologue(header, 0)
-    last = base + (read_last_offset_delta(header, 0) if magic >= MAGIC else 0)
-    is_near = base < following_base <= last + 1
-    return is_near and not _is_damaged(file, following, _size_bytes(file, following))
+def _offset_after(file: File, place: BatchPlace, offset: int, *, after: int, end: int) -> int:
+    """Return the offset after a batch; `after` is that of the batch before it.
+
+    Raises CorruptRecord where its neighbours do not agree with its header.
+    """
+    position, size_bytes, last = place
+    following = position + size_bytes
+    base = _base_offset(file, position, end)
+    if base < after:
+        raise _disagreement(file, position)
+    following_base = _base_offset(file, following, end)
+    if _is_whole(file, place):
+        if base == after or following_base > last:
+            return last + 1
+    elif following == end:
+        if last >= offset:
+            return last + 1
+    elif base < following_base <= last + 1:
+        next_place = walk_headers(file, _BELOW_ALL, following, end)
+        if next_place is not None and _is_whole(file, next_place):
+            return following_base
+    raise _disagreement(file, following)
 
 
-def _base_offset(file: File, position: int) -> int:
+def _disagreement(file: File, position: int) -> CorruptRecord:
+    expected = "a batch that goes on where the one before it ends"
+    return CorruptRecord(expected, "no such batch", path=file.path, position=position)
+
+
+def _base_offset(file: File, position: int, end: int) -> int:
+    """Return the base offset of the batch at a position, the largest one where there is no room."""
+    if position >= end - PROLOGUE_BYTES:
+        return _NO_BATCH
     base: int = read_prologue(file.read_at(position, PROLOGUE_BYTES), 0)[0]
     return base
 
 
-def _size_bytes(file: File, position: int) -> int:
-    length: int = read_prologue(file.read_at(position, PROLOGUE_BYTES), 0)[1]
-    return length + LENGTH_OVERHEAD_BYTES
-
-
-def _is_damaged(file: File, position: int, size_bytes: int) -> bool:
-    """Return whether a batch has a wrong checksum or no header."""
+def _is_whole(file: File, place: BatchPlace) -> bool:
+    """Return whether a batch has a header and the right checksum."""
     try:
-        return not batch_at(memoryview(file.read_at(position, size_bytes)), 0).is_crc_valid()
+        content = memoryview(file.read_at(place.position, place.size_bytes))
+        return batch_at(content, 0).is_crc_valid()
     except CorruptRecord:
-        return True
+        return False

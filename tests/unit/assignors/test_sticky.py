@@ -91,6 +91,13 @@ def test_members_of_different_topics_are_balanced_as_far_as_possible() -> None:
     )
 
 
+def test_what_no_member_had_is_moved_before_what_one_had() -> None:
+    members = {"C0": sticky("t1 t2", "t2p0 t2p1"), "C1": sticky("t0 t1 t2"), "C2": sticky("t0")}
+    assert {"C0": "t2p0 t2p1", "C1": "t1p0 t2p2", "C2": "t0p0"} == shown(
+        assign_sticky(topics_of(1, 1, 3), members)
+    )
+
+
 def test_a_topic_that_is_not_wanted_any_more_goes_to_others() -> None:
     members = {"C0": sticky("t1", "t0p0 t0p1 t1p0"), "C1": sticky("t0 t1")}
     assert {"C0": "t1p0", "C1": "t0p0 t0p1"} == shown(assign_sticky(topics_of(2, 1), members))

@@ -10,6 +10,7 @@ from engine.groups.group import Group
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.member import Protocol
 from engine.groups.requests import LeavingMember, MemberRequest, SyncRequest
+from engine.host.promise import Promise
 from engine.model import TopicPartition
 from tests.unit.groups.stage import RANGE, REBALANCE_MS, STICKY, Stage
 
@@ -244,6 +245,15 @@ def test_who_waits_for_a_join_and_leaves_is_answered_and_waited_for_no_more(stag
     assert ("", 25) == (waiting.result().member_id, waiting.result().error_code)
     assert 0 == stage.group().awaiting_join_count
     assert stage.join(leader.member_id).is_kept
+
+
+def test_who_is_removed_while_its_join_is_parked_counts_as_one_that_waited(stage: Stage) -> None:
+    first, second = stage.stable(2)
+    group = stage.group()
+    for waiting in (first, second):
+        group.await_join(group.members[waiting.member_id], Promise())
+    group.remove(second.member_id)
+    assert (1, True) == (group.awaiting_join_count, group.has_all_members_joined)
 
 
 def test_the_log_says_who_has_left_and_who_has_expired(

@@ -260,6 +260,14 @@ def test_the_fast_path_leaves_long_metadata(stage: Stage, metadata: str, code: i
     assert (7 if code is None else 8) == fetched(stage).offset
 
 
+def test_a_group_is_made_for_commits_where_there_is_none(stage: Stage) -> None:
+    stage.coordinator.commits.make_group("g")
+    made = stage.group()
+    assert ("Empty", {}) == (stage.state, made.members)
+    stage.coordinator.commits.make_group("g")
+    assert stage.group() is made
+
+
 def test_a_bound_below_0_refuses_commits_without_metadata_too() -> None:
     stage = Stage(SETTINGS._replace(offset_metadata_max_bytes=-1))
     stage.coordinator.commits.make_group("g")

@@ -549,12 +549,36 @@ def test_a_cut_behind_a_batch_whose_length_reads_wrongly_changes_nothing() -> No
     assert log.log_end_offset == offset
 
 
+def test_a_cut_at_the_base_of_a_segment_needs_nothing_of_what_it_takes() -> None:
+    files = MemoryFiles()
+    log, _ = open_log(files)
+    fill(log, [5] * 12)
+    offset = log.segments.bases[1]
+    found = log.segments.floor(offset)
+    assert found is not None
+    # The length of its first batch leads beyond the segment's end.
+    files.open(found.path(FileKind.LOG), write=True).write_at(8, b"\0\1")
+    assert log.truncate_to(offset, NOW_MS)
+    assert (offset, 0) == (log.log_end_offset, log.active_segment.size_bytes)
+
+
 def test_a_cut_at_the_end_only_drops_an_epoch_without_records() -> None:
     log = new_log()
     fill(log, [3], epoch=1)
-    log.epochs.assign(2, 3)
-    assert not log.truncate_to(9, NOW_MS)
-    assert (3, 1) == (log.log_end_offset, log.latest_epoch)
+    for offset in (3, 9):
+        log.epochs.assign(2, 3)
+        assert not log.truncate_to(offset, NOW_MS)
+        assert (3, 1, 0) == (log.log_end_offset, log.latest_epoch, log.truncation_count)
+
+
+def test_a_cut_at_the_base_of_the_first_segment_keeps_its_file() -> None:
+    files = MemoryFiles()
+    log, _ = open_log(files)
+    fill(log, [3])
+    before = names(files)
+    assert log.truncate_to(0, NOW_MS)
+    assert before == names(files)
+    assert (0, 0) == (log.log_end_offset, log.size_bytes)
 
 
 def test_a_cut_below_the_first_segment_starts_the_log_again_there() -> None:

@@ -299,6 +299,44 @@ def test_a_cut_of_old_messages_of_the_smallest_size_ends_where_one_begins() -> N
     assert 26 == found.truncate_to(2, NOW_MS)
 
 
+def test_a_cut_to_the_base_goes_by_the_index_where_offsets_are_in_disorder() -> None:
+    _, found = segment(config=LogConfig(index_interval_bytes=0))
+    size, second = add(found, 105), add(found, 100)
+    assert [(100, size)] == list(found.index)
+    assert second == found.truncate_to(100, NOW_MS)
+
+
+def test_a_segment_that_a_cut_empties_begins_then() -> None:
+    _, found = segment()
+    add(found, 100, at_ms=-1)
+    add(found, 101, at_ms=-1)
+    found.truncate_to(101, NOW_MS + 200)
+    assert found.should_roll(10, 101, -1, NOW_MS + 501)
+    found.truncate_to(100, NOW_MS + 200)
+    add(found, 100, at_ms=-1)
+    assert not found.should_roll(10, 101, -1, NOW_MS + 700)
+    assert found.should_roll(10, 101, -1, NOW_MS + 701)
+
+
+def test_a_cut_of_indexes_holds_where_another_thread_would_drop_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files, found = segment(config=LogConfig(index_interval_bytes=0))
+    for number in range(6):
+        add(found, 100 + number)
+    found.become_inactive()
+    truncate = MemoryFile.truncate
+
+    def dropping(self: MemoryFile, size_bytes: int) -> None:
+        found.drop_indexes()
+        truncate(self, size_bytes)
+
+    monkeypatch.setattr(MemoryFile, "truncate", dropping)
+    found.truncate_to(103, NOW_MS)
+    index = parse_offset_index(files.read_bytes(found.path(FileKind.INDEX)), 100)
+    assert [101, 102] == [offset for offset, _ in index]
+
+
 def test_a_cut_takes_batches_entries_times_and_transactions() -> None:
     files, found = segment()
     sizes = [add(found, 100 + 2 * n, 2, NOW_MS + 10 * n) for n in range(6)]
