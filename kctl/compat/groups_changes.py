@@ -28,6 +28,7 @@ from engine.kafka_errors import (
 from engine.model import TopicPartition
 from kctl.compat.group_answers import cause_text, consumer_groups, topic_partitions
 from kctl.compat.java_failures import message_of
+from kctl.compat.java_numbers import is_java_number
 from kctl.compat.java_options import GivenOptions, OptionsRefused
 from kctl.compat.java_order import names_in_java_order
 from kctl.compat.java_split import java_split
@@ -180,13 +181,10 @@ def partitions_in(text: str) -> list[TopicPartition]:
 
 def _partition(word: str, text: str) -> int:
     """Return a partition's number; raises OptionsRefused with Java's message."""
-    try:
-        if word != word.strip() or "_" in word:
-            raise ValueError
-        return int(word)
-    except ValueError:
+    if not is_java_number(word):
         message = f"Invalid partition '{word}' specified in topic arg '{text}''"
-        raise OptionsRefused(message, shows_usage=True) from None
+        raise OptionsRefused(message, shows_usage=True)
+    return int(word)
 
 
 def _meaning(code: int, group_id: str) -> str:

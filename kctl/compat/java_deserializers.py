@@ -18,17 +18,25 @@ Differs: Java prints an identity hash of an array, another one each time.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
 from typing import Final
 
-from engine.java_text import printable
+from engine.java_text import java_length, printable
 from engine.records.crc import crc32c
 from kctl.compat.java_failures import ToolFailure
 
 Deserializer = Callable[[bytes], bytes]
 
 _PACKAGE: Final = "org.apache.kafka.common.serialization."
+_UUID_CHARS: Final = 36
+#: Hexadecimal digits of each part.
+_UUID_DIGITS: Final = (8, 4, 4, 4, 12)
+#: As Long.parseLong reads it, of the decimal digits of any script.
+_HEX_NUMBER: Final = re.compile(r"\+?[\da-fA-F]+")
+_LONG_MAX: Final = (1 << 63) - 1
+_NO_UUID: Final = "Error parsing data into UUID"
 _SERIALIZATION: Final = "org.apache.kafka.common.errors.SerializationException"
 
 
@@ -70,24 +78,32 @@ def _float_text(number: float) -> str:
 
 
 def _boolean(raw: bytes) -> bytes:
-    """Return the text of a boolean; raises ToolFailure for other bytes."""
-    if raw not in (b"\x00", b"\x01"):
-        raise ToolFailure(
-            _SERIALIZATION,
-            f"Unexpected byte received by BooleanDeserializer: {raw[0] if raw else ''}",
-        )
-    return b"true" if raw == b"\x01" else b"false"
+    """Return the text of a boolean; raises ToolFailure unless it is one byte, 0 or 1."""
+    if len(raw) != 1:
+        message = "Size of data received by BooleanDeserializer is not 1"
+        raise ToolFailure(_SERIALIZATION, message)
+    (value,) = struct.unpack("b", raw)
+    if value not in (0, 1):
+        message = f"Unexpected byte received by BooleanDeserializer: {value}"
+        raise ToolFailure(_SERIALIZATION, message)
+    return b"true" if value else b"false"
 
 
 def _uuid(raw: bytes) -> bytes:
-    """Return a UUID in lower case; raises ToolFailure for other texts."""
-    # The module inspects the machine, which takes longer than all the rest of a short call.
-    from uuid import UUID
+    """Return a UUID in lower case; raises ToolFailure for texts that are none.
 
-    try:
-        return str(UUID(raw.decode())).encode()
-    except ValueError as error:
-        raise ToolFailure(_SERIALIZATION, "Error parsing data into UUID") from error
+    Of each of the five numbers the last bits count, and a few digits are enough.
+    Source: java.util.UUID.fromString.
+    """
+    text = raw.decode(errors="replace")
+    words = text.split("-")
+    if java_length(text) > _UUID_CHARS or len(words) != len(_UUID_DIGITS) or not words[0]:
+        raise ToolFailure(_SERIALIZATION, _NO_UUID)
+    numbers = [int(word, 16) for word in words if _HEX_NUMBER.fullmatch(word)]
+    if len(numbers) < len(words) or max(numbers) > _LONG_MAX:
+        raise ToolFailure(_SERIALIZATION, _NO_UUID)
+    sized = zip(numbers, _UUID_DIGITS, strict=True)
+    return "-".join(f"{number & 16**digits - 1:0{digits}x}" for number, digits in sized).encode()
 
 
 def _bytes(raw: bytes) -> bytes:

@@ -27,6 +27,7 @@ from kctl.compat.java_commands import (
 )
 from kctl.compat.java_consumer import consumer_settings
 from kctl.compat.java_deserializers import deserializer_named
+from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import read_options
 from kctl.compat.java_pairs import pairs_of
 from kctl.compat.java_producer import java_producer_options
@@ -154,6 +155,11 @@ def test_some_formatters_print_nothing_and_others_are_not_known() -> None:
         ("Bytes", b"a\x00\\", b"a\\x00\\x5C"),
         ("ByteBuffer", b"abc", b"java.nio.HeapByteBuffer[pos=0 lim=3 cap=3]"),
         ("UUID", b"6BA7B810-9dad-11d1-80b4-00c04fd430c8", b"6ba7b810-9dad-11d1-80b4-00c04fd430c8"),
+        # As Java 17 prints them.
+        ("UUID", b"1-+1-1-1-1", b"00000001-0001-0001-0001-000000000001"),
+        ("UUID", b"123456789-1-1-1-1", b"23456789-0001-0001-0001-000000000001"),
+        ("UUID", b"7fffffffffffffff-1-1-1-1", b"ffffffff-0001-0001-0001-000000000001"),
+        ("UUID", "0-0-0-0-0\u0661".encode(), b"00000000-0000-0000-0000-000000000001"),
     ],
 )
 def test_bytes_are_printed_as_javas_objects(name: str, raw: bytes, text: bytes) -> None:
@@ -161,10 +167,38 @@ def test_bytes_are_printed_as_javas_objects(name: str, raw: bytes, text: bytes) 
     assert text == deserializer(raw)
 
 
-@pytest.mark.parametrize(("name", "raw"), [("Integer", b"1"), ("Boolean", b"\x02"), ("UUID", b"x")])
-def test_bytes_that_are_no_such_object_are_refused(name: str, raw: bytes) -> None:
-    with pytest.raises(EngineError):
-        deserializer_named(f"org.apache.kafka.common.serialization.{name}Deserializer")(raw)
+@pytest.mark.parametrize(
+    ("name", "raw", "message"),
+    [
+        ("Integer", b"1", "Size of data received by IntegerDeserializer is not 4"),
+        ("Boolean", b"", "Size of data received by BooleanDeserializer is not 1"),
+        ("Boolean", b"\x01\x01", "Size of data received by BooleanDeserializer is not 1"),
+        ("Boolean", b"\x02", "Unexpected byte received by BooleanDeserializer: 2"),
+        ("Boolean", b"\xff", "Unexpected byte received by BooleanDeserializer: -1"),
+        *(
+            ("UUID", raw, "Error parsing data into UUID")
+            for raw in (
+                b"x",
+                b"00000000000000000000000000000001",
+                b"urn:uuid:00000000-0000-0000-0000-000000000001",
+                b"00000000-0000-0000-0000-0000000000001",
+                b"8000000000000000-1-1-1-1",
+                b"-1-1-1-1-1",
+                b"1--1-1-1",
+                b"1-1-1-1-",
+                b"1-1-1-1",
+                b" 1-1-1-1-1",
+                b"1_1-1-1-1-1",
+                b"g-1-1-1-1",
+            )
+        ),
+    ],
+)
+def test_bytes_that_are_no_such_object_are_refused(name: str, raw: bytes, message: str) -> None:
+    deserializer = deserializer_named(f"org.apache.kafka.common.serialization.{name}Deserializer")
+    with pytest.raises(ToolFailure) as caught:
+        deserializer(raw)
+    assert message in str(caught.value)
 
 
 # -- properties of clients

@@ -247,6 +247,10 @@ def test_a_plan_is_written_with_quotes_where_jackson_writes_them(group: str, wri
         ("t:0:1", "Invalid topic arg 't:0:1', expected topic name and partitions"),
         (":", "Invalid topic arg ':', expected topic name and partitions"),
         ("t:", "Invalid topic arg 't:', expected topic name and partitions"),
+        (
+            "t:99999999999",
+            "Invalid partition '99999999999' specified in topic arg 't:99999999999''",
+        ),
     ],
 )
 def test_partitions_that_cannot_be_read_are_refused(text: str, message: str) -> None:
