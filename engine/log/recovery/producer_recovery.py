@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import suppress
+from typing import Final
 
 from engine.errors import CorruptRecord
 from engine.log.producer_snapshots import ProducerSnapshots
 from engine.log.producer_state import AppendOrigin, Marked, ProducerState, WrittenBatch
 from engine.log.segment_list import SegmentList
 from engine.records.batch import BatchView
+
+_LAST_OFFSET_DELTA: Final = slice(23, 27)
 
 
 def rebuild_producers(
@@ -33,6 +36,7 @@ def rebuild_producers(
     """Restore the producers' state at `end_offset`; snapshots out of bounds are removed.
 
     Where the log is read, snapshots are written at the bases of segments among those wanted.
+    Differs: Kafka takes a last offset that reads too high for that of its producer.
     """
     start = load_producers(
         producers,
@@ -50,10 +54,20 @@ def rebuild_producers(
         # After damage in a segment nothing can be read; the next segment can.
         with suppress(CorruptRecord):
             for batch in segment.batches_from(start):
-                if batch.last_offset >= end_offset:
+                if batch.base_offset >= end_offset:
                     return
                 if isinstance(batch, BatchView) and batch.has_producer_id:
-                    producers.see(batch)
+                    whole = batch if batch.last_offset < end_offset else _with_counted_end(batch)
+                    if whole is not None and whole.last_offset < end_offset:
+                        producers.see(whole)
+
+
+def _with_counted_end(batch: BatchView) -> BatchView | None:
+    """Return a batch with its last offset by the count of its records; None if its CRC is wrong."""
+    raw = bytearray(batch.raw)
+    raw[_LAST_OFFSET_DELTA] = (max(batch.record_count, 1) - 1).to_bytes(4, "big")
+    repaired = BatchView(memoryview(raw))
+    return repaired if repaired.is_crc_valid() else None
 
 
 def load_producers(
