@@ -136,10 +136,11 @@ class TopicWaiting:
         )
 
     def check(self, topics: Iterable[str]) -> None:
-        """Check the delayed requests about topics whose metadata changed again."""
+        """Complete the requests that are done, of those about topics whose metadata changed."""
         do_each(sorted(topics), self._check)
 
     def _check(self, topic: str) -> None:
+        """Keep the promises of the requests that are complete now that a topic changed."""
         do_each(self._purgatory.check(topic), _DelayedTopics.keep)
 
     def _wait(

@@ -274,7 +274,11 @@ class Invariants:
                     self.topics.check_removal(key, node.broker_id)
 
     def check_midway(self, node: SimulatedBroker) -> None:
-        """Take what a broker has committed that ends during a change: others may know of it."""
+        """Check a broker as a disk stops in the middle of a callback, before its process ends.
+
+        What its leaders have committed by then counts, for consumers and followers may have it.
+        Other rules wait for the next life: what they check may be changed in part only.
+        """
         broker = node.broker
         for key, partition in (
             () if broker is None else broker.storage.replica_manager.partitions.items()
@@ -436,6 +440,7 @@ class Invariants:
             self.broke("R3", text, key)
 
     def _has_files(self, broker_id: int, key: TopicPartition) -> bool:
+        """Return whether a broker's disk has a directory of a partition, also while it is down."""
         return self._nodes[broker_id].has_files(str(key))
 
     def _check_in_sync_count(self, key: TopicPartition, partition: Partition) -> None:
@@ -541,9 +546,13 @@ class Invariants:
             before.decided_ends.setdefault(state.leader_epoch, before.committed_end)
             self.losses.state_set_back(key, self.now_ms)
 
-    def _configured(self, name: str, config: Mapping[str, str]) -> None:
-        self._min_isrs[name].add(int(config.get(MIN_ISR, self.rules.min_isr)))
-        self.deletions.configured(name, config)
+    def _configured(self, topic: str, config: Mapping[str, str]) -> None:
+        """Add a topic's new settings to those by which R8 and L6 judge.
+
+        Earlier ones stay allowed, for brokers hear of changes late.
+        """
+        self._min_isrs[topic].add(int(config.get(MIN_ISR, self.rules.min_isr)))
+        self.deletions.configured(topic, config)
 
     def _removed(self, path: str) -> None:
         """Apply the deletion of a znode: partition state, topic, marker of its deletion, broker."""

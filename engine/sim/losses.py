@@ -40,7 +40,7 @@ class Rules(NamedTuple):
     is_synced: bool
     #: For how long tombstones of compacted topics are to stay; None where no topic is compacted.
     tombstones_stay_ms: int | None = None
-    #: `retention.ms` and `retention.bytes` of topics that are not told others.
+    #: `retention.ms` and `retention.bytes` of topics that do not set them.
     retention: tuple[int, int] = (-1, -1)
 
 
@@ -71,13 +71,14 @@ class LossRules:
         """`end_of` returns how far a broker's replica reached, of any life."""
         self._broke = broke
         self._end_of = end_of
-        #: Told of each loss.
+        #: Called with each loss.
         self.on_loss: Callable[[TopicPartition, Loss], None] = lambda _key, _loss: None
         #: Where logs were synced to as the power of their brokers was cut.
         self._synced_ends: dict[tuple[int, TopicPartition], int] = {}
         #: From where on logs with a damaged batch are recovered at the least.
         self._recovered_from: dict[tuple[int, TopicPartition], int] = {}
-        #: Where logs have no records below where they were truncated, in the middle of a batch.
+        #: Offsets without records that a truncation left at the end of a log, as in the middle of a
+        #: batch: where its records ended, and the offset that it was truncated to, its end.
         self._gaps: dict[Partition, tuple[int, int]] = {}
         #: Those of `_gaps` whose process has ended.
         self._ended: set[Partition] = set()
@@ -183,22 +184,25 @@ class LossRules:
             self._synced_ends[broker_id, key] = min(before, synced_end)
 
     def log_truncated(self, partition: Partition) -> None:
-        """Take note of where the records of a log end; it ends where it was to be truncated.
+        """Take note of where the records of a log end after a truncation, and where the log ends.
 
-        All of a batch around that offset is gone. Source: LocalLog.truncateTo.
+        A batch around the offset that it is truncated to is gone as a whole, so that the records
+        may end before it, and the log does not. Source: LocalLog.truncateTo.
         """
         records_end = max((b.last_offset + 1 for b in content_batches(partition)), default=0)
         self._gaps[partition] = records_end, partition.log.log_end_offset
 
     def synced_end(self, partition: Partition) -> int:
-        """Return up to where the disk has all of a log: no power cut takes offsets of a gap.
+        """Return the offset below which all of a log's records are on its disk for certain.
 
-        A process that ends in a truncation has lowered the file, and not its recovery point yet.
+        That is its recovery point, or where its records end if it has none between the two. A
+        process that ends during a truncation has shortened the file, and not lowered the recovery
+        point yet: then it is the end of the file.
         """
-        synced_end = partition.log.recovery_point
-        first, end = self._gaps.get(partition, (synced_end, synced_end))
-        synced_end = first if first < synced_end <= end else synced_end
-        return min(synced_end, file_end(partition))
+        recovery_point = partition.log.recovery_point
+        records_end, end = self._gaps.get(partition, (recovery_point, recovery_point))
+        is_in_gap = records_end < recovery_point <= end
+        return min(records_end if is_in_gap else recovery_point, file_end(partition))
 
     def replica_changed(self, history: History, partition: Partition, now_ms: int) -> None:
         """Take note of how far a replica reaches that lost writes, and whether it has all again."""
