@@ -38,8 +38,10 @@ from engine.znode.values import (
     decode_topic,
 )
 
-# A broker's id is an int32.
+# An int32, as a broker's id is.
 _ID_DIGITS_MAX = 10
+#: Kafka reads ports as numbers of this size, too.
+_INT32_MAX = (1 << 31) - 1
 _PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 K = TypeVar("K")
@@ -164,6 +166,8 @@ def _endpoint(text: str, protocols: Mapping[str, str], path: str) -> Endpoint:
     listener, separator, address = text.partition("://")
     host, colon, port = address.rpartition(":")
     number = _PROTOCOL_NUMBERS.get(protocols.get(listener, ""))
-    if not (separator and colon and port.isascii() and port.isdigit()) or number is None:
+    is_short = port.isascii() and port.isdigit() and len(port) <= _ID_DIGITS_MAX
+    is_port = is_short and int(port) <= _INT32_MAX
+    if not (separator and colon and is_port) or number is None:
         raise InvalidZnodeValue(path, "an endpoint NAME://host:port of a known protocol", text)
     return Endpoint(listener, host.removeprefix("[").removesuffix("]"), int(port), number)

@@ -34,6 +34,8 @@ def test_an_endpoint_has_a_listener_and_an_address(text: str, host: str) -> None
         "CLIENTS://here:",
         "CLIENTS://here:port",
         "CLIENTS://here:٩",
+        "CLIENTS://here:2147483648",
+        "CLIENTS://here:" + "9" * 20,
         "ODD://here:9092",
         "UNKNOWN://here:9092",
     ],
