@@ -346,6 +346,7 @@ class ClientConnection:
         self._leave(slot, parts, on_sent)
 
     def _fault_of(self, key: int, error: Exception) -> None:
+        """Process a fault of the fast path, which knows only the API key of its request."""
         row = self._row_of(key)
         assert row is not None
         self._fault(row, error)

@@ -287,6 +287,7 @@ def _note(pattern: AclPattern) -> Create:
 
 
 def _path_of(pattern: AclPattern) -> str:
+    """Return the path of the node with the access rules of a pattern."""
     is_prefixed = pattern.pattern_type is PatternType.PREFIXED
     return acl_path(pascal_name(pattern.kind), pattern.name, prefixed=is_prefixed)
 

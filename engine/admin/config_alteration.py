@@ -152,6 +152,7 @@ class ConfigAlteration:
             raise InvalidConfiguration(str(error)) from error
 
     def _validate_by_policy(self, resource_type: str, name: str, edit: Edit) -> None:
+        """Raise the refusal of the broker's AlterConfigPolicy, if there is a policy."""
         if self._policy is not None:
             self._policy.validate(AlterConfigRequest(resource_type, name, edit.named))
 

@@ -212,4 +212,5 @@ class TokenAdmin:
 
 
 def _note(token_id: str) -> Create:
+    """Return the creation of a change note, by which brokers read a token again."""
     return Create(DELEGATION_TOKEN_CHANGE_PREFIX, token_id.encode(), sequential=True)

@@ -161,6 +161,7 @@ def check_assignment(assignment: Mapping[int, tuple[int, ...]]) -> None:
 
 
 def _adds_up(indexes: Iterable[int]) -> bool:
+    """Return whether indexes have the sum of 0 to n-1, negative ones as 0: Kafka's check."""
     counted = list(indexes)
     return sum(max(index, 0) for index in counted) == len(counted) * (len(counted) - 1) // 2
 

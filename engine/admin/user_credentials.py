@@ -201,10 +201,12 @@ class CredentialAdmin:
 
 
 def _nothing(user: str, code: int, message: str) -> UserCredentials:
+    """Return a user without credentials, and the error that says why."""
     return UserCredentials(user, {}, CredentialRefused(code, message))
 
 
 def _has_empty_password(changes: Sequence[CredentialChange]) -> bool:
+    """Return whether a credential has an empty salted password: no key can be derived."""
     return any(change.salted is not None and not change.salted.password for change in changes)
 
 

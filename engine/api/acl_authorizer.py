@@ -94,6 +94,7 @@ class AclAuthorizer:
         return self._is_free(session) or (self._allows_without_rules and self._cache.is_empty)
 
     def _is_free(self, session: Session) -> bool:
+        """Return whether no rule binds a client: a broker of this process, or a super user."""
         return session.is_own_broker or session.principal in self._super_users
 
     def _log_reason(

@@ -261,5 +261,6 @@ def _check_filter(acl_filter: _Filter) -> None:
 
 
 def _check(resource_type: int, pattern_type: int, operation: int, permission: int) -> None:
+    """Raise CloseConnection if one of the numbers is that of UNKNOWN."""
     if _UNKNOWN in (resource_type, pattern_type, operation, permission):
         raise CloseConnection("a request about access rules of an unknown kind")

@@ -497,6 +497,7 @@ class Admission:
         return Verdict(error_code, delay_ms)
 
     def _is_for_brokers(self, session: Session) -> bool:
+        """Return whether the client's listener accepts requests of brokers."""
         return self.broker_listeners is None or session.listener in self.broker_listeners
 
 

@@ -97,6 +97,7 @@ def _component_of(part: messages.DescribeClientQuotasRequest.ComponentData) -> C
 
 
 def _code_and_message(error: EngineError) -> tuple[int, str | None]:
+    """Return the code and the detail of a refusal; other errors show no detail to the client."""
     if isinstance(error, ApiError) and error.code != UNKNOWN_SERVER_ERROR:
         return error.code, error.detail
     return UNKNOWN_SERVER_ERROR, None

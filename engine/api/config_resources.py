@@ -143,6 +143,7 @@ def _culprit(key: ConfigKey, text: str) -> str:
 
 
 def _number(kind: ConfigType, text: str) -> float:
+    """Return a value as a number; as in Java, a double may end with d or f."""
     return float(text.strip().rstrip("dDfF")) if kind is ConfigType.DOUBLE else int(text)
 
 

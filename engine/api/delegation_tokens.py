@@ -188,6 +188,7 @@ class DelegationTokens:
 
 
 def _code_of(error: EngineError) -> int:
+    """Return the code of an error; an error without a code is UNKNOWN_SERVER_ERROR."""
     return error.code if isinstance(error, ApiError) else UNKNOWN_SERVER_ERROR
 
 

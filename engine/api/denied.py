@@ -179,6 +179,7 @@ def _alter_quotas(request: messages.AlterClientQuotasRequest, _version: int, cod
 def _describe_quotas(
     _request: messages.DescribeClientQuotasRequest, _version: int, code: int
 ) -> Struct:
+    """Return DescribeClientQuotas' denial: null entries, which mean a failed request."""
     return messages.DescribeClientQuotasResponse(error_code=code, error_message=None, entries=None)
 
 
@@ -227,6 +228,7 @@ def _list_reassignments(
 
 
 def _update_features(_request: messages.UpdateFeaturesRequest, _version: int, code: int) -> Struct:
+    """Return UpdateFeatures' denial: the error of the whole request."""
     return messages.UpdateFeaturesResponse(error_code=code, error_message=_CLUSTER_DENIED)
 
 

@@ -224,6 +224,7 @@ class _Mutations:
 
 
 def _rounded(value: float) -> float:
+    """Return a number rounded half up, as by Java's Math.round; infinity stays."""
     return math.floor(value + 0.5) if math.isfinite(value) else value
 
 

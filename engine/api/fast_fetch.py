@@ -264,6 +264,7 @@ def _only_of(
 
 
 def _release(records: bytes | FetchSlice) -> None:
+    """Let go of a slice of a log file that is not sent."""
     if isinstance(records, FetchSlice):
         records.release()
 

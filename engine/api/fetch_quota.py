@@ -71,6 +71,7 @@ def fetch_errors(whole: FetchResponse) -> ErrorCounts | None:
 
 
 def _size_of(fetched: FetchedPartitions, version: int) -> int:
+    """Return the bytes of a response with only the rows that have records or errors."""
     with_news = [(each, row) for each, row in fetched if row.records or row.error_code]
     parts = encode_fetch_response(version, FetchResponse(_by_topic(with_news)))
     return sum(part.length if isinstance(part, FileRegion) else len(part) for part in parts)

@@ -115,4 +115,5 @@ class FetchedRecords:
             return NOT_LEADER_OR_FOLLOWER, b""
 
     def _note_converted(self, record_count: int) -> None:
+        """Count records that were converted to an older format."""
         self.converted_count += record_count

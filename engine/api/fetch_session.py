@@ -179,6 +179,7 @@ class FetchSession:
 
 
 def _next_epoch(epoch: int) -> int:
+    """Return the next epoch of a fetch session: 1 after the largest, as 0 begins a session."""
     return 1 if epoch == _EPOCH_MAX else epoch + 1
 
 

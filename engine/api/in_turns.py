@@ -88,6 +88,7 @@ class InTurns:
         return in_order(promised(self._served(request, rows, exchange)))
 
     def _are_single(self, rows: Sequence[Message]) -> bool:
+        """Return whether no row is repeated: a handler refuses repeated ones if it sees all."""
         return len(set(map(self._rows.name_of, rows))) == len(rows)
 
     async def _served(

@@ -150,6 +150,7 @@ class LeaderAndIsr:
         return unknown
 
     def _refusal(self, request: messages.LeaderAndIsrRequest) -> int:
+        """Return the error code that refuses the order, 0 if it is to be done."""
         return refusal(request, self._leadership, self._broker_epoch())
 
 

@@ -107,6 +107,7 @@ class ListOffsets:
         return messages.ListOffsetsResponse(topics=[*topics, *denied])
 
     def _refused(self, requested: _Requested, code: int) -> _Row:
+        """Return a row with an error code and no offset; with 0 the caller fills it."""
         return messages.ListOffsetsResponse.ListOffsetsPartitionResponse(
             partition_index=requested.partition_index, error_code=code
         )

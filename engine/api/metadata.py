@@ -196,6 +196,7 @@ class Metadata:
         return await answer if isinstance(answer, Promise) else answer
 
     def _lacks_a_name(self, key: _ResponseKey) -> bool:
+        """Return whether a named topic does not exist: it may have to be created."""
         known = self._metadata_cache.topics
         return any(name not in known for name in key.names or ())
 
@@ -357,6 +358,7 @@ class Metadata:
         )
 
     def _lacks(self, topic_id: bytes) -> bool:
+        """Return whether no topic has the id."""
         return self._metadata_cache.topic_name(topic_id) is None
 
     def _unknown_id(self, topic_id: bytes) -> _Topic:
@@ -422,6 +424,7 @@ class Metadata:
         )
 
     def _is_reached(self, broker_id: int, listener: str) -> bool:
+        """Return whether a live broker has an endpoint at the client's listener."""
         broker = self._metadata_cache.brokers.get(broker_id)
         return broker is not None and broker.endpoint(listener) is not None
 

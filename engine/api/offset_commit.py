@@ -91,6 +91,7 @@ def _committed(
 
 
 def _refused(request: messages.OffsetCommitRequest, code: int) -> messages.OffsetCommitResponse:
+    """Return the response with one error code for all partitions."""
     return _response(request, refuse_offsets(request.topics, code), {})
 
 

@@ -143,6 +143,7 @@ def _partitions(topics: Iterable[RequestedTopic]) -> Iterable[TopicPartition]:
 
 
 def _refused(topics: Iterable[RequestedTopic] | None, code: int) -> _Fetched:
+    """Return a group's error, which each requested partition repeats, without an offset."""
     nothing = CommittedOffset(NO_OFFSET)
     return _Fetched(code, dict.fromkeys(_partitions(topics or ()), (code, nothing)))
 

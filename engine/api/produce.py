@@ -485,6 +485,7 @@ class Produce:
                 rows.append(row)
 
     def _leaders(self, exchange: Exchange) -> CurrentLeaders:
+        """Return the source of current leaders for rows with NOT_LEADER_OR_FOLLOWER (KIP-951)."""
         return CurrentLeaders(self.replica_manager, self._metadata_cache, exchange.session.listener)
 
     @staticmethod

@@ -355,5 +355,6 @@ def _decoded(name: str, exchange: Exchange, body: memoryview) -> object:
 
 
 def _encoded(name: str, exchange: Exchange, response: Struct) -> bytes:
+    """Return a response behind its header, without the length in front of a frame."""
     head = response_header_bytes(exchange.api_key, exchange.api_version, exchange.correlation_id)
     return head + message_codec(f"{name}Response", exchange.api_version).encode(response)

@@ -122,6 +122,7 @@ class StopReplica:
         return code
 
     def _refusal(self, request: messages.StopReplicaRequest) -> int:
+        """Return the error code that refuses the order, 0 if it is to be done."""
         return refusal(request, self._leadership, self._broker_epoch())
 
 

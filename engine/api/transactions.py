@@ -151,6 +151,7 @@ class Transactions:
         return Promise.of({owner.transactional_id: self._verified(owner) for owner in owners})
 
     def _verified(self, owner: TransactionOwner) -> _Codes:
+        """Return a code of each partition; the coordinator is only asked if all are known."""
         refused = self._refused(owner.partitions, frozenset())
         return refused or self._coordinator.partitions.verify(*owner)
 

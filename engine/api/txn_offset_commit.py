@@ -144,10 +144,12 @@ class TxnOffsetCommit:
 
 
 def _before_loading(code: int) -> int:
+    """Return the code for a client that does not know COORDINATOR_LOAD_IN_PROGRESS here."""
     return COORDINATOR_NOT_AVAILABLE if code == COORDINATOR_LOAD_IN_PROGRESS else code
 
 
 def _refused(request: _Request, code: int) -> _Response:
+    """Return the response with one error code for all partitions."""
     return _response(request, refuse_offsets(request.topics, code), {})
 
 

@@ -130,6 +130,7 @@ class UpdateMetadata:
         return NONE
 
     def _refusal(self, request: messages.UpdateMetadataRequest) -> int:
+        """Return the error code that refuses the order, 0 if it is to be done."""
         return refusal(request, self._leadership, self._broker_epoch())
 
     def _not_led_yet(self, metadata: PartitionMetadata) -> PartitionMetadata:

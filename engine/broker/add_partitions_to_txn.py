@@ -80,6 +80,7 @@ class AddPartitionsToTxnRequests:
         return answer
 
     def _coordinator_of(self, transactional_id: str) -> int | None:
+        """Return the leader of the id's `__transaction_state` partition, None if none."""
         partition = TopicPartition(TRANSACTION_STATE, self._partition_of(transactional_id))
         leader_id = self._channels.leader_of(partition)
         return None if leader_id is None or leader_id < 0 else leader_id

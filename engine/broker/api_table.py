@@ -159,10 +159,12 @@ class Row(NamedTuple):
 
 
 def _named(row: Message) -> str:
+    """Return what identifies a row of a request: its name."""
     return str(row.name)
 
 
 def _typed(row: Message) -> tuple[int, str]:
+    """Return what identifies a row of a request: the type and the name of its resource."""
     return row.resource_type, row.resource_name
 
 

@@ -244,6 +244,7 @@ class Broker:
             await self.tokens.start()
 
     async def _re_encode_passwords(self) -> None:
+        """Encode the stored passwords with the present secret, if an old secret is set."""
         old = password_encoder(self.live.config, self.host.entropy, is_old=True)
         if old is not None and self.passwords is not None:
             await re_encode_passwords(self.znodes, self.broker_id, old, self.passwords)
@@ -413,6 +414,7 @@ class Broker:
         self._closing.add("the controller", self._leave)
 
     def _became_controller(self) -> None:
+        """Remove expired delegation tokens on a later turn of the loop."""
         if self.tokens is not None:
             self.host.timers.call_soon(self.tokens.remove_expired)
 
@@ -542,6 +544,7 @@ class Broker:
                 return
 
     async def _register(self) -> None:
+        """Create the broker's znode, and keep the broker epoch."""
         self._epoch = await register(self.znodes, self.broker_id, self._registration())
 
     def _registration(self) -> BrokerRegistration:
@@ -585,6 +588,7 @@ class Broker:
         return self._local_server.serve(name, version, request)
 
     def _topic_changed(self, topic: str) -> None:
+        """Apply a topic's settings to its logs; have an unclean leader elected if allowed."""
         self.storage.reconfigure(topic)
         if self.live.topic_config(topic).unclean_leader_election_enable:
             self.controller.allow_unclean_election(topic)
@@ -598,6 +602,7 @@ class Broker:
             self.controller.allow_unclean_election()
 
     def _faulty(self, row: ApiRow, error: Exception) -> None:
+        """Log a request whose handler has failed."""
         _log.error("%s was not served: %r", row.name, error, exc_info=error)
 
     def _broken(self, row: ApiRow, error: AssertionError) -> None:

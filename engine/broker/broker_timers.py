@@ -47,6 +47,7 @@ class BrokerTimers:
             self._timers.call_from_thread(lambda: self._run(callback))
 
     def _run(self, callback: Callable[[], None]) -> None:
+        """Run a callback unless the broker has stopped since the callback was scheduled."""
         if not self._is_stopped:
             callback()
 

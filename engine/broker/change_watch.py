@@ -120,9 +120,11 @@ class ChangeWatch:
         return 0 if stat is None else (stat.cversion + stat.child_count) // 2
 
     def _note(self, _event: WatchEvent) -> None:
+        """Have the new change notes read: the watch of their directory has fired."""
         self._later()
 
     def _later(self) -> None:
+        """Read the change notes on a later turn, once for all events until then."""
         if not self._is_due:
             self._is_due = True
             self._timers.call_soon(self._catch_up)
@@ -147,6 +149,7 @@ class ChangeWatch:
             self._later()
 
     def _again_in(self, delay_ms: int) -> None:
+        """Read the change notes after a delay; an earlier delay is cancelled."""
         self._cancel()
         self._cancel = self._timers.call_at(self._clock.monotonic_ms() + delay_ms, self._later)
 

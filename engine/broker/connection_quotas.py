@@ -164,6 +164,7 @@ class ConnectionQuotas:
         self._notify_room()
 
     def _notify_room(self) -> None:
+        """Notify each listener that a waiting connection may have room now."""
         for gate in self._gates.values():
             gate.on_room()
 

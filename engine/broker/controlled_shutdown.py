@@ -90,6 +90,7 @@ class ShutdownRequests:
             self._end_metadata_wait()
 
     def _is_alone(self) -> bool:
+        """Return whether no other broker is known that could take over the leaders."""
         return set(self._metadata_cache.brokers) <= {self._config.broker_id}
 
     def _leads_for_others(self) -> bool:
@@ -179,6 +180,7 @@ class ShutdownRequests:
         return self._channel
 
     def _forget_controller(self) -> None:
+        """Close the channel to the controller; the next request opens another."""
         channel, self._channel, self._controller = self._channel, None, None
         if channel is not None:
             channel.close()

@@ -82,6 +82,7 @@ class CoordinatorTopic:
         return self._count or self._known_count() or None
 
     def _known_count(self) -> int:
+        """Return the topic's partition count in the metadata cache, 0 without the topic."""
         return len(self._metadata_cache.topics.get(self._topic, ()))
 
     def _note_count(self, updated: Collection[str]) -> None:

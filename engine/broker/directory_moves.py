@@ -129,6 +129,7 @@ class DirectoryMoves:
             cancel()
 
     def _next_soon(self) -> None:
+        """Copy on a later turn, unless a turn or a back-off is pending."""
         if not self._is_busy:
             self._is_busy = True
             self._timers.call_soon(self._turn)

@@ -150,6 +150,7 @@ def _usable_for_topic(topic: str, overrides: Mapping[str, str]) -> dict[str, str
 
 
 def _leave_out(error: ConfigError) -> None:
+    """Log a setting that cannot be used and is left out."""
     _log.error("A dynamic setting is left out: %s", error)
 
 
@@ -214,6 +215,7 @@ class DynamicConfigWatch:
             await self._quotas.load()
 
     async def _load_broker(self) -> None:
+        """Read the settings of this broker and of all brokers, and apply both at once."""
         of_broker = await self._read(broker_config_path(self._broker_id))
         of_all = await self._read(broker_config_path(None))
         self._live.set_broker(of_broker, of_all)

@@ -197,6 +197,7 @@ class IsrProposals:
         self._pause()
 
     def _pause(self) -> None:
+        """Send the waiting proposals after the retry pause."""
         due_ms = self._clock.monotonic_ms() + ISR_PROPOSAL_RETRY_MS
         self._cancel = self._timers.call_at(due_ms, self._send)
 

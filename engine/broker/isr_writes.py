@@ -169,6 +169,7 @@ class IsrWrites:
         sending.watch(partial(self._is_sent, changed, sending))
 
     async def _send(self, changed: dict[TopicPartition, None]) -> None:
+        """Notify the controller of changed in-sync sets by a sequential node."""
         await self._ports.znodes.create(
             ISR_CHANGE_PREFIX, encode_partitions(changed), sequential=True
         )

@@ -118,6 +118,7 @@ class ListenerSasl:
         )
 
     def _by_token(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
+        """Return the login by a delegation token, None for no such token or no tokens."""
         return None if self._token_login is None else self._token_login(token_id, mechanism)
 
     def session_lifetime_ms(self, mechanism: str) -> int:
@@ -213,10 +214,12 @@ def enabled_mechanisms(of_listener: ListenerSettings) -> list[str]:
 
 
 def _lifetime_ms(of_listener: ListenerSettings, mechanism: str) -> int:
+    """Return a mechanism's `connections.max.reauth.ms`; 0: sessions do not expire."""
     value = of_listener.value("connections.max.reauth.ms", mechanism)
     assert isinstance(value, int)
     return max(value, 0)
 
 
 def _password_of(options: Mapping[str, str], user: str) -> str | None:
+    """Return a user's password in the options of a JAAS entry, None for no such user."""
     return options.get(_USER_PREFIX + user)

@@ -279,11 +279,13 @@ def _load(settings: BrokerSettings, listener: ListenerAddress) -> _Loaded:
 
 
 def _stores(settings: BrokerSettings, listener: ListenerAddress) -> tuple[str | None, ...]:
+    """Return the TLS settings of a listener, whose change has its keys loaded again."""
     of_listener = ListenerSettings(settings, listener.name)
     return tuple(of_listener.text(key) for key in sorted(ONLY_BY_LISTENER))
 
 
 def _states(settings: BrokerSettings, listener: ListenerAddress) -> FileStates:
+    """Return the states of a listener's store files, by which a changed file is found."""
     return tuple(map(store_file_state, store_files(settings, listener)))
 
 

@@ -66,5 +66,6 @@ def encoded_serve(
 
 
 def _through_bytes(name: str, version: int, message: Struct) -> Message:
+    """Return a message as its receiver decodes it from the wire."""
     codec = message_codec(name, version)
     return codec.decode(memoryview(codec.encode(message)))

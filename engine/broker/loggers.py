@@ -75,11 +75,13 @@ class PythonLoggers:
         self._before.clear()
 
     def _set(self, name: str, level: int) -> None:
+        """Set a logger's level; keep its level before the first change for `restore`."""
         logger = self._logger(name)
         self._before.setdefault(name, logger.level)
         logger.setLevel(level)
 
     def _logger(self, name: str) -> logging.Logger:
+        """Return a logger by its name; `root` is the one above all others."""
         return self._root if name == ROOT_LOGGER else self._root.manager.getLogger(name)
 
 

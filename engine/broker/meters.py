@@ -268,6 +268,7 @@ class BrokerMeters:
 
 
 def _count_of(counted: int | Histogram) -> int:
+    """Return how many events were counted, or how many values a histogram has."""
     return counted if isinstance(counted, int) else counted.moments.count
 
 

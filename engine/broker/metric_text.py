@@ -63,21 +63,25 @@ def decode_metrics(text: str) -> dict[str, MetricValue]:
 
 
 def _gauge_value(text: str) -> MetricValue:
+    """Return a gauge's value: an int unless the text has a fraction or an exponent."""
     return float(text) if "." in text or "e" in text else int(text)
 
 
 def _meter(figures: list[str]) -> MeterReading:
+    """Return a meter: count, then mean rate and those of 1, 5 and 15 minutes."""
     count, *rates = figures
     mean, one, five, fifteen = map(float, rates)
     return MeterReading(int(count), mean, one, five, fifteen)
 
 
 def _histogram(figures: list[str]) -> HistogramReading:
+    """Return a histogram: count, then the other figures in the order of their fields."""
     count, *others = figures
     return HistogramReading(int(count), *map(float, others))
 
 
 def _timer(figures: list[str]) -> TimerReading:
+    """Return a timer: the figures of its meter, then those of its histogram."""
     return TimerReading(_meter(figures[:_METER_SIZE]), _histogram(figures[_METER_SIZE:]))
 
 

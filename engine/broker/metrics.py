@@ -236,5 +236,6 @@ def _quoted(text: str) -> str:
 
 
 def _of_partition(kind: str, name: str, key: TopicPartition, value: int) -> BrokerMetric:
+    """Return a gauge of one partition, by its JMX object name."""
     place = f"topic={key.topic},partition={key.partition}"
     return BrokerMetric(f"{kind},name={name},{place}", int(value))

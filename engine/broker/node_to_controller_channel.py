@@ -95,6 +95,7 @@ class NodeToControllerChannel:
             request.promise.fail(BrokerStopped())
 
     def _next(self) -> None:
+        """Send the next request, unless another has no response yet."""
         if self._requests and not self._is_busy and not self._is_stopped:
             self._is_busy = True
             self._send_first()
@@ -121,6 +122,7 @@ class NodeToControllerChannel:
         return self._channel
 
     def _forget_controller(self) -> None:
+        """Close the channel to the controller; the next request finds it again."""
         channel, self._channel, self._controller_id = self._channel, None, None
         if channel is not None:
             channel.close()
@@ -147,6 +149,7 @@ class NodeToControllerChannel:
             self._again()
 
     def _again(self) -> None:
+        """Send the first request again after the retry pause."""
         due_ms = self._clock.monotonic_ms() + CONTROLLER_CHANNEL_RETRY_MS
         self._cancel = self._timers.call_at(due_ms, self._send_first)
 

@@ -112,5 +112,6 @@ def _few(records: Iterable[Record], open_producer_id: int = -1) -> Iterator[Load
 
 
 def _written(result: ProduceResult) -> Written:
+    """Return the result of an append with an error code, 0 for success."""
     code = 0 if result.error is None else result.error.code
     return Written(code, result.base_offset)

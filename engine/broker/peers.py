@@ -150,6 +150,7 @@ class LocalChannel:
             response.fail(self._lost())
 
     def _lost(self) -> ConnectionLost:
+        """Return the error of a channel that is broken off as the network's faults change."""
         return ConnectionLost("broker", self._broker_id, "the network between the brokers changed")
 
 
@@ -270,15 +271,18 @@ class Peers:
         return channel
 
     def _network_to(self, broker_id: int) -> Network:
+        """Return the network for connections to a broker, subject to the faults of its link."""
         if self._links is None:
             return self._network
         return LinkedNetwork(self._network, self._links, str(self._broker_id), str(broker_id))
 
     def _is_faulty(self, broker_id: int) -> bool:
+        """Return whether the link to a broker has faults: a direct call would escape these."""
         links = self._links
         return links is not None and links.faults.is_faulty(str(self._broker_id), str(broker_id))
 
     def _forget(self, channel: LocalChannel | RemoteChannel) -> None:
+        """Remove a channel that was closed: changed faults no longer break it off."""
         self._local.pop(channel, None)
 
     def _faults_changed(self) -> None:

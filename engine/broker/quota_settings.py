@@ -108,9 +108,11 @@ class QuotaSettings:
             _log.error("Quotas of %s stay as they are: %s", entity_path, error)
 
     def _set_rate(self, name: str, config: Mapping[str, str], rates: AddressRates) -> None:
-        """Set the connection rate of an address, or the default rate; None removes it.
+        """Set the connection rate of an address, or the default rate, in `rates`.
 
-        The present one stays, and ValueError is raised, where the configured one is no number.
+        `rates` are those in use, or those that a load collects before they are used. Without a
+        configured rate the address has none in `rates`. Where the configured rate is no number,
+        ValueError is raised, and `rates` gets the one in use, of `self.rates`.
         """
         is_default = name == DEFAULT
         address = None if is_default else self._address_of(unsanitized(name))

@@ -85,6 +85,7 @@ class BrokerSession:
         work.watch(lambda: self._on_tried(work))
 
     async def _begin_again(self) -> None:
+        """Open a new session with the metadata store, and begin in the new session."""
         await self._znodes.connect()
         await self._begin()
 

@@ -262,6 +262,7 @@ class Storage:
         self._close_logs()
 
     def _close_logs(self) -> None:
+        """Write the checkpoint of high watermarks a last time, and close the logs."""
         self.checkpoint_high_watermarks()
         self.logs.stop()
 
@@ -316,6 +317,7 @@ class Storage:
     # Directories that fail
 
     def _failed_below(self, failure: LogDirOffline) -> None:
+        """Take the log directory offline that is, or contains, the failed path."""
         for directory in self.logs.directories:
             if failure.path == directory.path or failure.path.startswith(f"{directory.path}/"):
                 self.logs.take_offline(directory.path, failure)

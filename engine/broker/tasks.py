@@ -156,4 +156,5 @@ def _done_with(
 
 
 def _raise(fault: BaseException) -> None:
+    """Raise the fault of a worker thread on the loop, where it is not lost."""
     raise fault

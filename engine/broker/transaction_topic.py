@@ -57,4 +57,5 @@ class TransactionTopic:
 
 
 def _code(result: ProduceResult) -> int:
+    """Return the error code of an append, 0 for success."""
     return 0 if result.error is None else result.error.code

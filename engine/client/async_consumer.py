@@ -172,10 +172,12 @@ class AsyncConsumer:
             await asyncio.shield(asyncio.to_thread(self._end))
 
     def _end(self) -> None:
+        """End the consumer's thread, then close the connections that it used."""
         self._thread.close()
         self._client.connections.close_streams()
 
     async def _call(self, work: Callable[[], T]) -> T:
+        """Run work on the consumer's thread, and return its result."""
         return await asyncio.wrap_future(self._submit(work))
 
     async def _poll_once(self, timeout_ms: int) -> list[ConsumerRecord]:
@@ -202,6 +204,7 @@ class AsyncConsumer:
     # On the thread
 
     def _put_back_of(self, polled: Future[list[ConsumerRecord]]) -> None:
+        """Put back the records of a cancelled poll: the caller did not get them."""
         if not polled.cancelled() and polled.exception() is None:
             self._consumer.put_back(polled.result())
 

@@ -165,6 +165,7 @@ class AsyncProducer:
             self._buffer.leave(waiter)
 
     async def _send_later(self, waiter: Waiter[Future[StoredRecord]]) -> StoredRecord:
+        """Send a record once the buffer has room: what fills the buffer leaves at once."""
         self._submit(self._producer.hasten)
         stored = await self._buffer.begun(waiter)
         return await asyncio.wrap_future(stored)
@@ -250,11 +251,13 @@ class AsyncProducer:
             await asyncio.shield(asyncio.to_thread(self._end))
 
     def _end(self) -> None:
+        """End the thread, close the connections, and fail the records without a result."""
         self._thread.close()
         self._client.connections.close_streams()
         self._fail_all(ProducerClosed())
 
     def _transactional(self, action: str) -> TransactionalProducer:
+        """Return the transactional producer; raises NoTransactions where there is none."""
         if self._transactions is None:
             raise NoTransactions(action)
         return self._transactions
@@ -326,6 +329,7 @@ class AsyncProducer:
         return 0
 
     def _fail_all(self, error: BaseException) -> None:
+        """Fail all records that have no result yet."""
         results, self._results = self._results, {}
         for result in results.values():
             result.set_exception(error)

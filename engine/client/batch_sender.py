@@ -184,6 +184,7 @@ class ProduceSender:
 
     @property
     def _has_batches(self) -> bool:
+        """Return whether a batch of any partition waits or has no response yet."""
         return any(queue.waiting or queue.in_flight for queue in self._queues.values())
 
     def limit_bytes(self, topic: str) -> int | None:
@@ -341,6 +342,7 @@ class ProduceSender:
         return batch
 
     def _replace_by_parts(self, queue: _Queue, batch: OutgoingBatch, limit_bytes: int) -> None:
+        """Split the first waiting batch by a size limit; the parts take its place."""
         parts = batch.split(limit_bytes)
         self.pending_bytes += sum(part.size_bytes for part in parts) - batch.size_bytes
         queue.waiting[0:1] = parts
@@ -469,6 +471,7 @@ class ProduceSender:
         self._finish(BatchResult(batch, -1, error))
 
     def _finish(self, result: BatchResult) -> None:
+        """Keep the result of a batch until it is taken; its bytes are no longer pending."""
         self.pending_bytes -= result.batch.size_bytes
         self._results.append(result)
 
@@ -535,4 +538,5 @@ def _waits_for_another(queue: _Queue, batch: OutgoingBatch) -> bool:
 
 
 def _left_out(partition: TopicPartition) -> EngineError:
+    """Return the error of a partition that a Produce response does not contain."""
     return api_error(-1, f"the broker's answer leaves out {partition}")

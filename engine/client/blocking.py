@@ -601,6 +601,7 @@ def _should_repeat(result: object, attempt: int, is_repeatable: bool) -> bool:
 
 
 def _unanswered(wanted: TopicPartition) -> ApiError:
+    """Return the error of a partition that a response does not contain."""
     return api_error(-1, f"the broker's answer leaves out {wanted}")
 
 

@@ -178,6 +178,7 @@ class BrokerConnections:
         return wanted
 
     def _is_ended(self, may_be_interrupted: bool, ends_as_closing: bool) -> bool:
+        """Return whether a wait ends early: it was interrupted, or the client closes."""
         return (may_be_interrupted and self._is_interrupted) or (
             ends_as_closing and self.close_deadline_ms is not None
         )
@@ -340,6 +341,7 @@ class BrokerConnections:
         return True
 
     def _flush(self, channel: _Channel) -> None:
+        """Hand the frames that a connection has encoded to its stream."""
         output = channel.connection.take_output()
         if output:
             channel.stream.send(output)

@@ -107,6 +107,7 @@ class BufferedRecords:
         self._returned = [r for r in self._returned if r.topic_partition not in partitions]
 
     def _firsts(self) -> Iterator[tuple[TopicPartition, int]]:
+        """Return partition and offset of the first record of each run, in order."""
         return ((run[0].topic_partition, run[0].offset) for run in self._runs)
 
 

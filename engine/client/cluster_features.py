@@ -134,6 +134,7 @@ def feature_update(
 
 
 def _is_supported(feature: ClusterFeature, level: int) -> bool:
+    """Return whether all brokers of the cluster support a level of a feature."""
     supported = feature.supported
     return supported is not None and supported.lowest <= level <= supported.highest
 

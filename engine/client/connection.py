@@ -254,7 +254,11 @@ class BrokerConnection:
         return None if sent.token is None or correlation_id != sent.correlation_id else sent
 
     def drop_answered(self) -> None:
-        """Take the oldest request's response as one that somebody has read."""
+        """Drop the oldest request: the caller has read its response.
+
+        For the fast path of LoopConnection, which reads the frame by the call's own reader, where
+        `take_frame` and `receive` decode a whole message.
+        """
         self._sent.popleft()
 
     def send_again(self, sent: Sent, encode: Callable[[int], bytes]) -> bytes:
@@ -403,6 +407,7 @@ class BrokerConnection:
             self._send_token(response)
 
     def _send_token(self, token: bytes) -> None:
+        """Send the client's next SASL token; the response belongs to no call."""
         request = messages.SaslAuthenticateRequest(auth_bytes=token)
         version = self.version_of("SaslAuthenticate")
         self.send("SaslAuthenticate", request, version=version, token=None)
@@ -417,6 +422,7 @@ def reauthentication_ms(now_ms: int, lifetime_ms: int) -> int:
 
 
 def _next_id_after(correlation_id: int) -> int:
+    """Return the next correlation id; 0 follows the largest int32."""
     return 0 if correlation_id == _CORRELATION_ID_MAX else correlation_id + 1
 
 

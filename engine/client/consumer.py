@@ -390,6 +390,7 @@ class Consumer:
         self._note_processed()
 
     def _note_epochs(self) -> None:
+        """Keep the leader epoch of each partition's last returned record, for its commit."""
         for record in self._records.returned:
             self._epochs[record.topic_partition] = record.leader_epoch
 
@@ -464,11 +465,13 @@ class Consumer:
         return frozenset() if fetcher is None else fetcher.paused
 
     def _current_fetcher(self) -> Fetcher:
+        """Return the group's fetcher, or the own one of a consumer without a group."""
         fetcher = self._fetcher if self._group is None else self._group.fetcher
         assert fetcher is not None
         return fetcher
 
     def _fetcher_of(self, partition: TopicPartition) -> Fetcher:
+        """Return the fetcher of a partition; raises NotAssigned."""
         if partition not in self._assigned:
             raise NotAssigned(partition)
         return self._current_fetcher()

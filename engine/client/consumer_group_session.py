@@ -390,6 +390,7 @@ class ConsumerGroupSession:
             raise
 
     def _committed_once(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return committed offsets; the request names member and epoch if joined."""
         member = (self.member_id, self.member_epoch) if self.is_joined else None
         return committed_offsets(self._client, self._settings.group_id, partitions, member=member)
 

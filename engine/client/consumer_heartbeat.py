@@ -162,6 +162,7 @@ class Heartbeats:
 
 
 def _refusal(message: Message) -> EngineError:
+    """Return the error of a heartbeat; by UNSUPPORTED_VERSION the cluster lacks the protocol."""
     if message.error_code == UNSUPPORTED_VERSION:
         return NoConsumerProtocol()
     return api_error(message.error_code, message.error_message)
@@ -211,4 +212,5 @@ def _rows(owned: Mapping[bytes, tuple[int, ...]]) -> list[Any]:
 
 
 def _target(assignment: Any) -> ByTopicId:
+    """Return the target assignment of the member: partitions by topic id."""
     return {row.topic_id: tuple(row.partitions) for row in assignment.topic_partitions}

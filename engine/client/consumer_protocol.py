@@ -99,5 +99,6 @@ def decode_assignment(data: bytes) -> tuple[TopicPartition, ...] | None:
 
 
 def _known_version(data: bytes) -> int:
+    """Return the version to decode by: a later version than those known is read as the latest."""
     version: int = _VERSION.unpack_from(data)[0]
     return min(max(version, 0), _VERSION_MAX)

@@ -66,4 +66,5 @@ def eligible_replicas(
 
 
 def _ids(broker_ids: list[int] | None) -> tuple[int, ...] | None:
+    """Return broker ids, None for the null of a broker that does not keep them."""
     return None if broker_ids is None else tuple(broker_ids)

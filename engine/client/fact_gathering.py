@@ -135,13 +135,16 @@ class _Gathering:
             yield _Request(_TOPICS, _FIRST), (self._first, self._topics_call())
 
     def _listing(self) -> Call:
+        """Return the call for all ongoing reassignments, which times out at the deadline."""
         return listing_call(None, max(self._left_ms(), 1))
 
     def _topics_call(self) -> Call:
+        """Return the call for min.insync.replicas and the throttles of all topics."""
         resources = [Resource(ConfigResourceType.TOPIC, name) for name in sorted(self._view.topics)]
         return configs_call(resources, (MIN_ISR, *TOPIC_THROTTLES))
 
     def _left_ms(self) -> int:
+        """Return the milliseconds until the deadline, negative after the deadline."""
         return self._deadline_ms - self._client.clock.monotonic_ms()
 
     def _exchange(self, calls: Mapping[_Request, tuple[Address, Call]]) -> None:
@@ -193,6 +196,7 @@ class _Gathering:
     # -- reading
 
     def _of(self, what: str) -> Iterator[tuple[int, CallResult]]:
+        """Yield the broker and the answer of each request of one kind."""
         for request, answer in self._answers.items():
             if request.what == what:
                 yield request.broker_id, answer
@@ -297,6 +301,7 @@ class _Gathering:
 
 
 def _any_address(client: KafkaClient, view: ClusterView) -> Address:
+    """Return the address of a broker in the metadata, or else of a bootstrap server."""
     return next((b.address for b in view.brokers.values()), client.bootstrap[0])
 
 
@@ -339,6 +344,7 @@ def _requested_replicas(view: ClusterView) -> dict[int, list[TopicPartition]]:
 
 
 def _partitions(view: ClusterView) -> Iterable[tuple[TopicPartition, PartitionView]]:
+    """Yield all partitions of the cluster, the topics by name."""
     for name in sorted(view.topics):
         for partition in view.topics[name].partitions:
             yield TopicPartition(name, partition.partition), partition

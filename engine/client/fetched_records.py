@@ -70,6 +70,7 @@ def seen_records(
 
 
 def _is_shown(batch: BatchView, rule: _Isolation | None) -> bool:
+    """Return whether a consumer sees a batch; `rule` has to take every batch, control ones too."""
     return (rule is None or rule.shows(batch)) and not batch.is_control
 
 
@@ -92,6 +93,7 @@ class _Isolation:
 
 
 def _is_abort(batch: BatchView) -> bool:
+    """Return whether a control batch holds an ABORT marker."""
     return any(control_type(record) is ControlType.ABORT for record in batch.records())
 
 

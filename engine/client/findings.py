@@ -112,6 +112,7 @@ class ClusterFacts(NamedTuple):
 
 
 def _partitions(view: ClusterView) -> Iterator[tuple[TopicPartition, PartitionView]]:
+    """Yield all partitions of the cluster, the topics by name."""
     for name in sorted(view.topics):
         for partition in view.topics[name].partitions:
             yield TopicPartition(name, partition.partition), partition
@@ -292,6 +293,7 @@ def _of_topics(facts: ClusterFacts) -> Iterable[HealthFinding]:
 
 
 def _of_throttles(throttles: Sequence[Throttle]) -> Iterable[HealthFinding]:
+    """Yield a notice for each throttle that is set."""
     for throttle in throttles:
         cause = f"{throttle.setting}={throttle.value}"
         yield HealthFinding(NOTICE, "throttle", f"{throttle.kind} {throttle.name}", cause)

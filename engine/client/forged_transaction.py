@@ -181,6 +181,7 @@ def _entries_of(client: KafkaClient, resource: Resource) -> list[ConfigEntry]:
 
 
 def _alter(client: KafkaClient, change: ConfigChange) -> None:
+    """Change one cluster-wide dynamic setting of brokers; raises the error of the change."""
     error = alter_configs(client, {_ALL_BROKERS: [change]})[_ALL_BROKERS]
     if error is not None:
         raise error

@@ -297,6 +297,7 @@ class GroupConsumer:
             self.on_assigned(partitions)
 
     def _forget_all_but(self, kept: Collection[TopicPartition]) -> None:
+        """Drop positions, leader epochs and commits of partitions that were given up."""
         for of_partitions in (self._processed, self._epochs, self._committed):
             for key in [key for key in of_partitions if key not in kept]:
                 del of_partitions[key]

@@ -92,6 +92,7 @@ def groups_at(
 
 
 def _with_commits(groups: Iterable[GroupListing]) -> list[GroupListing]:
+    """Return the groups that may have committed offsets: all but share groups."""
     return [group for group in groups if (group.group_type or "").lower() != _WITHOUT_COMMITS]
 
 
@@ -139,6 +140,7 @@ def _committed(
 
 
 def _note_silent(id_: int, result: object, silent: dict[int, EngineError]) -> None:
+    """Keep the error of a coordinator that does not respond: no later request waits for it."""
     # A process that is stopped is a lost connection, too, after the time for the first answer.
     if isinstance(result, TimedOut | Unreachable):
         silent[id_] = result

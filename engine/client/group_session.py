@@ -151,6 +151,7 @@ class GroupSession:
         raise api_error(REBALANCE_IN_PROGRESS, f"group {self._settings.group_id} does not settle")
 
     def _give_up(self) -> None:
+        """Drop the assignment and the state of a rebalance; the member id stays."""
         self._is_joined = self._owes_rebalance = self._is_rebalancing = False
         self.partitions = ()
         self._sizes = None

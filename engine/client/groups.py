@@ -329,4 +329,5 @@ def _fetched_code(message: messages.OffsetFetchResponse) -> int:
 def _of_group(
     message: messages.OffsetFetchResponse,
 ) -> messages.OffsetFetchResponse | messages.OffsetFetchResponse.OffsetFetchResponseGroup:
+    """Return the part with the offsets of the only group: a row from version 8 on."""
     return message.groups[0] if message.groups else message

@@ -100,5 +100,6 @@ def throttles_in(
 
 
 def _set_for(resource: Resource, entry: ConfigEntry) -> str:
+    """Return what a throttle is set for; a dynamic default is set for all brokers."""
     of_all = entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     return ALL_BROKERS if of_all else resource.name

@@ -186,6 +186,7 @@ class LoopConnection:
             self._flush()
 
     def _is_session_ending(self) -> bool:
+        """Return whether the SASL session has to be renewed before the next call."""
         return self._again_ms is not None and self._clock.monotonic_ms() >= self._again_ms
 
     def _take_fast(
@@ -235,6 +236,7 @@ class LoopConnection:
         self._fail_all(lambda _owed: kind(host, port, reason))
 
     def _forget_connection(self) -> None:
+        """Drop the connection without closing it: the next call opens another."""
         self._wire = self._connection = None
 
     def _fail_all(self, error_of: Callable[[_PendingCall], EngineError]) -> None:
@@ -268,6 +270,7 @@ class LoopConnection:
         self._fail_all(self._expired_error)
 
     def _expired_error(self, owed: _PendingCall) -> EngineError:
+        """Return the error of a call that got no response in time."""
         what = f"{owed.call.api_name} to {self._address}"
         return TimedOut(what, self._timeout_ms)
 

@@ -74,6 +74,7 @@ def _positive_hashes(keys: Sequence[bytes], length: int) -> list[int]:
 
 
 def _in_each(value: int, count: int) -> int:
+    """Return `count` lanes of 64 bits as one integer, with the value in each lane."""
     return int.from_bytes(value.to_bytes(8, "little") * count, "little")
 
 

@@ -219,6 +219,7 @@ class Producer:
         return batch
 
     def _limit_bytes(self, topic: str) -> int:
+        """Return the size limit of a topic's batches: `batch_bytes`, or a lower learnt one."""
         learnt_bytes = self._sender.limit_bytes(topic) if self._sender is not None else None
         own_bytes = self._options.batch_bytes
         return own_bytes if learnt_bytes is None else min(own_bytes, learnt_bytes)
@@ -271,6 +272,7 @@ class Producer:
         return bool(self._results) or (self._sender is not None and not self._sender.is_idle)
 
     def _taken_results(self) -> list[BatchResult]:
+        """Return the results since the last call, and keep none of them."""
         results, self._results = self._results, []
         return results
 
@@ -405,5 +407,6 @@ class Producer:
         return count
 
     def _note_leaders(self, view: ClusterView) -> None:
+        """Keep the partitions with a leader: records without a key go to these."""
         for name, topic in view.topics.items():
             self._led[name] = tuple(row.partition for row in topic.partitions if row.has_leader)

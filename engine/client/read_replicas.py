@@ -78,4 +78,5 @@ class ReadReplicas:
 
 
 def _leadership(known: PartitionView | None) -> tuple[int, int] | None:
+    """Return leader and leader epoch; a read replica holds while they are the same."""
     return None if known is None else (known.leader, known.leader_epoch)

@@ -118,6 +118,7 @@ class ScramConversation:
         return None
 
     def _fields(self, message: bytes) -> dict[bytes, bytes]:
+        """Return the values of a SCRAM message by their one-letter names."""
         return {part[:1]: part[2:] for part in message.split(b",") if part[1:2] == b"="}
 
     def _prove(self, challenge: bytes, fields: dict[bytes, bytes]) -> bytes:

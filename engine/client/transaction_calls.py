@@ -203,12 +203,14 @@ def _added_code(message: Message) -> int:
 
 
 def _committed_code(message: Message) -> int:
+    """Return the first error of a TxnOffsetCommit response, NONE without any."""
     return _first_error(
         [int(row.error_code) for topic in message.topics for row in topic.partitions]
     )
 
 
 def _first_error(codes: list[int]) -> int:
+    """Return the first error that is the cause of others, NONE without errors."""
     errors = [code for code in codes if code != NONE]
     caused = [code for code in errors if code != OPERATION_NOT_ATTEMPTED]
     return next(iter(caused or errors), NONE)

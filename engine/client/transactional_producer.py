@@ -367,6 +367,7 @@ class TransactionalProducer:
                 self._error(result.error)
 
     def _taken(self) -> list[BatchResult]:
+        """Return the results since the last call, and keep none of them."""
         results, self._results = self._results, []
         return results
 

@@ -147,6 +147,7 @@ class TruncationChecks:
 
 
 def _leadership(view: ClusterView, partition: TopicPartition) -> _Leadership:
+    """Return the leader epoch of a partition in metadata, with the id of its topic."""
     topic = view.topics.get(partition.topic)
     topic_id = NO_UUID if topic is None else topic.topic_id
     return _Leadership(topic_id, leader_epoch_of(view, partition))

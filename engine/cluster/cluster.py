@@ -63,6 +63,7 @@ class MetadataStore:
         return client
 
     def _forget(self, client: EmbeddedZnodeClient) -> None:
+        """Send no more heartbeats for a client that was closed."""
         cancel = self._cancels.pop(client, None)
         if cancel is not None:
             cancel()

@@ -146,7 +146,7 @@ class RunningBroker(NamedTuple):
 
 
 def _nothing() -> None:
-    pass
+    """Do nothing: the plan is stored already."""
 
 
 class DataDirectory:
@@ -211,6 +211,7 @@ class DataDirectory:
         return f"{self.broker_path(broker_id)}.log"
 
     def _broker_running_path(self, broker_id: int) -> str:
+        """Return the path of the file that records the process of a broker."""
         return f"{self.broker_path(broker_id)}.json"
 
     def member_request_path(self, broker_id: int) -> str:
@@ -481,4 +482,5 @@ class DataDirectory:
         return content
 
     def _write(self, path: str, content: JsonObject) -> None:
+        """Replace a file by one with a JSON object."""
         self._files.replace_file(path, json.dumps(content, indent=2).encode() + b"\n")

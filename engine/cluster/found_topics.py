@@ -188,5 +188,6 @@ def _topic(name: str, replicas: list[FoundReplica], problems: list[str]) -> Foun
 
 
 def _fullness(replica: FoundReplica) -> tuple[int, int, int]:
+    """Return by what replicas are compared: leader epoch, bytes, then the lower broker id."""
     epoch = -1 if replica.leader_epoch is None else replica.leader_epoch
     return epoch, replica.log_bytes, -replica.broker_id

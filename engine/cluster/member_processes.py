@@ -257,6 +257,7 @@ class MemberProcesses:
         return not is_held(self._data.broker_lock_path(broker_id))
 
     def _poll_later(self) -> None:
+        """Check the processes again after the check interval."""
         due_ms = self._process.clock.monotonic_ms() + _CHECK_INTERVAL_MS
         self._cancel = self._process.loop.call_at(due_ms, self._poll)
 

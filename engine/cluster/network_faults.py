@@ -125,6 +125,7 @@ def change_faults(
 
 
 def _runs(data: DataDirectory, broker_id: int) -> bool:
+    """Return whether a broker still runs, so that its response may come."""
     return process_state(data, broker_id)[0] is BrokerState.RUNNING
 
 

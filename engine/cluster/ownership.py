@@ -143,6 +143,7 @@ def _remove_partition(files: Files, path: str) -> list[str]:
 
 
 def _remove_empty(files: Files, path: str) -> None:
+    """Remove a directory unless files of others are left in it."""
     if not files.list_dir(path):
         files.remove(path)
 

@@ -203,6 +203,7 @@ class Process:
         return promise.result()
 
     def _give_up(self, reason: str) -> None:
+        """Log why a broker cannot go on, keep the reason, and stop the loop."""
         _log.critical("%s", reason)
         self._failure = reason
         self.loop.stop()

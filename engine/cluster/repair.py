@@ -153,6 +153,7 @@ def examine(data: DataDirectory, files: Files) -> Repair:
 
 
 def _log_dirs(data: DataDirectory, plan: ClusterPlan) -> list[tuple[int, str]]:
+    """Return all log directories with broker ids; those of no broker go to the first one."""
     own = data.own_log_dirs(plan)
     return [(own.get(path, FIRST_BROKER_ID), path) for path in data.log_dirs(plan)]
 

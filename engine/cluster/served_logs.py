@@ -220,6 +220,7 @@ def _log_dirs(files: Files, source: str) -> list[str]:
 
 
 def _first(replicas: Sequence[FoundReplica]) -> FoundReplica:
+    """Return the replica that is served: `find_cluster` puts the fullest one first."""
     return replicas[0]
 
 

@@ -60,8 +60,10 @@ def store_login(settings: BrokerSettings) -> tuple[ZookeeperLogin | None, bool]:
 
 
 def _users(settings: BrokerSettings) -> dict[str, str]:
+    """Return the passwords of the users that the section Server names."""
     return server_users(_properties(settings), read_input)
 
 
 def _properties(settings: BrokerSettings) -> dict[str, str]:
+    """Return the configured settings of logins to the store, by name."""
     return {name: settings.static[name] for name in LOGIN_KEYS if name in settings.static}

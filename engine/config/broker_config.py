@@ -366,4 +366,5 @@ def _entries(text: str) -> list[str]:
 
 
 def _is_int(text: str) -> bool:
+    """Return whether a text is a number that a Java int can hold."""
     return bool(_INT.fullmatch(text)) and -1 << 31 <= int(text) < 1 << 31

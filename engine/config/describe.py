@@ -125,4 +125,5 @@ def _is_dynamic(name: str) -> bool:
 
 
 def _source(synonyms: list[SettingSynonym]) -> SettingSource:
+    """Return where a setting's value comes from: the first synonym counts."""
     return synonyms[0].source if synonyms else SettingSource.DEFAULT

@@ -63,17 +63,20 @@ def broker_documentation() -> Mapping[str, str]:
 
 
 def _defaults_of_topics(texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the sentences of each key of brokers that is a default of topics."""
     for name, key in topic_keys().items():
         for synonym in key.broker_synonyms[:1]:
             yield synonym, f"Holds for topics that do not set {name} themselves. {texts[name]}"
 
 
 def _with_note(name: str, text: str) -> str:
+    """Return a key's sentences, with the added one of the first pattern that fits the key."""
     note = next((note for pattern, note in _notes() if _fits(name, pattern)), None)
     return text if note is None else f"{text} {note}"
 
 
 def _fits(name: str, pattern: str) -> bool:
+    """Return whether a key has a name; `*` at the end of a pattern is any rest of a name."""
     if pattern.endswith("*"):
         return name.startswith(pattern[:-1])
     return name == pattern

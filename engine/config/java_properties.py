@@ -152,5 +152,6 @@ def java_order(keys: Iterable[str]) -> list[str]:
 
 
 def _bucket(key: str, buckets: int) -> int:
+    """Return the bucket of a key in a hash map of Java."""
     hashed = java_string_hash(key) & 0xFFFFFFFF
     return (hashed ^ hashed >> 16) & (buckets - 1)

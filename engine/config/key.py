@@ -154,6 +154,7 @@ def admin_keys() -> Mapping[str, ConfigKey]:
 
 
 def _plain(rows: str) -> dict[str, ConfigKey]:
+    """Return the keys of a table by name; a further cell marks a key as internal."""
     return {key.name: key._replace(is_internal=bool(cells)) for key, cells in _rows(rows)}
 
 

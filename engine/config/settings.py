@@ -185,6 +185,7 @@ def is_secret(name: str) -> bool:
 
 
 def _default_text(key: ConfigKey | None) -> str | None:
+    """Return a key's default, None if there is none: dynamic-only keys have no default."""
     if key is None or key.update_mode is UpdateMode.DYNAMIC_ONLY:
         return None
     return key.default

@@ -216,9 +216,11 @@ def _is_release(value: ConfigValue) -> bool:
 
 
 def _are_replicas(value: ConfigValue) -> bool:
+    """Return whether a list is `*`, or has only elements like partition:broker."""
     assert isinstance(value, tuple)
     return "".join(value) == "*" or all(_REPLICAS.fullmatch(element) for element in value)
 
 
 def _shown(key: ConfigKey, text: str) -> str:
+    """Return a value as errors show it: hidden if the key is sensitive."""
     return HIDDEN if key.is_sensitive else text

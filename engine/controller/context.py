@@ -85,6 +85,7 @@ class ControllerContext:
         return broker_id in self.live_brokers and self._is_readable(broker_id, partition)
 
     def _is_readable(self, broker_id: int, partition: TopicPartition) -> bool:
+        """Return whether the log directory of a replica is not offline."""
         return partition not in self.offline_replicas.get(broker_id, ())
 
     # -- topics --------------------------------------------------------------------------------

@@ -320,14 +320,17 @@ class Controller:
                 self._ports.reporter.event_failed(name, second)
 
     async def _on_startup(self) -> None:
+        """Watch `/controller`, then stand for election: a later change is an event."""
         await self._watch_controller()
         await self._elect()
 
     async def _on_reelect(self) -> None:
+        """Read `/controller` again, then stand for election."""
         await self._read_controller()
         await self._elect()
 
     async def _on_expire(self) -> None:
+        """Resign: the session with the metadata store has expired."""
         self._forget_controller()
 
     def _forget_controller(self) -> None:
@@ -361,6 +364,7 @@ class Controller:
             self._queue.put(Event("Reelect", self._on_reelect))
 
     def _stand_after_pause(self) -> None:
+        """Stand for election again after a step of the controller has failed."""
         self._is_pausing = False
         self.session_began()
 

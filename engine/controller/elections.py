@@ -146,14 +146,17 @@ def _led(
 
 
 def _first(replicas: Sequence[int], isr: Sequence[int]) -> int | None:
+    """Return the first replica that is in the ISR, None if none is."""
     return next((replica for replica in replicas if replica in isr), None)
 
 
 def _in_order(replicas: Sequence[int], chosen: AbstractSet[int]) -> tuple[int, ...]:
+    """Return the chosen replicas in their order in a list."""
     return tuple(replica for replica in replicas if replica in chosen)
 
 
 def _without(replicas: Sequence[int], gone: AbstractSet[int]) -> tuple[int, ...]:
+    """Return the replicas that stay, in their order."""
     return tuple(replica for replica in replicas if replica not in gone)
 
 

@@ -78,6 +78,7 @@ class EventQueue:
             on_idle()
 
     def _wake(self) -> None:
+        """Run the next event on a later turn, unless one is running or due."""
         if not (self._is_running or self._is_due) and self._events:
             self._is_due = True
             self._call_soon(self._run_next)
@@ -115,5 +116,6 @@ class EventQueue:
 
 
 def _drop(event: Event) -> None:
+    """Run `on_drop` of an event that is overtaken, or put after `close`."""
     if event.on_drop is not None:
         event.on_drop()

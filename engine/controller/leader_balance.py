@@ -106,11 +106,13 @@ class LeaderBalance:
             self._schedule(self._config.leader_imbalance_check_interval_seconds * 1000)
 
     def _schedule(self, delay_ms: int) -> None:
+        """Schedule the next check, in place of one that was scheduled before."""
         self.stop()
         due_ms = self._clock.monotonic_ms() + delay_ms
         self._cancel = self._timers.call_at(due_ms, self._due)
 
     def _due(self) -> None:
+        """Queue the check as an event of the controller."""
         self._machines.put("AutoPreferredReplicaLeaderElection", self.check)
 
 

@@ -76,10 +76,12 @@ class LegacyZnodes:
         await znodes.delete_all([PREFERRED_REPLICA_ELECTION])
 
     def _is_in_progress(self, partition: TopicPartition, target: tuple[int, ...]) -> bool:
+        """Return whether a partition is being reassigned to this target already."""
         assignment = self._context.assignment(partition)
         return is_reassigning(assignment) and target_replicas(assignment) == target
 
     async def _watch(
         self, path: str, name: str, work: Callable[[], PromiseCoroutine[None]]
     ) -> None:
+        """Queue the work at the next change of a node; called before the node is read."""
         await self._machines.watches.arm_node(path, lambda _event: self._machines.put(name, work))

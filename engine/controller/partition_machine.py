@@ -108,6 +108,7 @@ class PartitionMachine:
         return valid
 
     def _refused(self, partition: TopicPartition, target: PartitionPhase, reason: str) -> None:
+        """Report a change to a phase that the present phase does not allow."""
         self._parts.reporter.change_refused(str(partition), target.value, reason)
 
     # -- new partitions ------------------------------------------------------------------------

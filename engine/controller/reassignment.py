@@ -168,6 +168,7 @@ class Reassignment:
             self._report(error)
 
     def _report(self, error: ReassignmentStuck) -> None:
+        """Report a reassignment that cannot go on; the others continue."""
         self._machines.parts.reporter.event_failed("PartitionReassignment", error)
 
     async def _walk(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:

@@ -94,6 +94,7 @@ class ReplicaMachine:
         return valid
 
     def _refused(self, replica: Replica, target: ReplicaPhase, reason: str) -> None:
+        """Report a change to a phase that the present phase does not allow."""
         self._parts.reporter.change_refused(str(replica), target.value, reason)
 
     def _make_new(self, replica: Replica, batch: RequestBatch) -> None:
@@ -115,13 +116,16 @@ class ReplicaMachine:
         self._context.replica_phases[replica] = ReplicaPhase.ONLINE
 
     def _start_deletion(self, replica: Replica, batch: RequestBatch) -> None:
+        """Have the broker delete a replica; the response decides the next phase."""
         self._context.replica_phases[replica] = ReplicaPhase.DELETION_STARTED
         batch.add_stop_replica(replica.broker_id, replica.partition, delete=True)
 
     def _note_success(self, replica: Replica, batch: RequestBatch) -> None:
+        """Note that the broker has deleted a replica."""
         self._context.replica_phases[replica] = ReplicaPhase.DELETION_SUCCESSFUL
 
     def _note_ineligible(self, replica: Replica, batch: RequestBatch) -> None:
+        """Note that a replica cannot be deleted now: the topic's deletion waits."""
         self._context.replica_phases[replica] = ReplicaPhase.DELETION_INELIGIBLE
 
     def _remove_replica(self, replica: Replica, batch: RequestBatch) -> None:

@@ -216,6 +216,7 @@ class RequestBatch:
         return None if broker is None else broker.epoch
 
     def _topic_ids_of(self, partitions: Iterable[TopicPartition]) -> dict[str, bytes]:
+        """Return the topic ids of partitions, NO_UUID for topics without an id."""
         topic_ids = self._context.topic_ids
         return {p.topic: topic_ids.get(p.topic, NO_UUID) for p in partitions}
 

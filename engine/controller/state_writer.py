@@ -111,5 +111,6 @@ class StateWriter:
 
 
 def _replacement(partition: TopicPartition, leadership: PartitionLeadership) -> list[Operation]:
+    """Return the write of a partition state, on condition of the version that was read."""
     data = encode_partition_state(leadership.state)
     return [SetData(partition_state_path(partition), data, leadership.partition_epoch)]

@@ -129,6 +129,7 @@ class TopicEvents:
         return await self._client.children(TOPICS)
 
     async def _watch_deletions(self) -> None:
+        """Queue `on_deletions` at the next request to delete a topic."""
         await self._machines.watches.arm_children(
             DELETE_TOPICS, partial(self._machines.put, "TopicDeletion", self.on_deletions)
         )
@@ -144,6 +145,7 @@ class TopicEvents:
         await self._machines.watches.arm_node(topic_path(topic), on_event)
 
     async def _read(self, topics: Iterable[str]) -> dict[str, StoredTopic]:
+        """Watch and read topics; those that are gone or cannot be parsed are left out."""
         stored_topics = await read_many(self._read_watched, topics, self._turns)
         return {topic: stored for topic, stored in stored_topics.items() if stored is not None}
 

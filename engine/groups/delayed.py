@@ -58,10 +58,12 @@ class GroupOperation(DelayedOperation):
 
 
 def _always() -> bool:
+    """Let an operation whose group was released be over at the next check."""
     return True
 
 
 def _nothing(_is_expired: bool) -> None:
+    """Do nothing as an operation ends whose group was released."""
     return
 
 

@@ -177,8 +177,10 @@ class GroupAdmin:
 
 
 def _is_not_in(topics: frozenset[str], topic: str) -> bool:
+    """Return whether the group does not subscribe to a topic: its offsets may expire."""
     return topic not in topics
 
 
 def _always(_topic: str) -> bool:
+    """Let the offsets of every topic expire: the group subscribes to none."""
     return True

@@ -231,6 +231,7 @@ class GroupOffsets:
 
 
 def _committed(written: WrittenOffset) -> CommittedOffset:
+    """Return a committed offset without its place in the log."""
     return new_tuple(CommittedOffset, written[:_LOG_OFFSET])
 
 

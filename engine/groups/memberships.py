@@ -136,6 +136,7 @@ class Memberships:
         return self._add(group, member_id, request)
 
     def _new_member_id(self, request: JoinRequest) -> str:
+        """Return instance id or client id with a random UUID, as Kafka's member ids."""
         name = request.group_instance_id
         number = UUID(bytes=self._entropy.random_bytes(16), version=4)
         return f"{request.client.client_id if name is None else name}-{number}"
@@ -294,6 +295,7 @@ class Memberships:
 
 
 def _refused(member_id: str, code: int) -> Promise[JoinResult]:
+    """Promise the error of a join, with the member id that the response names."""
     return Promise.of(JoinResult(member_id, code))
 
 

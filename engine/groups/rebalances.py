@@ -271,6 +271,7 @@ class Rebalances:
         self._delays.wait(key, timeout_ms, is_over, completed)
 
     def _end_session(self, group: Group, member: GroupMember) -> None:
+        """End the wait for heartbeats of a member that is not in the group here any more."""
         member.is_heartbeat_satisfied = True
         self._delays.check(_member_key(group, member.member_id))
 

@@ -212,6 +212,7 @@ class GroupRegistry:
         self._open.clear()
 
     def _begin_reading(self, partition: int) -> LoadedGroups:
+        """Begin to load a partition: the ends of transactions are noted from here on."""
         # Records written before this reading begins are read.
         self._ended_during_load[partition] = []
         return LoadedGroups()

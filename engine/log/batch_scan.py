@@ -119,9 +119,11 @@ class BatchScan:
         return end
 
     def _show(self, buffer: memoryview, start: int, end: int) -> None:
+        """Make the bytes that were read visible to the caller, with their place in the file."""
         self.window, self.window_start = buffer[: end - start], start
 
     def _stop(self, position: int) -> None:
+        """Note where the batches end, and how many bytes follow."""
         self.position = position
         self.trailing_bytes = max(self._end - position, 0)
 

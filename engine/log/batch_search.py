@@ -156,6 +156,7 @@ class _Chains:
         return next(may_be, self._long)
 
     def _offset_at(self, position: int) -> int:
+        """Return the base offset in the batch header at a byte position."""
         start = self._file.read_at(position, PROLOGUE_BYTES)
         return int(read_offset_and_length(start, 0)[0])
 

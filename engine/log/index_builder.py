@@ -59,10 +59,12 @@ class IndexBuilder:
         self._add_time()
 
     def _takes(self, last_offset: int) -> bool:
+        """Return whether an entry is added; out of order it is skipped, or breaks the index."""
         is_after_last = not len(self.index) or last_offset > self.index.last_offset
         return is_after_last or not self._skips_disorder
 
     def _add_time(self) -> None:
+        """Add the largest timestamp so far, unless its entry is to be skipped as out of order."""
         if self._skips_disorder and self._largest_offset < self.time_index.last_entry.offset:
             return
         self.time_index.maybe_append(self._largest, self._largest_offset)

@@ -79,6 +79,7 @@ class IndexMemory:
                 self._forget(key)
 
     def _forget(self, key: int) -> IndexedSegment | None:
+        """Remove a segment's indexes from the sum; return the segment, None if it is gone."""
         reference, size_bytes = self._loaded.pop(key, (None, 0))
         self.size_bytes -= size_bytes
         return None if reference is None else reference()

@@ -79,6 +79,7 @@ def _search(handle: File, count: int, relative: int) -> tuple[int, int] | None:
 
 
 def _entry(handle: File, number: int) -> tuple[int, int]:
+    """Return an entry's relative offset and byte position; (0, 0) behind the end of the file."""
     content = handle.read_at(number * ENTRY_BYTES, ENTRY_BYTES)
     relative, position = _ENTRY.unpack(content) if len(content) == ENTRY_BYTES else (0, 0)
     return relative, position

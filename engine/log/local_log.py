@@ -152,6 +152,7 @@ class LocalLog:
             segment.configure(config)
 
     def _note_settled(self) -> None:
+        """Decide whether appends may take the fast path."""
         # Before a truncation is durable every append checks it first.
         self._may_append_fast = self._rules.is_fast_path_topic and self._truncation.is_settled
 
@@ -203,6 +204,7 @@ class LocalLog:
         self._note_settled()
 
     def _write_topic_id(self, topic_id: str) -> None:
+        """Replace partition.metadata by one with the topic id."""
         content = encode_partition_metadata(PartitionMetadataFile(topic_id))
         self._files.replace_file(f"{self.directory}/{partition_metadata.FILE_NAME}", content)
 
@@ -471,11 +473,13 @@ class LocalLog:
             self.flush(now_ms)
 
     def _duplicate(self, batch: WrittenBatch, leader_epoch: int) -> AppendInfo:
+        """Return where and when a repeated batch was stored; nothing is appended now."""
         first, last, time_ms = batch.first_offset, batch.last_offset, batch.timestamp_ms
         start = self.log_start_offset
         return AppendInfo(first, last, time_ms, time_ms, start, 0, leader_epoch, is_duplicate=True)
 
     def _note_completed(self, completed: CompletedTransaction | None) -> None:
+        """Add an aborted transaction to the transaction index of the active segment."""
         if completed is not None and completed.is_aborted:
             self._active.add_aborted(completed.to_index_entry())
 

@@ -170,5 +170,6 @@ class LogFlush:
             self.sync_names()
 
     def _mark_flushed(self, offset: int, now_ms: int) -> None:
+        """Raise the recovery point; a later flush may have ended before and raised it further."""
         self.recovery_point = max(self.recovery_point, offset)
         self.last_flush_ms = now_ms

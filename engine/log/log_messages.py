@@ -110,6 +110,7 @@ class LogMessages:
         _unified_log.info("%s Deleting segment %s due to %s", head, _shown(segment), why)
 
     def _head(self, part: str) -> str:
+        """Return the beginning of a line as in Kafka's log: the partition and its log directory."""
         folder = self.directory.rpartition("/")[0]
         return f"[{part} partition={self.topic_partition}, dir={folder}]"
 

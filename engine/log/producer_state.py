@@ -504,5 +504,6 @@ def _check_sequence(
 
 
 def _is_expired(producer: KnownProducer, now_ms: int, expiration_ms: int) -> bool:
+    """Return whether a producer's state expires; one with an open transaction stays."""
     is_idle = now_ms - producer.last_timestamp_ms >= expiration_ms
     return is_idle and producer.txn_first_offset == NO_OFFSET

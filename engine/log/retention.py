@@ -105,6 +105,7 @@ def plan_retention(log: LogFacts, config: LogConfig) -> list[RetentionStep]:
 
 
 def _by_start_offset(log: LogFacts, config: LogConfig) -> int:
+    """Return how many of the first segments end at or below the log start offset."""
     return _count(
         log, lambda segment: not segment.is_active and segment.end_offset <= log.log_start_offset
     )

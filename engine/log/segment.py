@@ -400,6 +400,7 @@ class Segment:
         return now_ms - self.created_ms
 
     def _first_timestamp_ms(self) -> int:
+        """Read the largest timestamp of the first batch from the file, −1 without a batch."""
         for _, batch in scan_batches(self._file, chunk_bytes=HEADER_WALK_BYTES):
             return batch.max_timestamp_ms
         return NO_TIMESTAMP

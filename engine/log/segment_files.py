@@ -148,6 +148,7 @@ def _names_and_sizes(files: Files, path: str, unknown: list[str]) -> list[tuple[
 
 
 def _is_temporary(name: str) -> bool:
+    """Return whether a file is the unfinished replacement of a known file."""
     final = name.removesuffix(TEMPORARY_SUFFIX)
     return final != name and (final in SIDE_FILES or _parsed(final) is not None)
 

@@ -58,6 +58,7 @@ def _segment_ms(topic: TopicConfig) -> int:
 
 
 def _codec(name: str) -> Codec | None:
+    """Return the codec of `compression.type`, None where batches stay as produced."""
     if name == _AS_PRODUCED:
         return None
     return Codec.NONE if name == _UNCOMPRESSED else codec_named(name)

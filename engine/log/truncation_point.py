@@ -96,6 +96,7 @@ def _offset_after(file: File, place: BatchPlace, offset: int, *, after: int, end
 
 
 def _disagreement(file: File, position: int) -> CorruptRecord:
+    """Return the error of batches that do not follow one another at a position."""
     expected = "a batch that goes on where the one before it ends"
     return CorruptRecord(expected, "no such batch", path=file.path, position=position)
 

@@ -497,4 +497,5 @@ def _contents_size_bytes(
 
 
 def _sized_bytes(content: Buffer | None) -> int:
+    """Return the bytes that content takes with its varint length; null takes one."""
     return 1 if content is None else size_of_varint(len(content)) + len(content)

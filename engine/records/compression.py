@@ -165,6 +165,7 @@ def fast_decompressor(codec: int) -> FastDecompressor:
 
 
 def _open_nothing(_data: memoryview, _arena: memoryview) -> int | None:
+    """Return None: there is no fast decompression for the codec."""
     return None
 
 

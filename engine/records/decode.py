@@ -309,6 +309,7 @@ def _skim_sized(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _ends_early(origin: Origin, expected: str, got: str, position: int) -> RecordsEndEarly:
+    """Return the error of records that end early, at its position in the batch."""
     placed = origin.corrupt(expected, got, position)
     return RecordsEndEarly(placed.expected, placed.got, position=placed.position)
 

@@ -133,6 +133,7 @@ class _Bounds(NamedTuple):
 
 
 def _bounds(values: Sequence[bytes], keys: Sequence[bytes] | None, fixed_size: int) -> _Bounds:
+    """Return the fewest and the most bytes that the encoded records may take."""
     size = sum(map(len, values)) + (0 if keys is None else sum(map(len, keys)))
     size += fixed_size * len(values)
     return _Bounds(size + _LEAST_BYTES * len(values), size + _MOST_BYTES * len(values))

@@ -209,10 +209,12 @@ class LegacyMessage:
 
     @property
     def _key_at(self) -> int:
+        """Return the position in the buffer of the key's size."""
         return self._position + (_KEY_AT_V0 if self.magic == 0 else _KEY_AT_V1)
 
     @property
     def _value_at(self) -> int:
+        """Return the position in the buffer of the value's size; a null key has no bytes."""
         return self._key_at + _SIZE.size + max(self.key_size, 0)
 
     def _read(self, form: struct.Struct, at: int) -> int:

@@ -102,6 +102,7 @@ def write_message(
 
 
 def _plain(settings: LegacySettings) -> LegacySettings:
+    """Return the settings of messages inside a wrapper: only the wrapper is compressed."""
     return settings._replace(codec=Codec.NONE)
 
 

@@ -201,6 +201,7 @@ def _read_header(data: memoryview, *, ignore_header_checksum: bool) -> _Frame:
 
 
 def _header_checksum(hashed: bytes) -> int:
+    """Return the checksum byte of a frame header: the second lowest of its XXH32."""
     return (_checksum_of()(hashed) >> 8) & 0xFF
 
 

@@ -79,4 +79,5 @@ def decrement_sequence(sequence: int, decrement: int) -> int:
 
 
 def _int32(value: int) -> int:
+    """Return a number wrapped to 32 bits, as Java's int overflows."""
     return ((value + 0x80000000) & 0xFFFFFFFF) - 0x80000000

@@ -113,6 +113,7 @@ def runs(batch: RecordBatch) -> list[RecordRun]:
 
 
 def _of_one_time_type(records: Iterable[Record], leader_epoch: int) -> Iterator[RecordRun]:
+    """Yield a run for each group of successive records with one timestamp type."""
     for kind, alike in groupby(records, attrgetter("timestamp_type")):
         offsets, times, _, keys, values, headers, *_ = zip(*alike, strict=True)
         yield RecordRun(leader_epoch, kind, offsets, times, keys, values, headers)

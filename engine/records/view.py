@@ -100,4 +100,5 @@ def batches_in(
 
 
 def _signed(byte: int) -> int:
+    """Return a byte (0 to 255) as Java's signed byte."""
     return byte - 256 if byte > 127 else byte

@@ -299,6 +299,7 @@ class Appends:
 
 
 def _refuse(entries: Iterable[tuple[TopicPartition, memoryview]], results: ProduceResults) -> None:
+    """Refuse the partitions of a request that are not appended to before the broker stops."""
     for topic_partition, _ in entries:
         refused = NotLeaderOrFollower(topic_partition, "the broker stops")
         results[topic_partition] = ProduceResult(refused)

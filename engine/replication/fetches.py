@@ -133,6 +133,7 @@ class Fetches:
             self._check_deletes(topic_partition)
 
     def _end(self, fetch: ParkedFetch) -> None:
+        """Respond to a parked fetch, unless it has been completed before."""
         if fetch.force_complete():
             self._keep(fetch)
 

@@ -303,6 +303,7 @@ class Leadership:
             self._notify_stopped(topic_partition)
 
     def _notify_stopped(self, topic_partition: TopicPartition) -> None:
+        """Notify the listeners that this broker has no role in a partition any more."""
         for stopped in self._stop_listeners:
             stopped(topic_partition)
 

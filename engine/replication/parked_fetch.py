@@ -168,6 +168,7 @@ class ParkedFetch(DelayedOperation):
             return True
 
     def _is_changed(self, key: TopicPartition, partition: Partition, spec: FetchSpec) -> bool:
+        """Return whether a partition was replaced, or does not serve the leader epoch."""
         return self.leader.partitions.get(key) is not partition or not partition.serves(
             spec.current_leader_epoch
         )

@@ -232,6 +232,7 @@ class Partition:
         return RoleChange(True, is_new_epoch, tuple(effects))
 
     def _is_stale(self, state: PartitionState) -> bool:
+        """Return whether an order is older than what was applied, by either epoch."""
         return (
             state.partition_epoch < self.partition_epoch or state.leader_epoch < self.leader_epoch
         )

@@ -106,4 +106,5 @@ def _copied(indexes: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=_KEPT_ORDERS)
 def _in_map(indexes: tuple[int, ...], capacity: int) -> tuple[int, ...]:
+    """Return partition indexes in the order of Scala's LongMap of a capacity."""
     return tuple(numbers_in_long_map_order(indexes, capacity))

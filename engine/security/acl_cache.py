@@ -243,6 +243,7 @@ def _entries_of(
 
 
 def _begins_with_one(name: str, prefixes: Sequence[set[str]]) -> bool:
+    """Return whether a name begins with one of the prefixes, by one look-up for each length."""
     return any(
         name[:length] in of_entry for length in range(len(name) + 1) for of_entry in prefixes
     )

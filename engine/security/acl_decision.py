@@ -110,6 +110,7 @@ def hosts_named(
 
 
 def _without_rules(settings: AuthorizerSettings) -> AclResult:
+    """Return the decision where no rule is about the resource, UNKNOWN if it is not known."""
     if settings.allows_without_rules is None:
         return AclResult.UNKNOWN
     return AclResult.ALLOWED if settings.allows_without_rules else AclResult.DENIED

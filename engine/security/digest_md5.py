@@ -143,6 +143,7 @@ class _Exchange(NamedTuple):
 
 
 def _md5(content: bytes) -> hashlib._Hash:
+    """Return an MD5 hash, also where OpenSSL refuses MD5 as not secure (FIPS)."""
     return hashlib.md5(content, usedforsecurity=False)
 
 
@@ -155,6 +156,7 @@ def _narrow(text: str) -> bytes:
 
 
 def _escaped(text: str) -> str:
+    """Return a text as inside of quotes, with backslashes before quotes and backslashes."""
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 

@@ -97,6 +97,7 @@ def distinguished_name(name: bytes) -> str:
 
 
 def _part(part: DerValue) -> str:
+    """Return one part (a SET of pairs of type and value) as text; raises MalformedDer."""
     if part.tag != SET:
         raise MalformedDer
     return "+".join(_pair(pair) for pair in der_values(part.content))
@@ -126,4 +127,5 @@ def _escaped(text: str) -> str:
 
 
 def _blanks(text: str) -> str:
+    """Return blanks at an end of a value, with a backslash before each."""
     return "".join(f"\\{char}" for char in text)

@@ -109,10 +109,12 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _unescaped(match: re.Match[str]) -> str:
+    """Return the character that an escape in a quoted text stands for."""
     return _ESCAPES.get(match[1], match[1])
 
 
 def _entries(tokens: Iterator[_Token]) -> Iterator[JaasEntry]:
+    """Yield the entries of a configuration; raises JaasRefused."""
     for module in tokens:
         yield _entry(module, tokens)
 

@@ -197,6 +197,7 @@ def _checked_times(
 
 
 def _header(text: str) -> Mapping[str, Any]:
+    """Return a token's header, whose signature is not verified yet; raises TokenRefused."""
     return _object(text.partition(".")[0])
 
 
@@ -229,4 +230,5 @@ def _scope(value: object) -> set[str]:
 
 
 def _texts(value: object) -> list[str]:
+    """Return the texts in a list of JSON; empty for any other value."""
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

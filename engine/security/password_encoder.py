@@ -140,6 +140,7 @@ def _java_length(text: str) -> int:
 
 
 def _key(secret: str, salt: bytes, factory: str, key_bits: int, iterations: int) -> bytes:
+    """Return the cipher's key: `key_bits` derived from the secret by PBKDF2."""
     return hashlib.pbkdf2_hmac(_HASHES[factory], secret.encode(), salt, iterations, key_bits // 8)
 
 

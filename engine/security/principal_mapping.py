@@ -93,6 +93,7 @@ def _rule_of(text: str) -> _Rule | None:
 
 
 def _mapped(rule: _Rule, pattern: re.Pattern[str], name: str) -> str:
+    """Return the name that a rule makes of a distinguished name, in the rule's case."""
     mapped = pattern.sub(lambda match: _replaced(rule.replacement, match), name)
     return {"L": mapped.lower(), "U": mapped.upper()}.get(rule.case, mapped)
 

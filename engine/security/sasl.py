@@ -80,6 +80,7 @@ class TokenLogin(NamedTuple):
 
 
 def _no_token(_token_id: str) -> TokenLogin | None:
+    """Find no login: the listener has no delegation tokens."""
     return None
 
 
@@ -240,4 +241,5 @@ def nonce_of(random_bytes: bytes) -> str:
 
 
 def _user_of(sasl_name: str) -> str:
+    """Return a user by its name in a SCRAM message, where `,` and `=` are escaped."""
     return sasl_name.replace("=2C", ",").replace("=3D", "=")

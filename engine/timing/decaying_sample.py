@@ -81,6 +81,7 @@ class DecayingSample(Generic[T]):
         self.offer(len(values), values.__getitem__, now_s)
 
     def _keep(self, priority: float, value: T) -> None:
+        """Insert a value by its priority: the lowest priority is first."""
         index = bisect(self._priorities, priority)
         self._priorities.insert(index, priority)
         self._values.insert(index, value)

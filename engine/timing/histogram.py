@@ -85,6 +85,7 @@ class Moments:
             self._add(count, 0, 0)
 
     def _add(self, count: int, lowest: int, highest: int) -> None:
+        """Count values between `lowest` and `highest`; the caller adds their sums."""
         self.lowest = min(self.lowest, lowest) if self.count else lowest
         self.highest = max(self.highest, highest) if self.count else highest
         self.count += count

@@ -221,6 +221,7 @@ class Purgatory(Generic[Op]):
         return [operation for operation in self._wheel.drain() if operation.force_complete()]
 
     def _strike(self, watchers: dict[Op, None], operation: Op) -> None:
+        """Remove an operation from one list of watchers, and count it off once."""
         # A nested check may have been here before.
         if watchers.pop(operation, _GONE) is None:
             self._entry_count -= 1
@@ -237,6 +238,7 @@ class Purgatory(Generic[Op]):
         self._sweep_above = left + max(left, self._purge_interval)
 
     def _drop_if_empty(self, key: Hashable, watchers: dict[Op, None]) -> None:
+        """Drop a list of watchers that is empty, if it is still the list of the key."""
         # A nested check may have dropped this list and a watch begun another.
         if not watchers and self._watchers.get(key) is watchers:
             del self._watchers[key]

@@ -104,5 +104,6 @@ class SimpleRate(SampledRate):
     __slots__ = ()
 
     def _span_ms(self, now_ms: int) -> int:
+        """Return the time since the oldest window began, one window at least."""
         began_ms = min((window.began_ms for window in self._windows), default=now_ms)
         return max(now_ms - began_ms, self._window_ms)

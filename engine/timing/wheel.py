@@ -220,6 +220,7 @@ class TimingWheel(Generic[T]):
         return level
 
     def _queue_end(self) -> int:
+        """Return the latest expiry of a bucket: then no timer is left in the wheel."""
         return max((expiry for expiry, _, _ in self._queue), default=self._clock)
 
     def _drain(self, clock: int) -> list[T]:

@@ -50,7 +50,9 @@ class TransactionCoordinator:
         self.markers.stop()
 
     def _send_markers(self, coordinator_epoch: int, transaction: Transaction) -> None:
+        """Continue an end that another coordinator had prepared before."""
         self.ends.resume(coordinator_epoch, transaction)
 
     def _unloaded(self, transactional_ids: Iterable[str]) -> None:
+        """Send no more markers for ids that another broker coordinates now."""
         self.markers.forget(transactional_ids)

@@ -163,6 +163,7 @@ class TransactionMarkers:
         self._cancels.clear()
 
     def _is_current(self, pending: _PendingCompleteTxn) -> bool:
+        """Return whether a transaction's end was not given up or replaced since."""
         return self._pending_txns.get(pending.transaction.transactional_id) is pending
 
     # 1
@@ -343,4 +344,5 @@ class TransactionMarkers:
 
 
 def _longer(pause_ms: int) -> int:
+    """Return the next pause in ms: twice the last one, up to the longest."""
     return min(2 * pause_ms, MARKER_RETRY_MS_MAX)

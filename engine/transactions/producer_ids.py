@@ -98,5 +98,6 @@ class ProducerIds:
             self._next_block = block
 
     def _is_usable(self, block: ProducerIdBlock) -> bool:
+        """Return whether a block has ids, and only such as were not given out before."""
         # Ids that were given out already would let two producers pass for one.
         return block.size > 0 and self._block.end_id <= block.first_id <= _ID_MAX - block.size

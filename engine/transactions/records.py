@@ -72,6 +72,7 @@ def transaction_record(transactional_id: str, transition: Transition) -> Transac
 
 
 def _topics(by_topic: Iterable[tuple[str, list[int]]]) -> Iterable[bytes]:
+    """Yield the topics with their partitions, encoded as in the value of a record."""
     for topic, indexes in by_topic:
         name, count = topic.encode(), len(indexes)
         yield pack(f">h{len(name)}si{count}i", len(name), name, count, *indexes)
@@ -119,5 +120,6 @@ def decode_transaction_record(record: TransactionRecord) -> tuple[str, Transacti
 
 
 def _key(transactional_id: str) -> bytes:
+    """Return the key of a transactional id's records."""
     content = transactional_id.encode()
     return _KEY(_VERSION, len(content)) + content

@@ -200,6 +200,7 @@ class Transaction:
         self.last_update_ms = transition.last_update_ms
 
     def _raised_epoch(self) -> int:
+        """Return the next producer epoch: the present one if its fence was not written."""
         return self.producer_epoch + (not self.has_failed_epoch_fence)
 
     def _like(

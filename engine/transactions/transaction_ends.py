@@ -142,6 +142,7 @@ class TransactionEnds:
             self._send_markers(coordinator_epoch, transaction)
 
     def _send_markers(self, coordinator_epoch: int, transaction: Transaction) -> None:
+        """Prepare the completed state, and send markers to all partitions' leaders."""
         is_commit = transaction.state is TransactionState.PREPARE_COMMIT
         completion = transaction.finish(self._clock.wall_ms())
         self._markers.send(coordinator_epoch, transaction, completion, is_commit=is_commit)

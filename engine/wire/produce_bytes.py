@@ -343,6 +343,7 @@ def _encode_fast(version: int, topics: list[AnsweredTopic]) -> bytes:
 
 
 def _counted(count: int, is_flexible: bool) -> bytes:
+    """Return a count as encoded: int32, in flexible versions a varint of count + 1."""
     if not is_flexible:
         return count.to_bytes(4)
     return _SMALL_COUNTS[count] if count < _SMALL_COUNTS_SIZE else varint_bytes(count + 1)

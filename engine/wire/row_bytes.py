@@ -52,4 +52,5 @@ def _tail_bytes(codec: MessageCodec, field: str) -> int:
 
 
 def _count_bytes(codec: MessageCodec, count: int) -> bytes:
+    """Return a count as encoded: int32, in flexible versions a varint of count + 1."""
     return varint_bytes(count + 1) if codec.layout.flexible else count.to_bytes(_INT32_BYTES)

@@ -67,5 +67,6 @@ class ClientAccess:
         return answer
 
     def _note(self, identity: tuple[str, str]) -> None:
+        """Add an identity to those that the connection has shown, unless it is among them."""
         if identity not in self.identities:
             self.identities = (*self.identities, identity)

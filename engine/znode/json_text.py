@@ -136,11 +136,13 @@ def decode_object(data: bytes | None, path: str) -> JsonObject:
 
 
 def _mapping(value: object, path: str, name: str) -> dict[str, object]:
+    """Return a JSON object's fields; raises InvalidZnodeValue for any other value."""
     if not isinstance(value, dict):
         raise InvalidZnodeValue(path, f"an object {name}", repr(value))
     return value
 
 
 def _with_capital_digits(match: re.Match[str]) -> str:
+    """Return an escape with its hex digits in capitals, as Jackson writes it; others unchanged."""
     digits = match.group(1)
     return match.group() if digits is None else f"\\u00{digits.upper()}"

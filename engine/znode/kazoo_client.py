@@ -224,6 +224,7 @@ class KazooZnodeClient:
 
     @property
     def _is_refused(self) -> bool:
+        """Return whether the server has refused the login of the present session."""
         return self._logins is not None and self._logins.is_refused
 
     async def _prepare(self, kazoo: KazooClient) -> None:
@@ -442,11 +443,13 @@ class KazooZnodeClient:
         return int(stat.pzxid)
 
     async def _reconnected(self) -> None:
+        """Set the watches of the session again, and report RECONNECTED once all are set."""
         with suppress(SessionExpired):
             if await self._watches.reconnected():
                 self.on_session(SessionEvent.RECONNECTED)
 
     def _soon(self, work: Callable[[], None]) -> None:
+        """Run work on the loop: kazoo reports on threads of its own."""
         self._timers.call_from_thread(work)
 
 
@@ -462,10 +465,12 @@ def _check(operation: Operation) -> None:
 
 
 def _found_node(path: str, kazoo: KazooClient) -> IAsyncResult:
+    """Request the stat of a node; the result is None where there is no node."""
     return kazoo.exists_async(path)
 
 
 def _made_node(path: str, acl: list[ACL], kazoo: KazooClient) -> IAsyncResult:
+    """Request the creation of a node without data."""
     return kazoo.create_async(path, None, acl)
 
 
@@ -483,6 +488,7 @@ def _message(chroot: str, operation: Operation, acl: list[ACL]) -> Any:
 
 
 def _result(operation: Operation, result: Any) -> OperationResult:
+    """Return the result of one operation of a multi: a path, a stat or None."""
     if isinstance(operation, Create):
         return str(result)
     return stat_of(result) if isinstance(operation, SetData) else None

@@ -78,6 +78,7 @@ class ZnodeEditor(ZnodeReader):
 
 
 def _check_size(path: str, data: bytes) -> None:
+    """Raise ZnodeLimitExceeded for more data than a server takes."""
     # A server closes the connection at too large a request.
     if len(data) > ZNODE_DATA_BYTES_MAX:
         raise ZnodeLimitExceeded(path, "bytes of data", ZNODE_DATA_BYTES_MAX)

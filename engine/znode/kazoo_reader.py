@@ -152,6 +152,7 @@ class ZnodeReader:
         self._deadline_ms = self._clock.monotonic_ms() + round(self._timeout_s * 1000)
 
     def _left_s(self) -> float:
+        """Return the seconds until the deadline, 0 after the deadline."""
         return max(self._deadline_ms - self._clock.monotonic_ms(), 0) / 1000
 
     def __exit__(

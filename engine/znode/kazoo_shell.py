@@ -156,6 +156,7 @@ class ZnodeShellSession(ZnodeEditor):
             self._persistent.clear()
 
     def _begin_close(self, wait_s: float) -> None:
+        """End a pause before the next attempt, and report no more states, before closing."""
         self._closing.set()
         super()._begin_close(wait_s)
 
@@ -281,6 +282,7 @@ class ZnodeShellSession(ZnodeEditor):
             self._dispatch(event, watched)
 
     def _watcher(self, watches: bool) -> Callable[[WatchedEvent], None] | None:
+        """Return the mark of a watch for kazoo, None for a read that sets no watch."""
         return _no_report if watches else None
 
     def _read_event(self, buffer: bytes, offset: int) -> None:
@@ -306,6 +308,7 @@ class ZnodeShellSession(ZnodeEditor):
         return False
 
     def _dispatch(self, event: EventType, path: str) -> None:
+        """Report an event on kazoo's thread of watchers, with the path below the chroot."""
         report = Callback("watch", self._on_event, (event, self._kazoo.unchroot(path)))
         self._kazoo.handler.dispatch_callback(report)
 
@@ -398,4 +401,5 @@ def _entries(acl: Sequence[NodeAclEntry]) -> list[ACL]:
 
 
 def _stat_of(stat: ZnodeStat | Any) -> ShellStat:
+    """Return a node's stat with the version of its ACL."""
     return ShellStat(stat_of(stat), stat.aversion)

@@ -121,6 +121,7 @@ class KeptWatches:
         self._let_reads_go()
 
     def _let_reads_go(self) -> None:
+        """Let the reads go on that wait until all watches are requested again."""
         waiting, self._until_set_again = self._until_set_again, None
         if waiting is not None:
             waiting.keep(None)
@@ -141,10 +142,12 @@ class KeptWatches:
         return state
 
     async def _can_read(self) -> None:
+        """Wait until all watches are requested again, also after further losses meanwhile."""
         while self._until_set_again is not None:
             await self._until_set_again
 
     def _check_connection(self, loss_count: int) -> None:
+        """Raise ConnectionLost if the connection was lost after `loss_count` was read."""
         if loss_count != self._loss_count:
             raise ZnodeConnectionLost("the connection was lost before its response was noticed")
 
@@ -180,6 +183,7 @@ class KeptWatches:
         return watch.seen_zxid
 
     def _request(self, watch: _Watch) -> PromiseCoroutine[int | None]:
+        """Set a watch at the server; return the node's zxid as `Arm`, None for no node."""
         return self._arm(watch.path, watch.kind, partial(self._fired, watch))
 
     async def _set_again(self, watch: _Watch, is_set: Promise[bool]) -> None:
@@ -228,5 +232,6 @@ class KeptWatches:
         watch.watcher(WatchEvent(type_, watch.path))
 
     def _forget(self, watch: _Watch) -> None:
+        """Remove a watch, but not a later watch of the same key."""
         if self._watches.get(watch.key) is watch:
             del self._watches[watch.key]

@@ -128,6 +128,7 @@ class LinkedZnodeClient:
             await _passage(self._in)
 
     def _session_changed(self, event: SessionEvent) -> None:
+        """Report a change of the session over the link, subject to its faults."""
         self._in.send(lambda: self.on_session(event))
 
 

@@ -188,4 +188,5 @@ def unsanitized(name: str) -> str:
 
 
 def _entity_name(name: str) -> str:
+    """Return the name of an entity in a path: sanitized, but for `<default>`."""
     return name if name == DEFAULT_ENTITY else sanitized(name)

@@ -258,4 +258,5 @@ async def _again(request: Callable[[], Awaitable[T]]) -> T:
 
 
 async def _alone(result: Awaitable[OperationResult]) -> list[OperationResult]:
+    """Return one result as a list: `_write` expects those of a transaction."""
     return [await result]

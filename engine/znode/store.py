@@ -293,11 +293,13 @@ class ZnodeStore:
             raise
 
     def _enter(self, session_id: int, path: str) -> None:
+        """Check store, session and path, and restart the session's timeout, as every call does."""
         self._check_usable()
         self.heartbeat(session_id)
         check_path(path)
 
     def _check_usable(self) -> None:
+        """Raise the error of a commit that failed: after that the store serves nothing."""
         if self._failure is not None:
             raise self._failure
 

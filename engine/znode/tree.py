@@ -267,6 +267,7 @@ class ZnodeTree:
         return self.stat(path)
 
     def _check(self, operation: Check) -> None:
+        """Require that a node may be read and has a version; nothing changes."""
         self._permitted(operation.path, Permission.READ)
         self._node_of_version(operation.path, operation.version)
 
@@ -292,6 +293,7 @@ class ZnodeTree:
         return node
 
     def _change(self, path: str, node: Node | None) -> None:
+        """Put or remove a node, and keep its state before the transaction for `undo`."""
         self._before.setdefault(path, self._nodes.get(path))
         self._put(path, node)
 
@@ -313,6 +315,7 @@ class ZnodeTree:
 
 
 def _check_data(path: str, data: bytes | None) -> None:
+    """Raise ZnodeLimitExceeded for more data than a node of ZooKeeper may have."""
     if data is not None and len(data) > ZNODE_DATA_BYTES_MAX:
         raise ZnodeLimitExceeded(path, "bytes of data", ZNODE_DATA_BYTES_MAX)
 

@@ -379,6 +379,7 @@ def _partition(fields: JsonObject) -> TopicPartition:
 
 
 def _non_empty(replicas: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
+    """Return the partitions that have such replicas, in the order of Kafka's Scala map."""
     changing = {key: numbers for key, numbers in replicas.items() if numbers}
     return {key: changing[key] for key in scala_map_order(changing)}
 

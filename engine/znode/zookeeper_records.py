@@ -111,6 +111,7 @@ class RecordReader:
         return self.vector(self._acl, 12)
 
     def _acl(self) -> NodeAclEntry:
+        """Read one ACL entry: permissions, scheme, id."""
         return NodeAclEntry(self.int32(), self._text_or_null(), self._text_or_null())
 
     def _text_or_null(self) -> str:
@@ -175,5 +176,6 @@ def packed_stat(stat: Stat) -> bytes:
 
 
 def _wrapped(value: int) -> int:
+    """Return a counter as Java's int has it, negative after an overflow."""
     value %= _INT_SPAN
     return value - _INT_SPAN if value > _INT_MAX else value

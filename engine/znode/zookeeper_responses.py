@@ -117,17 +117,21 @@ class ZookeeperResponses:
     # -- one node ------------------------------------------------------------------------------
 
     def _ping(self, _body: None) -> bytes:
+        """Restart the session's timeout; the response has no body."""
         self._store.heartbeat(self._session_id)
         return b""
 
     def _create(self, body: CreateRequest) -> bytes:
+        """Create a node; respond with its path."""
         return packed_text(self._created(body))
 
     def _create_2(self, body: CreateRequest) -> bytes:
+        """Create a node; respond with its path and its stat."""
         path = self._created(body)
         return packed_text(path) + packed_stat(self._stat(path))
 
     def _apply(self, operation: Operation | SetAcl) -> OperationResult:
+        """Apply one operation in the client's session, with the rights of its identities."""
         return self._store.apply(self._session_id, operation, self._access.identities)
 
     def _operation(self, body: CreateRequest | Delete | SetData | Check) -> Operation:
@@ -138,9 +142,11 @@ class ZookeeperResponses:
         return operation._replace(acl=self._access.kept_acl(operation.path, operation.acl))
 
     def _check_read(self, path: str) -> None:
+        """Raise NoAuth unless the client may read the node."""
         self._store.check_permitted(path, Permission.READ, self._access.identities)
 
     def _created(self, body: CreateRequest) -> str:
+        """Create a node, and return its path: a sequential node gets a suffix."""
         path = self._apply(self._operation(body))
         assert isinstance(path, str)
         return path
@@ -150,6 +156,7 @@ class ZookeeperResponses:
         return b""
 
     def _set_data(self, body: Message) -> bytes:
+        """Set a node's data; respond with the node's new stat."""
         stat = self._apply(body)
         assert isinstance(stat, Stat)
         return packed_stat(stat)
@@ -178,10 +185,12 @@ class ZookeeperResponses:
         return packed_buffer(data) + packed_stat(stat)
 
     def _get_children(self, body: WatchedRead) -> bytes:
+        """Respond with the names of a node's children."""
         names, _ = self._children(body)
         return names
 
     def _get_children_2(self, body: WatchedRead) -> bytes:
+        """Respond with the names of a node's children and the node's stat."""
         names, stat = self._children(body)
         return names + packed_stat(stat)
 
@@ -222,6 +231,7 @@ class ZookeeperResponses:
     # -- several nodes -------------------------------------------------------------------------
 
     def _get_ephemerals(self, body: PathRequest) -> bytes:
+        """Respond with the session's ephemeral nodes whose paths begin with a text."""
         paths = self._store.ephemerals(self._session_id)
         return packed_texts(path for path in paths if path.startswith(body.path))
 
@@ -270,6 +280,7 @@ class ZookeeperResponses:
     # -- watches -------------------------------------------------------------------------------
 
     def _watch(self, path: str, kind: WatchKind) -> None:
+        """Set a one-shot watch; its event is sent if the client may read the node then."""
         self._store.watch(self._session_id, path, kind, self._report)
 
     def _report(self, event: WatchEvent) -> None:
@@ -285,11 +296,13 @@ class ZookeeperResponses:
         return packed_int(0)
 
     def _persist(self, path: str, *, is_recursive: bool) -> None:
+        """Set a watch that stays when it fires, of one node or of all below it, too."""
         self._store.watch_persistently(
             self._session_id, path, self._report, is_recursive=is_recursive
         )
 
     def _check_watches(self, body: WatchesRequest) -> bytes:
+        """Refuse the request where the session has no such watch."""
         self._kind_of_watches(body)
         return b""
 
@@ -336,10 +349,12 @@ class ZookeeperResponses:
     # -- the client itself ---------------------------------------------------------------------
 
     def _auth(self, body: AuthRequest) -> bytes:
+        """Add the identity that a proof of a scheme shows; raises RequestRefused."""
         self._access.add(body.scheme, body.proof)
         return b""
 
     def _sasl(self, body: SaslRequest) -> bytes:
+        """Respond to a SASL token of the client with the token of the server."""
         return packed_buffer(self._access.answer_to(body.token))
 
     def _who_am_i(self, _body: None) -> bytes:
@@ -354,14 +369,17 @@ class ZookeeperResponses:
         return packed_int(len(parts)) + b"".join(parts)
 
     def _reconfigure(self, _body: None) -> bytes:
+        """Refuse a change of the ensemble, as a server does where reconfig is disabled."""
         raise RequestRefused(_RECONFIG_DISABLED, "there is one server")
 
     def _close_session(self, _body: None) -> bytes:
+        """End the session with its ephemeral nodes and its watches."""
         self._store.close_session(self._session_id)
         return b""
 
 
 def _refused(index: int, code: int, count: int) -> bytes:
+    """Return a refused multi: 0 before the refused operation, RUNTIME_INCONSISTENCY after it."""
     following = [RUNTIME_INCONSISTENCY] * (count - index - 1)
     return multi_response([*([0] * index), code, *following])
 

@@ -132,6 +132,7 @@ class ZookeeperServer:
             raise SessionExpired(session_id)
 
     def _move(self, session_id: int) -> None:
+        """Close the earlier connection of a session that a new connection resumes."""
         earlier = self._peers.get(session_id)
         if earlier is not None:
             earlier.close("its session moved to another connection")
@@ -156,10 +157,12 @@ class ZookeeperServer:
 
 
 def _refused(peer: str, reason: str) -> None:
+    """Log a connection that is cut because of its client's behaviour."""
     _log.warning("%s is cut off: %s", peer, reason)
 
 
 def _kept_out(peer: str, reason: str) -> None:
+    """Log a connection that is turned away or delayed."""
     _log.info("%s is kept out: %s", peer, reason)
 
 
@@ -201,6 +204,7 @@ class _Peer:
             self.close(str(error))
 
     def _closed(self, _reason: str) -> None:
+        """Serve no more frames, and remove the session's watches; the session stays."""
         self._is_ending = True
         self._server.forget(self._session_id, self)
 
@@ -253,9 +257,11 @@ class _Peer:
             self._send(head, body)
 
     def _notify(self, event: WatchEvent) -> None:
+        """Send the event of a watch to the client."""
         self._send(notification(event))
 
     def _send(self, *parts: bytes, on_sent: Callable[[], None] | None = None) -> None:
+        """Send the parts of one frame; empty parts are left out."""
         self._connection.send([part for part in parts if part], on_sent)
 
     def _end(self, head: bytes, reason: str, body: bytes = b"") -> None:

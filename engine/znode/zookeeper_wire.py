@@ -239,7 +239,7 @@ def read_request(frame: memoryview) -> Request:
 
 
 def _nothing(_reader: RecordReader) -> None:
-    return None
+    """Read no body: the request has none, or none that is used."""
 
 
 def _path(reader: RecordReader) -> PathRequest:
@@ -247,6 +247,7 @@ def _path(reader: RecordReader) -> PathRequest:
 
 
 def _watched(reader: RecordReader) -> WatchedRead:
+    """Read the path of a node, and whether the read sets a watch."""
     return WatchedRead(reader.text(), reader.boolean())
 
 
@@ -278,23 +279,28 @@ def _set_acl(reader: RecordReader) -> SetAcl:
 
 
 def _set_watches(reader: RecordReader) -> SetWatchesRequest:
+    """Read the last zxid seen, and the paths of data, exists and child watches."""
     return SetWatchesRequest(reader.int64(), reader.texts(), reader.texts(), reader.texts(), [], [])
 
 
 def _set_watches_2(reader: RecordReader) -> SetWatchesRequest:
+    """Read the same as of SetWatches, then the paths of persistent and recursive watches."""
     watches = _set_watches(reader)
     return watches._replace(persistent=reader.texts(), recursive=reader.texts())
 
 
 def _add_watch(reader: RecordReader) -> AddWatchRequest:
+    """Read the path and the mode of a watch to add."""
     return AddWatchRequest(reader.text(), reader.int32())
 
 
 def _watches(reader: RecordReader) -> WatchesRequest:
+    """Read the path and the type of watches to check or remove."""
     return WatchesRequest(reader.text(), reader.int32())
 
 
 def _auth(reader: RecordReader) -> AuthRequest:
+    """Read a scheme and a proof; the type before them has no meaning."""
     reader.int32()
     return AuthRequest(reader.text(), reader.buffer() or b"")
 
@@ -335,6 +341,7 @@ def _multi_read(reader: RecordReader) -> MultiReadRequest:
 
 
 def _check_count(count: int) -> None:
+    """Raise BadZookeeperFrame as soon as a multi has too many operations."""
     if count > ZNODE_MULTI_OPERATIONS_MAX:
         raise BadZookeeperFrame(f"at most {ZNODE_MULTI_OPERATIONS_MAX} operations", "more", 0)
 

@@ -123,6 +123,7 @@ class BatchFilter:
         return self._keep_records(batch, len(records), kept, is_empty_marker=may_discard)
 
     def _kept_records(self, batch: BatchView, records: Sequence[Record]) -> Sequence[Record]:
+        """Return the records that stay in a batch; those of a control batch all stay."""
         if batch.is_control:
             return records
         return self._kept_of(records, batch.delete_horizon_ms)
@@ -259,6 +260,7 @@ class BatchFilter:
 
 
 def _whole(batch: RecordBatch, record_count: int) -> KeptBatch:
+    """Return a batch that stays as it is, byte for byte."""
     return KeptBatch(batch.raw, record_count, batch.last_offset, batch.max_timestamp_ms)
 
 

@@ -162,6 +162,7 @@ def _closed_from(log: CleanableLog, offset: int) -> Sequence[CleanableSegment]:
 
 
 def _uncleanable_base(log: CleanableLog, bound: int) -> int:
+    """Return where cleaning ends: at the segment that holds `bound`, or at the active one."""
     closed = _closed_from(log, bound)
     return closed[0].base_offset if closed else log.segments[-1].base_offset
 

@@ -124,5 +124,6 @@ class ProcessWork:
         self.counts, self.latest_offset = answer
 
     def _exchange(self, request: Request) -> Answer:
+        """Send a request to the cleaner's process, and wait for the answer."""
         answer: Answer = pickle.loads(self.process.request(pickle.dumps(request)))
         return answer

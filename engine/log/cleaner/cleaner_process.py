@@ -79,6 +79,7 @@ class CleanerService:
         return self._done()
 
     def _stopped(self) -> Answer:
+        """Close the steps in progress, and return the results so far."""
         assert self._steps is not None
         self._steps.close()
         return self._done()

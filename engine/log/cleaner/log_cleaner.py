@@ -307,6 +307,7 @@ class LogCleaner:
         return None
 
     def _is_still_idle(self, found: CleanableRange) -> bool:
+        """Return whether a log still exists and may be cleaned: earlier steps checked it."""
         log = self._logs.logs.get(found.topic_partition)
         return log is not None and self._is_idle(log)
 
@@ -457,11 +458,13 @@ class LogCleaner:
             _close(steps, part)
 
     def _pause(self, cleaning: _Cleaning, pause_ms: int, then: Callable[[], None]) -> None:
+        """Continue a cleaning after a pause; raises CleaningAborted after `stop`."""
         if self._is_stopped:
             raise CleaningAborted("the cleaner stops")
         self._ports.tasks.once(_TASK, pause_ms, lambda: self._drive(cleaning, then))
 
     def _mapped(self, cleaning: _Cleaning) -> None:
+        """Clean the groups of segments: the map of keys is complete."""
         cleaning.groups = cleaning.run.groups()
         self._next_group(cleaning)
 

@@ -127,4 +127,5 @@ def not_started(reason: object) -> None:
 
 
 def _reduction(before: int, after: int) -> float:
+    """Return the share of bytes that a cleaning removed, 0.0 where there were none."""
     return 1 - after / before if before else 0.0

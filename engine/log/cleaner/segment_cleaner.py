@@ -66,6 +66,7 @@ class SegmentCleaner:
         return self._offsets.latest_offset
 
     def _path(self, base_offset: int) -> str:
+        """Return the path of the .log file of a segment."""
         name = SegmentFileName(base_offset, FileKind.LOG).name
         return f"{self._facts.directory}/{name}"
 

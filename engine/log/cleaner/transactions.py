@@ -90,6 +90,7 @@ class CleanedTransactions:
         return False
 
     def _reach(self, offset: int) -> None:
+        """Open the aborted transactions that begin at or before an offset."""
         while self._coming and self._coming[0][0] <= offset:
             _, _, transaction = heappop(self._coming)
             self._aborted.setdefault(transaction.producer_id, _OpenAborted(transaction))

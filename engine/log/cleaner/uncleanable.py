@@ -63,4 +63,5 @@ class UncleanableLogs:
             del self._marks[key]
 
     def _gone(self, logs: Mapping[TopicPartition, LocalLog]) -> Iterable[TopicPartition]:
+        """Return the partitions whose marked log was removed or replaced."""
         return [key for key, mark in self._marks.items() if logs.get(key) is not mark.log]

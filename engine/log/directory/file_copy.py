@@ -20,6 +20,7 @@ def copy_file(files: Files, source: str, target: str, size_bytes: int | None = N
 
 
 def _chunks(handle: File, end: int) -> Iterable[bytes]:
+    """Yield a file's bytes below `end`, in chunks that bound the memory."""
     for position in range(0, end, COPY_CHUNK_BYTES):
         yield handle.read_at(position, min(COPY_CHUNK_BYTES, end - position))
 

@@ -123,7 +123,10 @@ class LogDirState(NamedTuple):
         return self.checkpoints.get(checkpoint, {}).get(partition) if partition else None
 
     def reached_offset(self, partition: TopicPartition) -> int | None:
-        """Return the end of a log when its checkpoints were written, None without any."""
+        """Return an offset that a log had reached at least, by its checkpoints; None without any.
+
+        A lower bound of the log end offset: the larger of recovery point and high watermark.
+        """
         marks = (offset_checkpoint.RECOVERY_POINTS, offset_checkpoint.HIGH_WATERMARKS)
         return max(
             (at for m in marks if (at := self.offset(m, partition)) is not None), default=None

@@ -393,6 +393,7 @@ class LogDirectory:
                 self._write(HIGH_WATERMARKS, dict(self._high_watermarks))
 
     def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Replace a checkpoint file; lines of logs that could not be opened stay in it."""
         lines = {**self._kept.get(name, {}), **offsets}
         self._files.replace_file(f"{self.path}/{name}", encode_offsets(lines))
 

@@ -427,6 +427,7 @@ class LogManager:
         return path
 
     def _notes_of_renames(self, home: LogDirectory) -> tuple[Callable[[], None], ...]:
+        """Return the steps after renames, in order: sync the directory, write checkpoints."""
         return partial(self._files.sync_dir, home.path), *self._checkpoints(home)
 
     def _rename(self, log: LocalLog, home: LogDirectory, path: str) -> None:
@@ -593,6 +594,7 @@ class LogManager:
         self._ports.on_offline(directory.path, error, lost)
 
     def _guarded(self, directory: LogDirectory) -> DirectoryGuard:
+        """Return a guard that takes the directory offline when the host fails in its block."""
         return DirectoryGuard(self.take_offline, directory.path)
 
     @contextmanager
@@ -618,9 +620,11 @@ class LogManager:
                     yield directory, log
 
     def _all(self) -> list[LocalLog]:
+        """Return all logs, those of future replicas too."""
         return [*self._logs.values(), *self._futures.values()]
 
     def _logs_in(self, directory: LogDirectory) -> list[LocalLog]:
+        """Return the logs in a directory, those of future replicas too."""
         return [log for log in self._all() if self._home.get(log.directory) is directory]
 
     def stop(self) -> None:

@@ -413,6 +413,7 @@ class _Loader:
         self._producers_end = offset
 
     def _snapshot_at(self, offset: int) -> None:
+        """Write a snapshot of the producers at an offset, unless there is one as late."""
         latest = self._snapshots.latest_offset()
         if offset > (self._request.log_start_offset if latest is None else latest):
             self._snapshots.write(offset, self._producers.to_entries())

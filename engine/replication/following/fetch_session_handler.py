@@ -312,4 +312,5 @@ def _forgotten(
 
 
 def _or_no_epoch(epoch: int | None) -> int:
+    """Return a leader epoch as in a request, −1 for None."""
     return _NO_EPOCH if epoch is None else epoch

@@ -448,6 +448,7 @@ class FollowedPartitions:
             self._back_off(topic_partition)
 
     def _back_off(self, topic_partition: TopicPartition) -> None:
+        """Request a partition no more until its back-off has passed."""
         until_ms = self._clock.monotonic_ms() + self._backoff_ms
         self.is_as_requested = False
         self._put(topic_partition, self._states[topic_partition].delayed(until_ms))

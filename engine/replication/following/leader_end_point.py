@@ -152,6 +152,7 @@ class LeaderEndPoint:
         return self._send(_epoch_ends(self._ports.broker_id, requested))
 
     def _send(self, call: Call) -> Promise[Message]:
+        """Send a call over the channel that is open to the leader."""
         assert self._channel is not None
         return self._channel.send(call)
 

@@ -92,6 +92,7 @@ class ReplicaFetcher:
             self._timers.call_soon(self._next)
 
     def _cancel_back_off(self) -> None:
+        """Cancel the timer of the next back-off, if one is set."""
         cancel, self._cancel = self._cancel, None
         if cancel is not None:
             cancel()
@@ -246,9 +247,11 @@ class ReplicaFetcher:
     # A leader that is not reached
 
     def _reached(self) -> None:
+        """Log the next reason for a back-off again: the leader has responded since."""
         self._logged_reason = None
 
-    def _lost(self, requested: Mapping[TopicPartition, object], error: EngineError | None) -> None:
+    def _lost(self, requested: Mapping[TopicPartition, object], error: EngineError) -> None:
+        """Give up the connection to the leader, and back off what was requested over it."""
         self._leader.let_go()
         self._unreached(requested, str(error))
 
