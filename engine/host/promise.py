@@ -194,6 +194,7 @@ class Promise(Generic[T]):
 
 
 def _raise(fault: Exception) -> None:
+    """Raise an error where a callback is expected, so that `do_each` reports it."""
     raise fault
 
 

@@ -408,6 +408,7 @@ class RealConnection:
             own[:remaining] = own[position:have]
 
     def _drop_own(self) -> None:
+        """Return the own buffer to the listener's shared memory, with this connection's turn."""
         own, self._own, self._have = self._own, _NOTHING, 0
         self._origin.buffers.give_back(own)
         self._origin.buffers.end_turn(self)
@@ -638,6 +639,7 @@ class RealConnection:
 
 
 def _remainder(part: SendPart, sent: int) -> SendPart:
+    """Return what is left of a part after its first `sent` bytes, without a copy."""
     if isinstance(part, FileRegion):
         return FileRegion(part.descriptor, part.position + sent, part.length - sent)
     return memoryview(part)[sent:]

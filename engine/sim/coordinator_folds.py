@@ -192,6 +192,7 @@ class TransactionFold:
 
 
 def _state_of(transaction: Transaction) -> _State:
+    """Return the part of a transaction that its log and its coordinator must agree on."""
     return _State(transaction.producer_id, transaction.producer_epoch, transaction.state.name)
 
 
