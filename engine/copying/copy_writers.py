@@ -160,7 +160,11 @@ class ExactlyOnceWriter:
         self._note(positions)
 
     def _note(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Have the journal know that a partition has a position, and that one is at its end."""
+        """Record in the journal which partitions got a first position or are at their end.
+
+        This must come after the commit: a resume takes a noted end for copied, and raises
+        ProgressLost for another noted position that is above the committed one.
+        """
         ranges = self._plan.ranges
         new = {
             key: offset
