@@ -49,6 +49,7 @@ def _compile_walk() -> tuple[str, str]:
 
 
 def _is_walk_right(path: str) -> bool:
+    """Return whether code at a path can be loaded, and gives the right results for samples."""
     walk = load_walk(path)
     return walk is not None and agrees(walk)
 
