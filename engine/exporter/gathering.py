@@ -313,7 +313,7 @@ class _Gathering:
 
 
 def _kind(group: GroupListing) -> str:
-    """Return a group's type in lower case; brokers before 3.8 give none: all were classic."""
+    """Return a group's type in lower case; one of an old broker, without a type, is classic."""
     return (group.group_type or _CLASSIC).lower()
 
 

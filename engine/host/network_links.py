@@ -204,6 +204,7 @@ class LinkChannel:
 
 
 def _call(run: Callable[[], None]) -> None:
+    """Call a listener, as the function that `do_each` takes."""
     run()
 
 

@@ -203,4 +203,5 @@ def _same(value: T) -> T:
 
 
 def _run(watcher: Callable[[], None]) -> None:
+    """Call a watcher, as the function that `do_each` takes."""
     watcher()

@@ -43,6 +43,7 @@ class Kernel(NamedTuple):
 
 
 def _compile_walk() -> tuple[str, str]:
+    """Return the kernel's LLVM code and its name; raises ImportError without numba."""
     from engine.native.walk_kernel import compile_kernel
 
     return compile_kernel()

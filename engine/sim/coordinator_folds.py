@@ -197,4 +197,5 @@ def _state_of(transaction: Transaction) -> _State:
 
 
 def _bytes(value: bytes | memoryview | None) -> bytes | None:
+    """Copy content out of its batch's memory; null stays None."""
     return None if value is None else bytes(value)

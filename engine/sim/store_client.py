@@ -383,7 +383,7 @@ class SimulatedZnodeClient:
         return list(results)
 
     async def _read(self, work: Callable[[ZnodeStore], Any]) -> Any:
-        """Read from the store behind the watch events that the store has sent before."""
+        """Read from the store, in order with watch events; fails if the connection is lost."""
         return await self._watches.read(lambda: self._request(work))
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
