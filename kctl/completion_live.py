@@ -55,6 +55,7 @@ def can_be_offered(value: str) -> bool:
 
 
 def _budget_s() -> float:
+    """Return how long a completion may take, in s; the variable has ms, and 250 by default."""
     text = os.environ.get(_BUDGET_VARIABLE, "")
     return (int(text) if text.isdecimal() and len(text) < 10 else _BUDGET_MS) / 1000
 

@@ -40,6 +40,7 @@ def all_commands() -> list[CommandCompletions]:
 
 
 def _command_of(module: str) -> object:
+    """Return the click command of a module, with -v where it connects to a cluster."""
     from typer.main import get_command
 
     return with_verbose(get_command(import_module(f"kctl.commands.{module}.app").app))
@@ -69,6 +70,7 @@ def _walk(path: str, summary: str, command: Any) -> list[CommandCompletions]:
 
 
 def _first_sentence(text: str | None) -> str:
+    """Return the first sentence of a help without quotes, which would end a shell's string."""
     line = (text or "").strip().split("\n", 1)[0]
     return line.split(". ", 1)[0].rstrip(".").replace("'", "").replace('"', "")
 
@@ -224,6 +226,7 @@ def _zsh(commands: list[CommandCompletions]) -> str:
 
 
 def _zsh_entry(name: str, text: str) -> str:
+    """Return an entry of zsh's _describe; colons in the text are escaped as it splits there."""
     shown = text.replace(":", "\\:")
     return f"'{name}:{shown}'" if shown else f"'{name}'"
 
@@ -279,6 +282,7 @@ def _fish_values(kind: str) -> str:
 
 
 def _fish_condition(path: str) -> str:
+    """Return fish's condition for a command's words being there, for "" that there is none."""
     if not path:
         return "__fish_use_subcommand"
     return "; and ".join(f"__fish_seen_subcommand_from {word}" for word in path.split())

@@ -105,6 +105,7 @@ def _prompt_for_name(name: str, profile: Profile, command: str) -> None:
 
 
 def _profiles() -> Profiles:
+    """Load the contexts; the import is put off, as most commands have no guard to check."""
     from engine.host.real import RealFiles
 
     return load_profiles(RealFiles(), profiles_path(os.environ))
@@ -171,6 +172,7 @@ def _concerned_by_choice(
 
 
 def _addresses(servers: str) -> frozenset[str]:
+    """Return bootstrap servers as comparable addresses, in lower case."""
     from engine.client.settings import parse_addresses
 
     return frozenset(str(address).lower() for address in parse_addresses(servers))

@@ -24,6 +24,7 @@ _FOLDER = "clusters"
 
 
 def _note_path(environment: Mapping[str, str], path: str) -> str:
+    """Return where a data directory is noted: a file by its hash, so that none is shared."""
     from hashlib import sha256
 
     return f"{data_home(environment)}/{_FOLDER}/{sha256(path.encode()).hexdigest()[:32]}"

@@ -38,10 +38,12 @@ class _Letter(NamedTuple):
 
 
 def _contents(column: Sequence[bytes | None]) -> Sequence[bytes]:
+    """Return a column with empty bytes for nulls, as kcat prints them."""
     return [content or b"" for content in column] if None in column else column  # type: ignore[return-value]
 
 
 def _sizes(column: Sequence[bytes | None]) -> Iterable[int]:
+    """Return the sizes in bytes, -1 for null as kcat has it."""
     return [-1 if content is None else len(content) for content in column]
 
 
@@ -91,6 +93,7 @@ class RecordFormat:
         return b"".join(map(b"".join(template).__mod__, zip(*columns, strict=True)))
 
     def _column(self, letter: _Letter, column: Iterable[Any]) -> Iterable[Any]:
+        """Return a column, its contents rewritten if a rewriting is wanted."""
         rewrite = self._rewrite
         return column if rewrite is None or not letter.is_content else map(rewrite, column)
 

@@ -152,11 +152,13 @@ def _time_of(row: Mapping[str, object]) -> int | None:
 
 
 def _partition_of(row: Mapping[str, object]) -> int | None:
+    """Return the partition of a row, None to have the producer choose one."""
     partition = row.get("partition")
     return None if partition is None else _number(partition, "partition")
 
 
 def _number(number: object, name: str) -> int:
+    """Return a number from 0 on, within 64 bits; raises _Wrong for anything else."""
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 63:
         raise _Wrong(f"{name} must be a number from 0, or null")
     return number

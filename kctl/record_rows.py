@@ -139,12 +139,14 @@ def text_of(raw: bytes | None) -> tuple[str | None, str | None]:
 
 
 def _header_row(header: Header) -> dict[str, object]:
+    """Return a header as a row; `encoding` names how its bytes are given as text."""
     key, raw = header
     value, encoding = text_of(raw)
     return {"key": key, "value": value, "encoding": encoding}
 
 
 def _time(timestamp_ms: int, *, is_table: bool) -> int | str | None:
+    """Return a timestamp in ms, as text in tables; None for a record without one."""
     if timestamp_ms == NO_TIMESTAMP:
         return None
     return time_text(timestamp_ms) if is_table else timestamp_ms

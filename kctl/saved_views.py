@@ -96,6 +96,7 @@ class ViewStore:
             notify(f"no view {change.name} in {self.path}")
 
     def _text(self) -> str:
+        """Return the text of the file, empty if no view was saved; editors may have put a BOM."""
         if not self._files.exists(self.path):
             return ""
         return self._files.read_bytes(self.path).decode("utf-8-sig")

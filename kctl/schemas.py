@@ -327,6 +327,7 @@ def _row(columns: Sequence[Column]) -> Schema:
 
 
 def _kind(column: Column) -> str:
+    """Return the JSON type of a column; numbers, sizes and times are integers if not given."""
     return column.kind or (
         "integer" if column.right or column.is_size or column.is_time else "string"
     )

@@ -68,9 +68,11 @@ def without_unit(key: str, value: str) -> int | None:
 
 
 def _unit_of(key: str) -> str:
+    """Return the last word of a setting's name, which is its unit, as in `retention.ms`."""
     return key.rpartition(".")[2]
 
 
 def _hint_on_unit(key: str, value: str) -> str | None:
+    """Return a hint for a value with a unit that the setting does not take, None for others."""
     number = without_unit(key, value)
     return None if number is None else f"{key} is in {_NAMES[_unit_of(key)]}: {value} is {number}"

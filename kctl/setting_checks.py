@@ -140,6 +140,7 @@ def _listing(resource: Resource) -> str:
 
 
 def _is_of_brokers(key: str) -> bool:
+    """Return whether Kafka knows a setting of brokers that a broker does not return."""
     from engine.config.settings import known_key
 
     return known_key(key) is not None

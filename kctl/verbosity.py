@@ -25,6 +25,7 @@ def print_choice(what: str, address: str, source: str) -> None:
 
 
 def _turn_on(_context: object, _parameter: object, value: bool) -> None:
+    """Turn -v on, as a callback of click, which passes its value."""
     Verbosity.is_on = bool(value)
 
 

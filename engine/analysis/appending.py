@@ -139,6 +139,7 @@ def shortened(spans: Iterable[OffsetSpan], earlier: Earlier | None) -> list[Prob
 
 
 def _end_of(span: OffsetSpan) -> int:
+    """Return the offset behind a split's last good batch, without one its base offset."""
     return span.base_offset if span.next_offset is None else span.next_offset
 
 
@@ -178,6 +179,7 @@ def carry_over(files: Files, out: str, staging: str, earlier: Earlier) -> list[d
 
 
 def _with_parents(folder: str) -> Iterable[str]:
+    """Yield the folders above a relative folder, from the outermost, and the folder itself."""
     parts = folder.split("/")
     return ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
 

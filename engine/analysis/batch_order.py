@@ -234,6 +234,7 @@ class BatchOrder:
         return not (has_gaps and may_be_known and has_gap_before)
 
     def _refuse(self, position: int, batch: RecordBatch, base_offset: int, reason: str) -> bool:
+        """Note a batch whose base offset must be wrong; returns False, the caller's result."""
         message = f"base offset {base_offset} cannot be right: {reason}"
         self._note(position, batch.size_bytes, "bad_offset", message)
         return False

@@ -189,4 +189,5 @@ def spark_schema(columns: tuple[ViewColumn, ...]) -> str:
 
 
 def _quoted(text: str) -> str:
+    """Return a text as a string literal of Spark's SQL."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -108,6 +108,7 @@ def _of_record(record: Record) -> Row:
 
 
 def _shown(problem: Problem) -> Row:
+    """Return the columns of a row that has a problem in place of decoded fields."""
     return {"problem": f"{problem.code}: {problem.message}"}
 
 

@@ -66,6 +66,7 @@ def decode_pair(kind: str, record: Record) -> DecodedPair:
 
 
 def _decoded(kind: str, key: bytes, value: bytes | None, release: str) -> DecodedPair:
+    """Decode a record by the message tables of one Kafka release; raises WireError."""
     found = decode_coordinator_record(kind, key, value, release)
     name = RECORD_TYPES[kind][release][found.type]
     return DecodedPair(name, found.type, release, found.key, found.value_version, found.value)

@@ -87,6 +87,7 @@ class Delta:
         return [self._log_entry(0)]
 
     def _log_entry(self, version: int) -> str:
+        """Return the path of the file that makes a version of the table visible."""
         return f"{self._out}/{self.mark}/{version:020d}.json"
 
     def commit(
@@ -139,6 +140,7 @@ def _check_columns(out: str, table: DeltaTable, columns: TableColumns) -> None:
 
 
 def _app(place: tuple[str, int]) -> str:
+    """Return the Delta application id under which a partition's end offset is kept."""
     topic, partition = place
     return f"kctl/{topic}/{partition}"
 

@@ -215,6 +215,7 @@ def remove_tree(files: Files, path: str) -> None:
 
 
 def _remove_if_there(files: Files, path: str) -> None:
+    """Remove a tree or a link; a link is there also where its target does not exist."""
     if files.exists(path) or files.is_link(path):
         remove_tree(files, path)
 

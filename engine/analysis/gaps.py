@@ -82,5 +82,6 @@ def _short_segment(spans: Sequence[OffsetSpan]) -> Iterable[Problem]:
 
 
 def _end_of(spans: Sequence[OffsetSpan]) -> int:
+    """Return the offset behind the splits' batches, at least the last split's base offset."""
     ends = [span.next_offset for span in spans if span.next_offset is not None]
     return max([*ends, spans[-1].base_offset])

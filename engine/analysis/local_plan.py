@@ -43,6 +43,7 @@ def make_stand_ins(connection: DuckDBPyConnection, views: Views = VIEWS) -> None
 
 
 def _field(column: ViewColumn) -> str:
+    """Return a column's definition for DuckDB's `create table`."""
     return f'"{column.name}" {duckdb_type(column.type)}{"" if column.nullable else " NOT NULL"}'
 
 
@@ -69,6 +70,7 @@ def scans_of(
 
 
 def _all_of(scans: list[ViewScan]) -> ViewScan:
+    """Return one scan for several of a view: the columns of all, and no condition."""
     if len(scans) == 1:
         return scans[0]
     return ViewScan(frozenset[str]().union(*(scan.columns for scan in scans)), ())

@@ -398,6 +398,7 @@ def _is_text(node: exp.Expression) -> bool:
 
 
 def _zoned_type() -> exp.DataType:
+    """Return DuckDB's TIMESTAMPTZ; a cast to it takes the zone that a text has into account."""
     from sqlglot import exp
 
     return exp.DataType(this=exp.DataType.Type.TIMESTAMPTZ)

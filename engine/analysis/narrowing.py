@@ -180,6 +180,7 @@ class _Segment:
                 yield from () if position is None else (position,)
 
     def _count_up_to(self, offset: int) -> int:
+        """Return how many index entries have at most this offset, by binary search."""
         return bisect_right(self._index.relative_offsets, offset - self._index.base_offset)
 
     def end_of(self, offset: int) -> int | None:

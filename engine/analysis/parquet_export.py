@@ -287,6 +287,7 @@ def problems_table(problems: list[Problem]) -> pa.Table:
 
 
 def _write_problems(files: Files, staging: str, problems: list[Problem]) -> None:
+    """Write the file of problems, also without any: later appends read it."""
     table = problems_table(problems)
     files.make_dir(f"{staging}/{posixpath.dirname(PROBLEMS_FILE)}")
     write_table(files, f"{staging}/{PROBLEMS_FILE}", table)

@@ -60,4 +60,5 @@ def _sql_of_list(node: JavaObject) -> str | None:
 
 
 def _kind_of(node: JavaObject) -> str:
+    """Return the name of a node's Scala class, such as `EqualTo`, without its package."""
     return str(node.getClass().getSimpleName())

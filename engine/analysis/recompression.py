@@ -55,4 +55,5 @@ def sizes_of(split: Split, names: frozenset[str]) -> Callable[[RecordBatch, bool
 
 
 def _size(name: str, opened: bytes) -> int:
+    """Return the bytes of a batch's records without its header; RAW_SIZE is uncompressed."""
     return len(opened) if name == RAW_SIZE else len(compress(_CODECS[name], opened))

@@ -177,20 +177,24 @@ class RowMemory:
         self._forget_rows(self._filler.numbers)
 
     def _forget_rows(self, numbers: array[int]) -> None:
+        """Reset the counts and the time range; the columns keep their memory."""
         for name in _COUNTS:
             numbers[_SLOTS[name]] = 0
         numbers[_SLOTS["least_ms"]], numbers[_SLOTS["most_ms"]] = _INT64_MAX, _INT64_MIN
 
     def _is_sparse(self, name: str) -> bool:
+        """Return whether so little of a column is used that a copy of that is given away."""
         column = self._columns[name]
         factor = _SPARSE_FACTOR if column.nbytes > _SMALL_BYTES else _SMALL_SPARSE_FACTOR
         return self._used(name) * factor < len(column)
 
     def _used(self, name: str) -> int:
+        """Return how many elements of a column are in use; a column of ends has a 0 in front."""
         used = self._count(_USED_BY.get(name, "rows"))
         return used + 1 if name.endswith("_ends") else used
 
     def _count(self, name: str) -> int:
+        """Return a number that the compiled code keeps, 0 before its first call."""
         return 0 if self._filler is None else self._filler.numbers[_SLOTS[name]]
 
     def _sizes(self) -> dict[str, tuple[str, int]]:

@@ -195,6 +195,7 @@ def views_for(query: str, saved: SavedViews) -> list[str]:
 
 
 def _named(text: str, saved: SavedViews) -> Iterator[str]:
+    """Yield the saved views whose names are words of a text, also where no view is meant."""
     words = {word.lower() for word in re.findall(r"\w+", text)}
     yield from (name for name in saved if name in words)
 

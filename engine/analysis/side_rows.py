@@ -84,6 +84,7 @@ class CheckpointFiles:
 
 
 def _below_zero(offset: int | None) -> str | None:
+    """Return the problem of a checkpointed offset below 0, None for a good or missing one."""
     return "an offset below 0" if offset is not None and offset < 0 else None
 
 

@@ -35,6 +35,7 @@ def register_totals(
 
 
 def _schema(totals: Totals) -> str:
+    """Return the columns of groups and sums as Spark's schema text."""
     terms = (*totals.groups, *totals.sums)
     return ", ".join(f"`{term.name}` {spark_type(term.type)}" for term in terms)
 

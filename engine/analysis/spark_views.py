@@ -172,6 +172,7 @@ def _each(sequence: JavaObject) -> Iterator[JavaObject]:
 
 
 def _refuse_to_read(groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Fail if Spark reads a stand-in, which is for the analysis of a query alone."""
     for _ in groups:
         raise ViewNotPrepared("a view was read that the query does not use")
     return iter(())

@@ -315,6 +315,7 @@ def whole_segments(splits: list[Split]) -> list[Split]:
 
 
 def _weight(split: Split) -> int:
+    """Return the bytes of a split, with opening its file counted as bytes too."""
     return split.end - split.start + FILE_OPEN_WEIGHT_BYTES
 
 

@@ -160,6 +160,7 @@ def _is_day_of_week(part: exp.Expression) -> bool:
 
 
 def _replace_percentile(percentile: exp.ApproxQuantile) -> bool:
+    """Replace percentile_approx, as Spark returns one of the values, never one between two."""
     return _rename(percentile, "quantile_disc", percentile.this, percentile.args["quantile"])
 
 
@@ -186,11 +187,13 @@ def _replace_count(count: exp.CountIf) -> bool:
 
 
 def _rename(function: exp.Expression, name: str, *arguments: exp.Expression) -> bool:
+    """Replace a function by a call of another in the tree; returns True for replaced."""
     function.replace(_call(name, *arguments))
     return True
 
 
 def _refuse(function: exp.Expression) -> bool:
+    """Raise QueryFailed for a function whose results differ and cannot be made the same."""
     name = function.name if function.name in _OTHERS else type(function).__name__
     reason = f"{name.lower()} has other results on this engine; --engine spark has Spark's"
     raise QueryFailed(reason)
@@ -267,13 +270,17 @@ def _as_time(value: exp.Expression) -> exp.Expression:
 
 
 def _call(name: str, *arguments: exp.Expression) -> exp.Expression:
+    """Return a call that sqlglot writes as it is, by this very name."""
     from sqlglot import exp
 
     return exp.Anonymous(this=name, expressions=list(arguments))
 
 
 def put_into(node: exp.Expression, name: str) -> bool:
-    """Put a function's call around an expression, whose parts stay those of the tree."""
+    """Put a function's call around an expression, in its tree; returns True for replaced.
+
+    The expression itself becomes the argument, not a copy, so that later replacements reach it.
+    """
     around = _call(name)
     node.replace(around)
     around.set("expressions", [node])

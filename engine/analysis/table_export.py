@@ -95,6 +95,7 @@ def check_empty(table: Table, out: str) -> None:
 
 
 def _places(plan: ExportPlan) -> list[tuple[str, int]]:
+    """Return the topics and partitions that an export reads, each once, in order."""
     return sorted({(split.topic, split.partition) for split in plan.splits})
 
 
@@ -240,6 +241,7 @@ def _finish_crashed(files: Files, out: str, pending: str, state: TableState | No
 
 
 def _forget(files: Files, pending: str) -> None:
+    """Remove the note of pending moves, durably: the commit is done or taken back."""
     files.remove(pending)
     files.sync_dir(posixpath.dirname(pending))
 

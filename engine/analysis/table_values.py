@@ -94,6 +94,7 @@ def _value(scalar: pa.Scalar) -> Any:
 
 
 def _is_time(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is a timestamp or a date."""
     import pyarrow as pa
 
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))

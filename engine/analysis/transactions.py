@@ -170,6 +170,7 @@ class PartitionTransactions:
         return Outcome(tuple(hidden), tuple(undecided), stable, bool(self._settled))
 
     def _add(self, producer_id: int, first_offset: int, last_offset: int) -> None:
+        """Extend a producer's open piece, or begin one at the batch's first offset."""
         piece = self._open.get(producer_id)
         first_offset = first_offset if piece is None else piece.first_offset
         self._open[producer_id] = Hidden(producer_id, first_offset, last_offset)
@@ -209,6 +210,7 @@ class PartitionTransactions:
         self._doubt_all(damage)
 
     def _doubt_all(self, damage: Damage) -> None:
+        """Doubt each producer's open or doubted piece: the damage may have held its marker."""
         for producer_id in {**self._open, **self._doubts}:
             self._doubt(producer_id, damage)
 
@@ -247,6 +249,7 @@ class PartitionTransactions:
 
 
 def _is_in(offset: int, damage: Damage) -> bool:
+    """Return whether a damage may have held an offset; without an end it reaches on for ever."""
     end = damage.end_offset
     return damage.start_offset <= offset and (end is None or offset < end)
 

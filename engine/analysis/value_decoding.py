@@ -76,6 +76,7 @@ class ValueDecoding(NamedTuple):
 
     @property
     def _key_format(self) -> str:
+        """Return the format of keys: that of values, unless keys have a schema of their own."""
         return self.value_format if self.key_one is None else "schema"
 
 

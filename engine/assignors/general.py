@@ -99,6 +99,7 @@ class GeneralAssignment:
         return kept
 
     def _may_keep(self, member_id: str, key: TopicPartition) -> bool:
+        """Return whether a member subscribes to the topic, and its rack, if any, has a replica."""
         return key.topic in self._wanted[member_id] and not self._racks.mismatch(member_id, key)
 
     def _assign(self, partitions: Sequence[TopicPartition]) -> None:
@@ -136,6 +137,7 @@ class GeneralAssignment:
         )
 
     def _is_shared(self, topic: str) -> bool:
+        """Return whether several members subscribe to a topic: only then may it move."""
         return len(self._takers[topic]) > 1
 
     def _size_max(self, member_id: str) -> int:
@@ -233,6 +235,7 @@ class _MembersBySize:
         return (member_id for _, _, member_id in self._members)
 
     def _row(self, member_id: str) -> tuple[int, bytes, str]:
+        """Sort members by partitions they have, then by id, compared as Java compares texts."""
         return len(self._assigned[member_id]), utf16_units(member_id), member_id
 
     def add_all(self, members: Iterable[str]) -> None:

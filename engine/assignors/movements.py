@@ -43,6 +43,7 @@ class PartitionMovements:
             self._add(partition, (pair[0], target))
 
     def _add(self, partition: TopicPartition, pair: _ConsumerPair) -> None:
+        """Note that a partition has gone from one member to another, for its topic too."""
         self._pairs[partition] = pair
         of_topic = self._moved.setdefault(partition.topic, {})
         of_topic.setdefault(pair, _MovedPartitions()).add(partition)

@@ -32,7 +32,8 @@ UserData: TypeAlias = Callable[[PreviousAssignment | None], bytes | None]
 
 
 def _no_user_data(_previous: PreviousAssignment | None) -> None:
-    return None
+    """Return None: range and round robin send no user data in their subscriptions."""
+    return
 
 
 class Assignor(NamedTuple):

@@ -72,6 +72,7 @@ def cooperative_user_data(previous: PreviousAssignment | None) -> bytes:
 
 
 def _of_user_data(subscription: Subscription) -> PreviousAssignment:
+    """Return what a member had before: StickyAssignor sends it as its user data."""
     return decode_previous_assignment(subscription.user_data)
 
 

@@ -59,6 +59,7 @@ class ContentRules(NamedTuple):
         )
 
     def _part(self, content: bytes | None, method: str | None) -> bytes | None:
+        """Return a key or value, anonymised if a method is given; null stays null."""
         if content is None or method is None:
             return content
         return anonymised_content(content, method, self.hash_key)

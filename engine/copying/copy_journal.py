@@ -124,6 +124,7 @@ class CopyJournal:
         self._write("over", how=how)
 
     def _write(self, step: str, **fields: Any) -> None:
+        """Append a step durably; the first one starts a new line behind a line cut short."""
         line = json.dumps({"step": step, **fields}, separators=(",", ":")).encode()
         self._held.append(self._start + line + b"\n")
         self._start = b""

@@ -133,6 +133,7 @@ class ExactlyOnceWriter:
         self._producer.add(record, offset)
 
     def _begin(self) -> None:
+        """Begin a transaction, unless one is open."""
         if self._producer.phase is not TransactionPhase.OPEN:
             self._producer.begin()
 
@@ -160,7 +161,11 @@ class ExactlyOnceWriter:
         self._note(positions)
 
     def _note(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Have the journal know that a partition has a position, and that one is at its end."""
+        """Record in the journal which partitions got a first position or are at their end.
+
+        This must come after the commit: a resume takes a noted end for copied, and raises
+        ProgressLost for another noted position that is above the committed one.
+        """
         ranges = self._plan.ranges
         new = {
             key: offset
@@ -172,6 +177,7 @@ class ExactlyOnceWriter:
             self._stored |= new
 
     def _send_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Add offsets to the transaction, for the destination's names of the partitions."""
         there = {self._to[key]: offset for key, offset in offsets.items()}
         self._producer.send_offsets(GroupMembership(group_id), there)
 
@@ -244,6 +250,7 @@ class AtLeastOnceWriter:
         self._check_results(self._producer.poll(0))
 
     def _check_results(self, results: Iterable[BatchResult]) -> None:
+        """Raise NotCopied for a batch that the destination has refused."""
         for result in results:
             _check(result, self._from)
 
@@ -260,6 +267,7 @@ class AtLeastOnceWriter:
 
 
 def _check(result: BatchResult, sources: Mapping[TopicPartition, TopicPartition]) -> None:
+    """Raise NotCopied, with the first source offset of the batch, if it was refused."""
     if result.error is not None:
         offset = next(iter(result.batch.places))
         raise NotCopied(sources[result.batch.partition], offset, result.error)

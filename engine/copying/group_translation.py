@@ -87,6 +87,7 @@ class GroupTranslation:
                 del self._pending[partition]
 
     def _note(self, one: GroupOffset, offset: int) -> None:
+        """Note a group's offset in the destination, which `take` hands out."""
         self._found.setdefault(one.group_id, {})[one.partition] = offset
 
     def take(self) -> GroupPositions:

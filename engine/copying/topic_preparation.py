@@ -110,6 +110,7 @@ def destination_topics(
 
 
 def _replica_count(topic: TopicView) -> int:
+    """Return the largest replica count of a topic's partitions: they may differ."""
     return max((len(partition.replicas) for partition in topic.partitions), default=1)
 
 

@@ -84,6 +84,7 @@ def _brokers(
 
 
 def _number(name: str) -> int:
+    """Return a broker id to sort by, -1 for all brokers, whose settings come first."""
     return -1 if name == ALL_BROKERS else int(name)
 
 

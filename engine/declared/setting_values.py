@@ -27,18 +27,22 @@ _SECRET_WORDS: Final = re.compile(r"password|secret|jaas|keystore\.key", re.IGNO
 
 
 def _whole(text: str) -> object:
+    """Return the number in a text: `010` and `10` are the same."""
     return int(text)
 
 
 def _number(text: str) -> object:
+    """Return the number in a text: `0.50` and `0.5` are the same."""
     return float(text)
 
 
 def _boolean(text: str) -> object:
+    """Return a boolean's text in lower case: `True` and `true` are the same to Kafka."""
     return text.lower()
 
 
 def _list(text: str) -> object:
+    """Return a list's entries in order; spaces around an entry mean nothing."""
     return [part.strip() for part in text.split(",")] if text.strip() else []
 
 

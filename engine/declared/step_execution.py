@@ -169,6 +169,7 @@ def _change_settings(
 
 
 def _resource(one: ChangeSettings) -> Resource:
+    """Return the topic or broker of a change; an empty broker name means all brokers."""
     is_topic = one.kind is ResourceKind.TOPICS
     kind = ConfigResourceType.TOPIC if is_topic else ConfigResourceType.BROKER
     return Resource(kind, one.resource)
@@ -185,6 +186,7 @@ def _config_changes(settings: Mapping[str, str | None]) -> list[ConfigChange]:
 
 
 def _set_credentials(client: KafkaClient, operations: Sequence[SetCredential]) -> Errors:
+    """Set each credential by a request of its own; an error does not stop the others."""
     return [_error_of(_set_credential, client, one) for one in operations]
 
 
@@ -225,6 +227,7 @@ def _create_rules(client: KafkaClient, operations: Sequence[CreateRule]) -> Erro
 
 
 def _delete_rules(client: KafkaClient, operations: Sequence[DeleteRule]) -> Errors:
+    """Delete exactly these rules; one that is gone already is no error."""
     results = delete_each(client, [exactly(one.rule) for one in operations])
     return [result if isinstance(result, EngineError) else None for result in results]
 

@@ -196,6 +196,7 @@ class _Instance:
 
 
 def _counts(report: Mapping[str, Any]) -> CopyCounts:
+    """Return the counts in a report of an instance; JSON has a list for the tuple."""
     return CopyCounts(**{**report, "partitions": tuple(report["partitions"])})
 
 

@@ -65,4 +65,5 @@ class TemporaryCluster:
             )
 
     def _turn(self) -> AbstractContextManager[None]:
+        """Wait for the lock of the cluster's commands."""
         return daemon.turn(self._data, self._files, self._clock, _TIMEOUT_S, self._pause)

@@ -78,6 +78,7 @@ class ShallowBatch(NamedTuple):
 
 
 def _int64(value: int) -> int:
+    """Wrap a number to a signed 64-bit one, as Java's long overflows."""
     return (value + (1 << 63) & (1 << 64) - 1) - (1 << 63)
 
 

@@ -139,6 +139,7 @@ class CompiledLines:
 
 
 def _address_of(buffer: bytes | bytearray | memoryview) -> int:
+    """Return the address of a buffer's memory; the caller keeps the buffer alive."""
     if isinstance(buffer, bytes):
         return ctypes.cast(ctypes.c_char_p(buffer), ctypes.c_void_p).value or 0
     return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
@@ -175,6 +176,7 @@ def _sample_of(tier: LineTier, sample: BatchNumbers) -> tuple[Lines | None, byte
 
 
 def _compile() -> tuple[bytes, str]:
+    """Compile the kernel; the import loads numba, which is slow, so that it is put off."""
     from engine.native.line_kernel import compile_kernel
 
     return compile_kernel()

@@ -226,6 +226,7 @@ def _require(raw: bytes, size_bytes: int, name: str) -> None:
 
 
 def _array_text(raw: bytes) -> bytes:
+    """Return bytes as Java prints an array: `[B@` and a hash, here the CRC for repeatable dumps."""
     from engine.records.crc import crc32c
 
     return b"[B@%x" % crc32c(raw)

@@ -58,6 +58,7 @@ def snapshot_id_of(path: str) -> tuple[int, int]:
 
 
 def _int64(text: str, path: str) -> int:
+    """Return a number that fits 64 bits, as Long.parseLong; raises UnreadableFileName."""
     if not _NUMBER.fullmatch(text) or not -_INT64_MAX - 1 <= int(text) <= _INT64_MAX:
         raise UnreadableFileName(path, "a base offset")
     return int(text)

@@ -119,4 +119,5 @@ _NO_FILTERS = Filters()
 
 
 def _found(pattern: re.Pattern[bytes], text: bytes | memoryview | None) -> bool:
+    """Return whether a pattern matches within a key or value; null never does."""
     return text is not None and pattern.search(text) is not None

@@ -39,6 +39,7 @@ class BadIndexEntry(StorageError):
 
 
 def _sibling(path: str, suffix: str) -> str:
+    """Return the path of the segment's file with another suffix."""
     folder, slash, _ = path.rpartition("/")
     return f"{folder}{slash}{stem_of(path)}{suffix}"
 
@@ -155,6 +156,7 @@ def _largest_timestamp(ends: BatchEnds, position: int) -> int:
 
 
 def _entries(raw: bytes, layout: struct.Struct) -> list[tuple[int, int]]:
+    """Return the whole entries of an index; a part of one at the end is left out."""
     whole = len(raw) // layout.size * layout.size
     return list(layout.iter_unpack(raw[:whole]))
 

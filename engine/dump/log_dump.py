@@ -113,11 +113,13 @@ class LogDump:
                 return position
 
     def _note_lines(self, lines: Lines) -> None:
+        """Take over the last offset from the compiled code, and the gaps that it found."""
         self._last_offset = lines.last_offset
         for last_offset, offset in lines.gaps:
             self._problems.gap(self._path, last_offset, offset)
 
     def _is_done(self) -> bool:
+        """Return whether as many records, or batches, are shown as the options allow."""
         limit = self._options.filters.max_records
         return limit is not None and self.shown_count >= limit
 

@@ -47,6 +47,7 @@ def message_metadata(batch: ShallowBatch, message: LegacyMessage, is_four: bool)
 
 
 def _control(record: Record, is_four: bool) -> bytes:
+    """Return the end of a control record's line; most logs have none, and load no code for it."""
     from engine.dump.control_line import control_text
 
     return control_text(record, is_four).encode()

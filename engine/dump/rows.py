@@ -201,6 +201,7 @@ class RowDump:
             raise error.at(header["file"], header["position"]) from error
 
     def _count_rows(self, count: int = 1) -> None:
+        """Subtract rows from the number that may still be shown, if that is bounded."""
         if self._left is not None:
             self._left -= count
 
@@ -225,6 +226,7 @@ class RowDump:
         return row
 
     def _decode(self, row: Row, record: Record) -> None:
+        """Add the decoded key and value to a row; the decoder is opened at its first use."""
         self._options.decoder.open()
         key, value = self._options.decoder.texts(record.offset, record.key, record.value)
         row["decoded_key"], row["decoded_value"] = decoded(key), decoded(value)

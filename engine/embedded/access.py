@@ -271,6 +271,7 @@ class KafkaAccess:
 
 
 def _bytes(text: bytes | str | None) -> bytes | None:
+    """Encode a text as UTF-8; None, a null key or value, stays None."""
     return text.encode() if isinstance(text, str) else text
 
 

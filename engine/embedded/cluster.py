@@ -179,6 +179,7 @@ class EmbeddedCluster(KafkaAccess):
         self._await_gone(pids)
 
     def _await_gone(self, pids: Iterable[int]) -> None:
+        """Wait until processes have ended, however long that takes."""
         for pid in pids:
             while processes.is_running(pid):
                 pause_ms(_KILL_POLL_MS)
@@ -192,6 +193,7 @@ class EmbeddedCluster(KafkaAccess):
             await_login(lambda known: self._client([known]), address)
 
     def _read_addresses(self) -> None:
+        """Take over the bootstrap servers of the running cluster, an empty text without one."""
         running = self._data.running()
         self._bootstrap = "" if running is None else running.bootstrap_servers
 
@@ -275,6 +277,7 @@ class EmbeddedCluster(KafkaAccess):
         self._request(Action.STOP, broker_id)
 
     def _request(self, action: Action, broker_id: int) -> None:
+        """Have the cluster's process do something to a broker, and wait for the response."""
         with self._turn():
             request_action(self._data, action, broker_id, self._clock, self.timeout_s, pause_ms)
 
@@ -306,13 +309,16 @@ class EmbeddedCluster(KafkaAccess):
         self._change_faults(lambda _faults: LinkFaults())
 
     def _partition(self, groups: list[list[str]]) -> None:
+        """Cut the links between groups of places; other faults of the network stay."""
         self._change_faults(lambda faults: faults.with_partition(groups))
 
     def _change_faults(self, change: Callable[[LinkFaults], LinkFaults]) -> None:
+        """Apply a change to the faults now in force, and wait until the cluster has them."""
         with self._turn(self._data.network_lock_path):
             change_faults(self._data, self._plan, change, self._clock, self.timeout_s, pause_ms)
 
     def _check_brokers(self, broker_ids: Iterable[int]) -> None:
+        """Raise NoSuchBroker for an id that no broker of the cluster has."""
         for broker_id in broker_ids:
             if broker_id not in self.broker_ids:
                 raise NoSuchBroker(self._data.path, broker_id, self.broker_ids)
@@ -328,5 +334,6 @@ class EmbeddedCluster(KafkaAccess):
         super().wait_in_sync(brokers=count, timeout_s=timeout_s)
 
     def _turn(self, lock_path: str | None = None) -> AbstractContextManager[None]:
+        """Wait for a lock, which commands of other processes on this cluster take as well."""
         turn = partial(daemon.turn, self._data, self._files, self._clock, self.timeout_s, pause_ms)
         return turn(lock_path=lock_path)

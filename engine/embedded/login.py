@@ -100,6 +100,7 @@ def login_settings(login: Login, broker_password: str) -> dict[str, str]:
 
 
 def _escaped(text: str) -> str:
+    """Escape quotes and backslashes for a quoted value of a JAAS configuration."""
     return re.sub(r'(["\\])', r"\\\1", text)
 
 

@@ -67,11 +67,13 @@ def named_metric(object_name: str) -> NamedMetric:
 
 
 def _plain_properties(properties: str) -> list[tuple[str, str, str]]:
+    """Return (key, "=", value) of each property behind type and name; none is quoted."""
     return [text.partition("=") for text in properties.split(",")[1:]]
 
 
 @lru_cache(maxsize=_FAMILIES_MAX)
 def _family(domain: str, kind: str, name: str) -> str:
+    """Return the name of a metric family, with `_` for each character that may not be in one."""
     return re.sub(r"\W", "_", f"{domain}_{kind}_{name}").lower()
 
 
@@ -153,4 +155,5 @@ def _quantiles(
 
 
 def _total(labels: tuple[str, ...], reading: HistogramReading) -> SummaryTotal:
+    """Return a summary's count and sum, for the `_count` and `_sum` samples of the labels."""
     return SummaryTotal(labels, reading.event_count, reading.total)

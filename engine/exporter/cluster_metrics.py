@@ -139,11 +139,13 @@ def _of_replicas(sample: ClusterSample) -> Iterator[MetricFamily]:
 
 
 def _partitions(sample: ClusterSample) -> Iterator[tuple[TopicPartition, PartitionView]]:
+    """Yield all partitions in order of topics, with their metadata."""
     for name, topic in sorted(sample.view.topics.items()):
         for row in topic.partitions:
             yield TopicPartition(name, row.partition), row
 
 
 def _is_under_replicated(sample: ClusterSample, key: TopicPartition, row: PartitionView) -> bool:
+    """Return whether fewer replicas are in sync than there are without those being added."""
     move = (sample.moves or {}).get(key)
     return (row if move is None else row._replace(adding=move.adding)).is_under_replicated

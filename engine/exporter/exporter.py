@@ -179,6 +179,7 @@ class Exporter:
 
 
 def _is_due(done_ms: int | None, now_ms: int, age_ms: int) -> bool:
+    """Return whether something was never done, or `age_ms` ago at least."""
     return done_ms is None or now_ms - done_ms >= age_ms
 
 

@@ -63,4 +63,5 @@ def _summary(family: MetricFamily, number_text: NumberText) -> Iterator[str]:
 
 
 def _escaped(value: str) -> str:
+    """Escape a label's value, as both of Prometheus's text formats want it."""
     return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

@@ -210,6 +210,7 @@ class _Gathering:
     # Reading
 
     def _responses(self, api_name: str) -> Iterator[tuple[_Request, Response]]:
+        """Yield the responses to requests of one kind; timeouts and lost brokers have none."""
         for request, result in self._results.items():
             if request.api_name == api_name and isinstance(result, Response):
                 yield request, result
@@ -312,6 +313,7 @@ class _Gathering:
 
 
 def _kind(group: GroupListing) -> str:
+    """Return a group's type in lower case; one of an old broker, without a type, is classic."""
     return (group.group_type or _CLASSIC).lower()
 
 
@@ -333,6 +335,7 @@ def group_calls(listings: Sequence[GroupListing]) -> _Calls:
 
 
 def _is_silence(result: CallResult) -> bool:
+    """Return whether a broker did not answer; a response with an error is an answer."""
     return isinstance(result, Unreachable | TimedOut)
 
 

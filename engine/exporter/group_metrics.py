@@ -85,6 +85,7 @@ def _info(group: GroupSample) -> tuple[tuple[str, ...], float]:
 
 
 def _rows(counts: Mapping[tuple[str, str], int]) -> _Rows:
+    """Return counts as rows of a metric family, in order of labels."""
     return [(labels, float(count)) for labels, count in sorted(counts.items())]
 
 

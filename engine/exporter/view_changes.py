@@ -112,6 +112,7 @@ def _of_controller(before: ClusterView, after: ClusterView) -> Iterator[Change]:
 
 
 def _known(broker_id: int) -> tuple[int, ...]:
+    """Return a broker id as a tuple, an empty one for no leader or no controller."""
     return () if broker_id == NO_BROKER else (broker_id,)
 
 

@@ -50,6 +50,7 @@ def run_compaction(
 
 
 def _compacted(opened: OpenedDirectory, is_wanted: Callable[[str], bool]) -> list[LocalLog]:
+    """Return the wanted logs whose cleanup.policy includes compact."""
     return [log for log in opened.logs(is_wanted) if log.config.is_compacted]
 
 
@@ -63,6 +64,7 @@ def _facts(opened: OpenedDirectory, log: LocalLog) -> CleanableLog:
 
 
 def _range(opened: OpenedDirectory, log: LocalLog, now_ms: int) -> CleanableRange:
+    """Return the offsets that a cleaning may compact now, by the log's settings."""
     return cleanable_range(_facts(opened, log), log.config, now_ms)
 
 

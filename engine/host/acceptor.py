@@ -121,6 +121,7 @@ class Acceptor(Generic[T]):
             self._cancel = self._timers.call_at(due_ms, self._due)
 
     def _due(self) -> None:
+        """Accept again once the pause of `pause_until` is over."""
         self._cancel = None
         self.run()
 
@@ -130,11 +131,13 @@ class Acceptor(Generic[T]):
             self._timers.call_soon(self.run)
 
     def _watch(self) -> None:
+        """Start the calls of `run` for the backlog, unless they are made already."""
         if not self._is_watching and not self._is_closed:
             self._is_watching = True
             self._ports.begin()
 
     def _unwatch(self) -> None:
+        """Stop the calls of `run`: new connections wait in the backlog."""
         if self._is_watching:
             self._is_watching = False
             self._ports.end()

@@ -186,6 +186,7 @@ def _loaded(
 
 
 def _ms(moment: datetime) -> int:
+    """Return a moment in ms since the Unix epoch."""
     return round(moment.timestamp() * 1000)
 
 

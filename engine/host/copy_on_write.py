@@ -35,6 +35,7 @@ class CopyOnWriteFile:
 
     @property
     def _current(self) -> File:
+        """Return the file that reads go to: the copy once there is one, else the source."""
         return self._copy or self._source
 
     def size_bytes(self) -> int:
@@ -84,6 +85,7 @@ class CopyOnWriteFile:
             self._copy.close()
 
     def _own(self, kept_bytes: int | None = None) -> File:
+        """Return the copy; the first call makes it, of the first `kept_bytes` or of all bytes."""
         if self._copy is None:
             self._copy = self._files.copy_up(self.path, self._source, kept_bytes)
         return self._copy

@@ -120,6 +120,7 @@ class Garbage:
         self._is_due = False
 
     def _note_count(self) -> None:
+        """Count the frozen objects after a scan, and derive the limit for the next one."""
         self._count_at_most = self._collector.get_freeze_count()
         self._count_max = 2 * self._count_at_most + FROZEN_OBJECTS_MAX
 
@@ -134,6 +135,7 @@ class Garbage:
         self._has_frozen = self._is_due = False
 
     def _come_again(self) -> None:
+        """Schedule the next hourly scan of all objects."""
         at_ms = self._clock.monotonic_ms() + WHOLE_COLLECTION_MS
         self._cancel = self._timers.call_at(at_ms, self._check_all)
 

@@ -31,6 +31,7 @@ class HandshakeTurns:
         self._come_soon()
 
     def _come_soon(self) -> None:
+        """Schedule `_run` for the next turn, unless that is done already."""
         if not self._is_due:
             self._is_due = True
             self._timers.call_soon(self._run)

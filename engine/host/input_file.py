@@ -42,6 +42,7 @@ def is_read_once(path: str) -> bool:
 
 
 def _is_null(status: os.stat_result) -> bool:
+    """Return whether a status is that of /dev/null, which is read as an empty file."""
     return os.path.samestat(status, os.stat(os.devnull))
 
 

@@ -107,6 +107,7 @@ def _store(reader: _Reader, key_password: str) -> JksStore:
 
 
 def _certificate(reader: _Reader, version: int) -> bytes:
+    """Return a certificate, DER; version 2 has its type ("X.509") in front, which is skipped."""
     if version > 1:
         reader.text()
     return reader.block()
@@ -135,4 +136,5 @@ def _decrypted(encrypted: bytes, password: str) -> bytes:
 
 
 def _utf_16(password: str) -> bytes:
+    """Return a password as the digest of a store takes it: two bytes per char, no BOM."""
     return password.encode("utf-16-be")

@@ -43,6 +43,7 @@ class LayeredBytes(RealConnection):
 
     @property
     def _bytes(self) -> StreamLayer:
+        """Return the layer; there is one once the TCP connection is established."""
         layer = self._io.layer
         assert layer is not None
         return layer
@@ -100,6 +101,7 @@ class LayeredBytes(RealConnection):
             self._network.loop.unwatch_writable(self._descriptor)
 
     def _readable(self) -> None:
+        """Read from the socket, then schedule a read of what the layer still has buffered."""
         super()._readable()
         self._read_on_soon()
 
@@ -110,11 +112,13 @@ class LayeredBytes(RealConnection):
             self._network.loop.call_soon(self._go_on_reading)
 
     def _go_on_reading(self) -> None:
+        """Read the layer's buffered bytes, unless the connection was paused or closed meanwhile."""
         self._io.reads_on = False
         if not self._pauses and not self.is_closed:
             self._readable()
 
     def _watch(self) -> None:
+        """Watch the socket, and schedule a read of bytes that the layer buffered before a pause."""
         super()._watch()
         self._read_on_soon()
 

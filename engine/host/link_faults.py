@@ -65,6 +65,7 @@ class LinkFaults(NamedTuple):
         return quality is not None and quality.loss >= 1.0
 
     def _group_of(self, place: str) -> int | None:
+        """Return the index of a place's group, None for a place in no group, which reaches all."""
         return next((index for index, group in enumerate(self.groups) if place in group), None)
 
     def quality(self, one: str, other: str) -> LinkQuality | None:

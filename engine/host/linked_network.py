@@ -182,16 +182,19 @@ class LinkedConnection:
         self._out.send(partial(self._close_both, reason))
 
     def _close_both(self, reason: str) -> None:
+        """Close the outgoing channel and the connection, behind the frames sent before."""
         self._out.close()
         self._connection.close(reason)
 
     # Events of the connection
 
     def _arrived(self, frame: memoryview) -> None:
+        """Pass a frame through the channel, as a copy: the connection reuses its read buffer."""
         kept = memoryview(bytearray(frame))
         self._in.send(partial(self._deliver, kept), len(kept))
 
     def _deliver(self, frame: memoryview) -> None:
+        """Hand a delayed frame to the owner, unless the connection was closed meanwhile."""
         if not self._is_closed:
             self._on_frame(frame)
 

@@ -315,6 +315,7 @@ class MemoryFiles:
         return self._left_with(scattered(self._root, self._journal(), draw))
 
     def _left_with(self, kept: list[Write | Renaming]) -> MemoryFiles:
+        """Return the disk after a crash that kept these unsynced changes and all synced ones."""
         disk = MemoryFiles(clock=self._clock)
         disk._root = crash_image(self._root, kept)
         return disk
@@ -490,11 +491,13 @@ class MemoryFiles:
         self._renamings[order] = renaming
 
     def _become_durable(self, renaming: Renaming) -> None:
+        """Let a renaming outlive a crash, in both folders if there are two."""
         renaming.become_durable()
         for change in renaming.changes:
             change.folder.unsynced.pop(renaming.order, None)
 
     def _check_power(self) -> None:
+        """Raise MachineStopped if the disk has stopped at an operation."""
         if self._stopped:
             raise MachineStopped(self.operations)
 
@@ -515,6 +518,7 @@ class MemoryFiles:
             raise storage_error(failure.code, path, operation)
 
     def _find(self, path: str) -> Node | None:
+        """Return the file or folder at a path, None if nothing is there."""
         return self._find_parts(_parts(path))
 
     def _find_parts(self, parts: Sequence[str]) -> Node | None:
@@ -558,9 +562,11 @@ class MemoryFiles:
         return self._folder("/".join(parts[:-1]), operation), parts[-1]
 
     def _journal(self) -> list[Write | Renaming]:
+        """Return the changes that a crash may lose, in the order in which they were made."""
         return journal(self._root, [*self._renamings.values()])
 
 
 @lru_cache(maxsize=_PATHS_KEPT)
 def _parts(path: str) -> tuple[str, ...]:
+    """Return the names of a path from the root on, with `.` and `..` resolved."""
     return tuple(part for part in posixpath.normpath(path).split("/") if part not in ("", "."))

@@ -101,6 +101,7 @@ class MemoryWorkers:
         self._timers.call_soon(self._run_next)
 
     def _run_next(self) -> None:
+        """Run the oldest queued work; `stop` may have run it before its turn came."""
         if self._waiting:
             self._waiting.popleft()()
 
@@ -186,6 +187,7 @@ class MemoryConnection:
             self.on_frame(memoryview(bytearray(frame)))
 
     def _have_turn(self) -> None:
+        """Deliver the frames that the share of an earlier turn left over."""
         self._is_in_line = False
         self._hand_on()
 
@@ -225,6 +227,7 @@ class MemoryConnection:
             self._notify_end()
 
     def _notify_end(self) -> None:
+        """Close the other end, behind the frames that are on their way there."""
         other = self._other
         if other is not None:
             self._carry(lambda: other.close("closed by the peer"))
@@ -309,6 +312,7 @@ class MemoryListener:
             self._acceptor.run()
 
     def _accept(self) -> Arrival[MemoryConnection] | None:
+        """Return the next connection of the backlog, None if it is empty."""
         return self._backlog.popleft() if self._backlog else None
 
     def _let_in(self, arrival: Arrival[MemoryConnection]) -> None:

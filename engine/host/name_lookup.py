@@ -104,5 +104,6 @@ class NameLookups:
             self._loop.call_from_thread(lambda: self._end(host, found))
 
     def _end(self, host: str, found: Found) -> None:
+        """Hand a look-up's result, on the loop's thread, to all callers that wait for the host."""
         for on_found in self._waiting.pop(host):
             on_found(found)

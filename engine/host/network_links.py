@@ -177,6 +177,7 @@ class LinkChannel:
         return losses
 
     def _arm(self) -> None:
+        """Schedule delivery of the first packet; none is scheduled while the link is cut."""
         self._disarm()
         if self._queue and self._queue[0].due_ms is not None:
             self._cancel = self._links.timers.call_at(self._queue[0].due_ms, self._deliver)
@@ -203,6 +204,7 @@ class LinkChannel:
 
 
 def _call(run: Callable[[], None]) -> None:
+    """Call a listener, as the function that `do_each` takes."""
     run()
 
 

@@ -106,10 +106,12 @@ class OutgoingConnection(RealConnection):
         self._established()
 
     def _established(self) -> None:
+        """Start reading, and send what was queued while the connection was being opened."""
         self.resume(PauseReason.CONNECTING)
         self.flush()
 
     def _end_connecting(self) -> None:
+        """Stop watching for the result of `connect`, which a writable socket signals."""
         self._is_connecting = False
         self._network.loop.unwatch_writable(self._descriptor)
 

@@ -194,6 +194,7 @@ class Promise(Generic[T]):
 
 
 def _raise(fault: Exception) -> None:
+    """Raise an error where a callback is expected, so that `do_each` reports it."""
     raise fault
 
 
@@ -202,4 +203,5 @@ def _same(value: T) -> T:
 
 
 def _run(watcher: Callable[[], None]) -> None:
+    """Call a watcher, as the function that `do_each` takes."""
     watcher()

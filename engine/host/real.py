@@ -213,6 +213,7 @@ class RealFile:
         return end
 
     def _failure(self, error: OSError, operation: str) -> StorageError:
+        """Return the StorageError for an error of the operating system on this file."""
         return storage_error(error.errno or errno.EIO, self.path, operation)
 
 
@@ -362,4 +363,5 @@ class RealFiles:
 
 
 def _failure(error: OSError, path: str, operation: str) -> StorageError:
+    """Return the StorageError for an error of the operating system, EIO if it has no number."""
     return storage_error(error.errno or errno.EIO, path, operation)

@@ -95,10 +95,12 @@ class SharedConnectionState(Protocol):
 
 
 def _drop_frame(_frame: memoryview) -> None:
+    """Ignore a frame: the owner has not set `on_frame` yet, or the connection is closed."""
     return
 
 
 def _drop_reason(_reason: str) -> None:
+    """Ignore the end: the owner has not set `on_close` yet, or was called already."""
     return
 
 
@@ -408,6 +410,7 @@ class RealConnection:
             own[:remaining] = own[position:have]
 
     def _drop_own(self) -> None:
+        """Give the own buffer back to the memory that connections share, and end the turn there."""
         own, self._own, self._have = self._own, _NOTHING, 0
         self._origin.buffers.give_back(own)
         self._origin.buffers.end_turn(self)
@@ -638,6 +641,7 @@ class RealConnection:
 
 
 def _remainder(part: SendPart, sent: int) -> SendPart:
+    """Return what is left of a part after its first `sent` bytes, without a copy."""
     if isinstance(part, FileRegion):
         return FileRegion(part.descriptor, part.position + sent, part.length - sent)
     return memoryview(part)[sent:]

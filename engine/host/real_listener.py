@@ -104,6 +104,7 @@ class RealListener:
             sock.close()
 
     def _cannot_accept(self, error: OSError) -> None:
+        """Report a failed accept, and pause: the socket stays readable, and would fail at once."""
         self._options.on_kept_out("-", f"Error while accepting connection: {error.strerror}")
         self._acceptor.pause_until(self._network.clock.monotonic_ms() + ACCEPT_RETRY_MS)
 

@@ -190,6 +190,7 @@ class RealNetwork:
         self._connections.discard(connection)
 
     def _sweep_later(self) -> None:
+        """Schedule the next search for idle and stuck connections, unless one is scheduled."""
         if self._cancel_sweep is None:
             at_ms = self.clock.monotonic_ms() + _SWEEP_MS
             self._cancel_sweep = self.loop.call_at(at_ms, self._sweep)

@@ -172,6 +172,7 @@ class RealStream:
         self._shake_hands()
 
     def _shake_hands(self) -> None:
+        """Continue the TLS handshake, and open the stream once it is complete."""
         secured: Any = self._socket
         if self._unless_tls_waits(secured.do_handshake) is not None:
             self._become_open()
@@ -270,6 +271,7 @@ class RealStream:
         return True if done is None else done
 
     def _watch(self, wanted: int) -> None:
+        """Have the selector wait for `wanted` events of the socket, unless it is closed."""
         if self._socket is not None:
             self._owner.watch(self._socket, wanted, self)
 

@@ -102,6 +102,7 @@ class FilesOfOwner(RealFiles):
         self._owner_pid = owner_pid
 
     def _end_alone(self) -> None:
+        """End this process before a change of files once its owner is gone."""
         if os.getppid() != self._owner_pid:
             # No clean-up: the names may be those of the next owner's files.
             os._exit(_EXIT_ALONE)
@@ -142,6 +143,7 @@ def owner_pid() -> int:
 
 
 def _write(descriptor: int, message: bytes) -> None:
+    """Write a message after its length, in as many writes as the pipe needs."""
     left = memoryview(len(message).to_bytes(_LENGTH_BYTES, "big") + message)
     while left:
         left = left[os.write(descriptor, left) :]

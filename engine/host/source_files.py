@@ -60,6 +60,7 @@ class SourceFiles(RealFiles):
         return super().list_dir(path) if other is None else other.list_dir(path)
 
     def _other(self, path: str) -> Files | None:
+        """Return the object store or archives that a path is in, None for this machine's files."""
         if is_object_path(path):
             return self._objects
         return self._archives if archive_in(path) is not None else None

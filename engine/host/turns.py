@@ -84,6 +84,7 @@ class LoopTurns:
         return had_turn
 
     def _come_soon(self) -> None:
+        """Schedule `_give_turn` for the next turn, unless that is done already."""
         if not self._is_due:
             self._is_due = True
             self._timers.call_soon(self._give_turn)

@@ -149,6 +149,7 @@ class WorkerProcesses(Generic[Item, Result]):
         return found
 
     def _died(self, pipe: Connection) -> WorkerDied:
+        """Wait for the end of a worker whose pipe broke; returns the error with its exit code."""
         worker = self._workers[pipe]
         worker.join()
         return WorkerDied(worker.exitcode)

@@ -84,6 +84,7 @@ class OffsetIndexCheck:
             self._advance()
 
     def _advance(self) -> None:
+        """Go to the next entry, to none behind the first wrong one of an open segment."""
         self._head = None if self._report.is_over else next(self._entries, None)
 
     def _rises(self, index_entry: OffsetPosition) -> bool:
@@ -103,6 +104,7 @@ class OffsetIndexCheck:
             self._open = None
 
     def _wrong(self, rule: str, index_entry: OffsetPosition, reason: str) -> None:
+        """Report an entry that breaks a rule."""
         message = f"offset {index_entry.offset} at position {index_entry.position}: {reason}"
         self._report.wrong(rule, message, position=index_entry.position, offset=index_entry.offset)
 
@@ -156,6 +158,7 @@ class TimeIndexCheck:
                 self._wrong(rule, index_entry, reason, largest)
 
     def _advance(self) -> None:
+        """Go to the next entry, to none behind the first wrong one of an open segment."""
         self._head = None if self._report.is_over else next(self._entries, None)
 
     def _rises(self, index_entry: TimestampOffset) -> bool:
@@ -176,6 +179,7 @@ class TimeIndexCheck:
         return False
 
     def _uncertain(self, index_entry: TimestampOffset, reason: str) -> None:
+        """Note a doubt for the end of the check; behind damage no timestamp can be expected."""
         if self._is_certain:
             self._doubts.append(("entry", index_entry, reason, self._largest))
 

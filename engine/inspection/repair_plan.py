@@ -258,6 +258,7 @@ class _Planner:
         return SegmentIndexes(index, time_index, txn_index)
 
     def _present_path(self, base_offset: int, kind: FileKind) -> str | None:
+        """Return the path of a segment's file, None if there is none or the plan removes it."""
         name = self._present.get(SegmentFileName(base_offset, kind).name)
         return self._layout.file_path(name) if name else None
 
@@ -372,5 +373,6 @@ class _Planner:
                 self._remove_snapshot(name, f"expected {error.expected}, got {error.got}")
 
     def _remove_snapshot(self, name: str, reason: str) -> None:
+        """Plan to remove a producer snapshot, which later steps of the plan do not see any more."""
         self._actions.append(RemoveFile(name, reason))
         del self._present[name]

@@ -228,4 +228,5 @@ def _is_aborted(
 
 
 def _bytes(content: bytes | memoryview | None) -> bytes | None:
+    """Copy content out of its batch, whose memory is not kept; null stays None."""
     return None if content is None else bytes(content)

@@ -73,6 +73,7 @@ class ConsumingRun:
         return read_count
 
     def _fetcher_to(self, ends: Mapping[TopicPartition, int]) -> Fetcher:
+        """Return a fetcher of the partitions that have records before these ends."""
         left = {key: start for key, start in self._starts.items() if start < ends[key]}
         return Fetcher(self._client, left, self._options)
 

@@ -119,6 +119,7 @@ class LatencyRun:
         return self.measurement.began_ns + int(count * _NS_PER_S / rate)
 
     def _step_one_at_a_time(self) -> None:
+        """Send a record once the one before has arrived, and wait a little for the next."""
         if not self._sent_ns:
             self._send(self._now_ns())
         self._poll(_WAIT_MS)
@@ -179,4 +180,5 @@ class LatencyRun:
 
 
 def _padding(entropy: Entropy, size_bytes: int) -> bytes:
+    """Return random bytes that fill a value up to its size: they do not compress."""
     return entropy.random_bytes(max(size_bytes - VALUE_BYTES_MIN, 0))

@@ -147,6 +147,7 @@ class Measurement:
             self._close(self._last_ns)
 
     def _seconds(self, at_ns: int) -> float:
+        """Return a time in seconds from the begin of the measurement on, to the millisecond."""
         return round((at_ns - self.began_ns) / _NS_PER_S, 3)
 
     @property

@@ -116,6 +116,7 @@ class ProducingRun:
 
     @property
     def _has_room(self) -> bool:
+        """Return whether fewer than PENDING_BYTES wait for a response."""
         return (self._sent - self._done) * self._load.shape.size_bytes < PENDING_BYTES
 
     def _due(self, now_ns: int) -> int:

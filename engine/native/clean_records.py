@@ -101,6 +101,7 @@ class CompiledCleaner:
         return self._by_reference(self._byte_in(memory))
 
     def _make_room(self, count: int, out_bytes: int) -> None:
+        """Make the output memory, for `count` records of one batch and `out_bytes` bytes."""
         self._room_count, self._room_bytes = count, out_bytes
         self._out = memoryview(bytearray(out_bytes))
         self._made = (*self._map, self._at(bytearray(8 * SPAN * count)), self._at(self._out))
@@ -232,6 +233,7 @@ _SLOTS = 5
 
 
 def _sample_map() -> MapMemory:
+    """Return an empty offset map of a few slots, so that samples collide in it."""
     return MapMemory(bytearray(16 * _SLOTS), memoryview(bytearray(8 * _SLOTS)).cast("q"), _SLOTS)
 
 
@@ -246,6 +248,7 @@ def _in_map(memory: MapMemory) -> dict[bytes, int]:
 
 
 def _digest(key: bytes) -> bytes:
+    """Return the MD5 of a key, which Kafka's cleaner compares in place of keys."""
     return md5(key, usedforsecurity=False).digest()
 
 

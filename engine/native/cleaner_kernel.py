@@ -53,6 +53,7 @@ _TAIL = SCRATCH_TAIL
 
 
 def _inlined(function: Callable[..., object]) -> Dispatcher:
+    """Compile a helper into each of its callers, so that the kernel has no calls."""
     return numba.njit(inline="always", error_model="numpy")(function)
 
 
@@ -302,5 +303,6 @@ def compile_keep_kernel() -> tuple[str, str]:
 
 
 def _compiled(signature: Signature, kernel: Callable[..., int]) -> tuple[str, str]:
+    """Compile a kernel; returns its LLVM code and the name that the function has in that."""
     compiled = numba.cfunc(signature, nopython=True, error_model="numpy")(kernel)
     return compiled.inspect_llvm(), compiled.native_name.removeprefix("cfunc.")

@@ -93,4 +93,5 @@ def _remove_unused(files: RealFiles, kept: str) -> None:
 
 
 def _age_ms(files: RealFiles, path: str) -> int:
+    """Return how many ms ago a file was changed, below 0 if the clock was set back."""
     return RealClock().wall_ms() - files.modified_ms(path)

@@ -125,6 +125,7 @@ class CompiledWalkLoader:
         self._after(WALK_COMPILE_POLL_MS, self._poll)
 
     def _after(self, delay_ms: int, action: Callable[[], None]) -> None:
+        """Schedule an action on the loop, so many ms from now."""
         self._timers.call_at(self._clock.monotonic_ms() + delay_ms, action)
 
 

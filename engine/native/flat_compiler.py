@@ -43,12 +43,14 @@ class Kernel(NamedTuple):
 
 
 def _compile_walk() -> tuple[str, str]:
+    """Return the kernel's LLVM code and its name; raises ImportError without numba."""
     from engine.native.walk_kernel import compile_kernel
 
     return compile_kernel()
 
 
 def _is_walk_right(path: str) -> bool:
+    """Return whether code at a path can be loaded, and gives the right results for samples."""
     walk = load_walk(path)
     return walk is not None and agrees(walk)
 

@@ -18,6 +18,7 @@ _I64 = types.int64
 
 
 def _inlined(function: Callable[..., object]) -> Dispatcher:
+    """Compile a helper into each of its callers, so that the kernel has no calls."""
     return numba.njit(inline="always", error_model="numpy")(function)
 
 

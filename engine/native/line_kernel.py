@@ -171,6 +171,7 @@ def _put_header_names(
 
 @_jit
 def _put_word(out: Bytes, at: int, words: Bytes, word: int) -> int:
+    """Copy a fixed text of a line, by its number; returns the position behind it."""
     size = _SIZES[word]
     copy_bytes(out, at, words, _PLACES[word], size)
     return at + size
@@ -296,6 +297,7 @@ def _big_endian(raw: Bytes, at: int, count: int) -> int:
 
 @_jit
 def _put_pair(out: Bytes, at: int, words: Bytes, word: int, value: int) -> int:
+    """Write a fixed text and a decimal number; returns the position behind them."""
     at = _put_word(out, at, words, word)
     return _put_number(out, at, value)
 

@@ -93,6 +93,7 @@ _AHEAD_BYTES = 4096
 
 
 def _inlined(function: Callable[..., object]) -> Dispatcher:
+    """Compile a helper into each of its callers, so that the kernel has no calls."""
     return numba.njit(inline="always", error_model="numpy")(function)
 
 
@@ -450,5 +451,6 @@ def compile_fill_kernel() -> tuple[str, str]:
 
 
 def _compiled(kernel: Callable[..., int]) -> tuple[str, str]:
+    """Compile a kernel; returns its LLVM code and the name that the function has in that."""
     compiled = numba.cfunc(SIGNATURE, nopython=True, error_model="numpy")(kernel)
     return compiled.inspect_llvm(), compiled.native_name.removeprefix("cfunc.")

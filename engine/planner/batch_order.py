@@ -99,6 +99,7 @@ class ChangeQueue:
         return sorted(left)
 
     def _is_free(self, used: Mapping[int, int], broker: int | None) -> bool:
+        """Return whether a broker has a free slot in one direction; None, no leader, has one."""
         return broker is None or used.get(broker, 0) < self._slots
 
     def _may_start(self, position: int) -> bool:
@@ -114,6 +115,7 @@ class ChangeQueue:
         return True
 
     def _has_room(self, broker: int, size: int) -> bool:
+        """Return whether a broker has disk space for `size` more bytes, without a bound always."""
         capacity = self._capacity.get(broker)
         return capacity is None or self._held.get(broker, 0) + size <= capacity
 
@@ -135,6 +137,7 @@ class ChangeQueue:
 
     @staticmethod
     def _count(used: dict[int, int], broker: int | None, by: int) -> None:
+        """Add to a broker's moves in one direction; a change without a leader counts nowhere."""
         if broker is not None:
             used[broker] = used.get(broker, 0) + by
 

@@ -127,6 +127,7 @@ class ByteBalancing:
         self._level(tolerance, max_cost=2)
 
     def _excess(self, broker: int) -> float:
+        """Return how many bytes a broker holds above what it should; below 0 if it lacks some."""
         return self._state.held_bytes[broker] - self.expected[broker]
 
     def highest(self) -> float:

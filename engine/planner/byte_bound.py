@@ -105,6 +105,7 @@ def _moves_among(
 
 
 def _largest(state: PlacementState, broker: int) -> int:
+    """Return the bytes of a broker's largest replica, at least 1 as the result is a divisor."""
     held = state.on_broker[broker]
     return max(1, state.size_at(held[-1], broker)) if held else 1
 

@@ -42,6 +42,7 @@ def go_on(
 
 
 def _has_changed(state: PlacementState) -> bool:
+    """Return whether a search has changed any replica, or the order of replicas."""
     return any(tuple(r) != o for r, o in zip(state.replicas, state.original, strict=True))
 
 

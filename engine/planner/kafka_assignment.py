@@ -122,6 +122,7 @@ def _across_racks(
 
 
 def _follower(first: int, shift: int, step: int, broker_count: int) -> int:
+    """Return a follower's place in the order of brokers. Source: AdminUtils.replicaIndex."""
     return (first + 1 + (shift + step) % (broker_count - 1)) % broker_count
 
 

@@ -64,6 +64,7 @@ class LeaderBalancing:
                 self._push(path)
 
     def _may_lose_leaders(self, broker: int) -> bool:
+        """Return whether leaders may go from a broker: one demoted, or one that takes part."""
         return broker in self._demoted or self._state.in_play[broker]
 
     def _height(self, broker: int) -> int:

@@ -67,6 +67,7 @@ class _Directories:
                 helpless.add(full)
 
     def _order(self, path: str) -> tuple[int, str]:
+        """Sort directories by the bytes they hold, then by path so that plans are repeatable."""
         return self.held[path], path
 
     def _relieve(self, full: str, mean: float) -> bool:

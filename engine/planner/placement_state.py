@@ -289,6 +289,7 @@ class PlacementState:
 
 
 def _discard(ordered: list[int], item: int) -> None:
+    """Remove an item, which must be there, from a sorted list."""
     del ordered[bisect_left(ordered, item)]
 
 

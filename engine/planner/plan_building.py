@@ -194,6 +194,7 @@ def _spread(values: Sequence[int]) -> int:
 
 
 def _max_over_mean(values: Sequence[int]) -> float:
+    """Return the largest value by the mean: 1.0 is level, also where all are 0."""
     total = sum(values)
     return max(values) * len(values) / total if total else 1.0
 

@@ -136,6 +136,7 @@ class PlanFields:
         return value
 
     def _present(self, name: str) -> object:
+        """Return a field's value; raises BadPlanFile if the field is missing."""
         if name not in self._values:
             raise BadPlanFile(self.where(name), "is missing")
         return self._values[name]
@@ -150,11 +151,13 @@ class PlanFields:
 
 
 def _whole(value: object, largest: int) -> int | None:
+    """Return a whole number of 0 to `largest`, None for anything else; true and false are none."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     return value if is_whole and isinstance(value, int) and 0 <= value <= largest else None
 
 
 def _broker_id(value: object) -> int | None:
+    """Return a broker id from 0 on, None for anything else."""
     return _whole(value, _INT32_MAX)
 
 
@@ -167,6 +170,7 @@ def _number(value: object) -> float | None:
 
 
 def _text(value: object) -> str | None:
+    """Return a string, None for anything else."""
     return value if isinstance(value, str) else None
 
 
@@ -179,5 +183,6 @@ def _list(value: object, read: Callable[[object], T | None]) -> tuple[T, ...] | 
 
 
 def _shown(value: object) -> str:
+    """Return a value for an error message, as JSON that is cut off if it is long."""
     text = json.dumps(value)
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"

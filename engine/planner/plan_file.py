@@ -134,6 +134,7 @@ def plan_from_json(text: str) -> PlanFile:
 
 
 def _cluster_id(ours: PlanFields) -> str | None:
+    """Return the cluster id of a plan, None for a plan that was made without one."""
     return ours.text("cluster_id") if ours.has("cluster_id") else None
 
 
@@ -168,6 +169,7 @@ def changes_from_targets(model: ClusterModel, rows: Sequence[TargetRow]) -> list
 
 
 def _lines(rows: Sequence[str]) -> str:
+    """Return rows of JSON as list items, one a line."""
     return ",\n   ".join(rows)
 
 

@@ -61,10 +61,12 @@ class RateState(PlacementState):
             put(self._state, of_search, self.replicas[number])
 
     def _entered(self, partition: int, broker: int) -> None:
+        """Count a placed replica's bytes besides its rate, which this search has as its size."""
         super()._entered(partition, broker)
         self.stored_bytes[broker] += self.bytes_at(partition, broker)
 
     def _left(self, partition: int, broker: int) -> None:
+        """Count a removed replica's bytes besides its rate, which this search has as its size."""
         super()._left(partition, broker)
         self.stored_bytes[broker] -= self.bytes_at(partition, broker)
 
@@ -99,6 +101,7 @@ class RateBalancing(ByteBalancing):
         return self.highest()
 
     def _is_allowed(self, heavy: int, light: int, there: int, back: int | None) -> bool:
+        """Return whether an exchange is allowed by rates, and by the bytes of both brokers."""
         return super()._is_allowed(heavy, light, there, back) and (
             self._keeps_bytes(heavy, there, back) and self._keeps_bytes(light, back, there)
         )

@@ -130,6 +130,7 @@ class RateLeaders:
             yield offered[place][1]
 
     def _apply(self, exchange: LeaderExchange) -> None:
+        """Hand one partition's leader to the light broker, and another's back, if there is one."""
         self._lead(exchange.there, exchange.light)
         if exchange.back is not None:
             self._lead(exchange.back, exchange.heavy)

@@ -11,7 +11,11 @@ from engine.planner.replica_placement import ReplicaToPlace
 
 
 def offline_replicas(state: PlacementState, notes: PlanFindings) -> list[ReplicaToPlace]:
-    """Return the replicas that are offline, of partitions that have another to copy from."""
+    """Return the replicas that are offline, of partitions that have another to copy from.
+
+    A partition without a live replica becomes an unmet goal; if the plan may not move it, its
+    replicas are returned too, and `rehouse` reports them as excluded.
+    """
     found = []
     for number, partition in enumerate(state.partitions):
         gone = [

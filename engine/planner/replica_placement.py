@@ -118,6 +118,7 @@ def place_all(
 
 
 def _largest_first(item: ReplicaToPlace) -> tuple[int, int]:
+    """Sort the largest first: partitions are numbered by size, from the smallest on."""
     return -item.partition, -1 if item.source is None else item.source
 
 

@@ -161,6 +161,7 @@ def note_excluded(
 
 
 def _id(state: PlacementState, broker: int) -> int:
+    """Return the broker id of a broker's number in the search."""
     return state.brokers[broker].broker_id
 
 

@@ -70,6 +70,7 @@ def front_of(found: Sequence[TradeOff]) -> list[TradeOff]:
 
 
 def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    """Return whether one plan is nowhere worse than another, by figures, and better somewhere."""
     return one != other and all(a <= b for a, b in zip(one, other, strict=True))
 
 

@@ -35,5 +35,6 @@ def replicas_left(client: KafkaClient, broker_id: int) -> int:
 
 
 def _listed(client: KafkaClient, broker_id: int) -> int:
+    """Count the replicas that the metadata gives a broker that is down, and sends no answer."""
     topics = client.view(None).topics.values()
     return sum(broker_id in each.replicas for topic in topics for each in topic.partitions)

@@ -320,6 +320,7 @@ class Execution:
             self._cluster.submit(orders)
 
     def _require_cluster(self, now: ObservedCluster) -> None:
+        """Raise WrongCluster if the plan was made for another cluster."""
         require_cluster(self._cluster_id, now.cluster_id)
 
     def _require_targets(self, now: ObservedCluster) -> None:
@@ -332,6 +333,7 @@ class Execution:
             raise StalePlan([change.name for change in stale])
 
     def _left(self) -> list[PartitionChange]:
+        """Return the changes that have not ended, in the order of the plan."""
         return [change for change in self._changes if change.name not in self._ended]
 
     # 2. Rounds
@@ -389,6 +391,7 @@ class Execution:
 
     @staticmethod
     def _missed(now: ObservedCluster, changes: Iterable[ChangeStatus]) -> list[int]:
+        """Return the brokers, not alive now, to which waiting changes are to move replicas."""
         waiting = [c.change for c in changes if c.phase is MovePhase.WAITING]
         return sorted({id_ for change in waiting for id_ in change.added} - now.brokers)
 

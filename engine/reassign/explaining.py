@@ -176,4 +176,5 @@ def _log_dir_steps(change: PartitionChange) -> list[MoveStep]:
 
 
 def _set(ids: tuple[int, ...]) -> str:
+    """Return broker ids as text such as `{1,2}`, in the order of the replicas."""
     return "{" + ",".join(map(str, ids)) + "}"

@@ -195,6 +195,7 @@ class MoveJournal:
         )
 
     def _write(self, step: str, **fields: Any) -> None:
+        """Append a step to the journal, durably, as one line of JSON."""
         self._held.append(_line(self._files, self.path, step, **fields))
 
 

@@ -169,6 +169,7 @@ class JournalState(NamedTuple):
         return paused_by
 
     def _heeded(self) -> list[ChangeRequest]:
+        """Return the requests that the writer has not refused: followed, or not answered yet."""
         return [request for request in self.changes if self.answers.get(request.number) is None]
 
     @property
@@ -248,22 +249,26 @@ def _after(state: JournalState, row: JsonObject) -> JournalState:
 
 
 def _after_throttle(state: JournalState, row: JsonObject) -> JsonObject:
+    """Add values that were about to be set to those that may be on brokers."""
     for setting, value in _throttles(row).items():
         state.ours.setdefault(setting, []).append(value or "")
     return {"is_returned": False}
 
 
 def _after_submit(state: JournalState, row: JsonObject) -> JsonObject:
+    """Add the partitions of a step that may have begun to move."""
     state.submitted.update([TopicPartition(*key) for key in row["partitions"]])
     return {}
 
 
 def _after_ended(state: JournalState, row: JsonObject) -> JsonObject:
+    """Note how a partition's change has ended."""
     state.ended[TopicPartition(*row["partition"])] = str(row["how"])
     return {}
 
 
 def _after_change(state: JournalState, row: JsonObject) -> JsonObject:
+    """Add a request of another process; its number is its place in the journal, from 1."""
     change = SettingsChange(**row["change"])
     request = ChangeRequest(len(state.changes) + 1, change, _process(row))
     return {"changes": (*state.changes, request)}
@@ -291,6 +296,7 @@ _STEPS: dict[str, Callable[[JournalState, JsonObject], JsonObject]] = {
 
 
 def _process(row: JsonObject) -> ProcessIdentity:
+    """Return the process that a step names."""
     return ProcessIdentity(int(row["pid"]), str(row["host"]), str(row["user"]))
 
 
@@ -303,6 +309,7 @@ def _begun(row: JsonObject) -> Begun:
 
 
 def _tuples(fields: JsonObject) -> JsonObject:
+    """Return fields with tuples for JSON's lists, as the named tuples had them."""
     return {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
 
 

@@ -279,6 +279,7 @@ class LiveCluster:
 
 
 def _change(name: str, value: str | None) -> ConfigChange:
+    """Return a change of one setting: None deletes it, so that the default holds again."""
     if value is None:
         return ConfigChange(ConfigOp.DELETE, name)
     return ConfigChange(ConfigOp.SET, name, value)

@@ -229,6 +229,7 @@ def _leaving(change: PartitionChange, ground: PlanTarget) -> list[_Copy]:
 
 
 def _path(name: str | None) -> str | None:
+    """Return a log directory of a plan, None for "any": the broker chooses one then."""
     return None if name == _ANY else name
 
 

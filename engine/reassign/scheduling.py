@@ -58,6 +58,7 @@ def next_to_begin(
 
 
 def _source(change: PartitionChange) -> int:
+    """Return the broker that new replicas copy from: the leader, without one the first replica."""
     return change.old_replicas[0] if change.old_leader is None else change.old_leader
 
 
@@ -71,6 +72,7 @@ def _fits(
 
 
 def _count(change: PartitionChange, taking: Counter[int], giving: Counter[int]) -> None:
+    """Add a change to the moves of its brokers; one without new replicas burdens no source."""
     taking.update({*change.added, *(broker_id for broker_id, _, _ in change.log_dir_moves)})
     if change.added:
         giving[_source(change)] += 1

@@ -182,6 +182,7 @@ def _joined(before: str | None, ours: Iterable[str]) -> str:
 
 
 def _without(now: str | None, our_values: Iterable[str], before: str | None) -> str:
+    """Return a list of throttled replicas without our entries, except those there before."""
     kept = set((before or "").split(","))
     added = {entry for value in our_values for entry in value.split(",") if entry not in kept}
     return ",".join(entry for entry in (now or "").split(",") if entry and entry not in added)

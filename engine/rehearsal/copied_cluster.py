@@ -115,6 +115,7 @@ def _topics(
 
 
 def _large_enough(key: str, text: str) -> str:
+    """Return a setting's text, raised to the least at which the copy's records can be written."""
     least = _AT_LEAST.get(key)
     return text if least is None or int(text) >= least else str(least)
 

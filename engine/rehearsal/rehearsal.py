@@ -168,6 +168,7 @@ class Rehearsal:
                     daemon.destroy(self._data, files)
 
     def _turn(self) -> AbstractContextManager[None]:
+        """Wait for the lock of the copied cluster's commands."""
         ports = self._ports
         return daemon.turn(self._data, ports.files, ports.clock, _TIMEOUT_S, ports.pause)
 
@@ -340,6 +341,7 @@ class Rehearsal:
             self._is_back = True
 
     def _request(self, action: Action, broker_id: int) -> None:
+        """Have the cluster's process do something to a broker, and wait for the response."""
         ports = self._ports
         with self._turn():
             request_action(self._data, action, broker_id, ports.clock, _TIMEOUT_S, ports.pause)

@@ -110,6 +110,7 @@ class _Gathering:
         self.not_known: list[Unknown] = []
 
     def _miss(self, subject: str, part: str, error: EngineError) -> None:
+        """Note a part of the report that stays unknown, with the error, in place of failing."""
         self.not_known.append(Unknown(subject, part, str(error)))
 
     def health(self) -> list[HealthFinding]:

@@ -113,4 +113,5 @@ def _of_sizes(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]
 
 
 def _ids(broker_ids: tuple[int, ...]) -> str | None:
+    """Return broker ids as `1,2`, None for none."""
     return ",".join(map(str, broker_ids)) or None

@@ -143,6 +143,7 @@ def snapshot_of(
 
 
 def _controller(document: dict[str, Any]) -> int | None:
+    """Return the controller's id, None where the earlier report did not know one."""
     if document.get("controller_id") is None:
         return None
     return _field(document, "controller_id", int)
@@ -168,25 +169,30 @@ def _topic(row: dict[str, Any]) -> ReportedTopic:
 
 
 def _settings(row: dict[str, Any]) -> dict[str, str | None]:
+    """Return the settings of a row as texts, None for those without a value."""
     settings = _field(row, "settings", dict)
     return {key: None if value is None else str(value) for key, value in settings.items()}
 
 
 def _ids(row: dict[str, Any], key: str) -> tuple[int, ...]:
+    """Return a field's list of broker ids; raises ValueError for anything else."""
     return tuple(_of_type(value, int, key) for value in _field(row, key, list))
 
 
 def _rows(row: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return a field's list of JSON objects; raises ValueError for anything else."""
     return [_of_type(value, dict, f"a row of {key}") for value in _field(row, key, list)]
 
 
 def _field(row: dict[str, Any], key: str, kind: type[T]) -> T:
+    """Return a field that has a type; raises ValueError if it is missing or of another type."""
     if key not in row:
         raise ValueError(f"{key} is missing")
     return _of_type(row[key], kind, key)
 
 
 def _of_type(value: object, kind: type[T], what: str) -> T:
+    """Return a value that has a type; raises ValueError if not. A bool is no int."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise ValueError(f"{what} is {type(value).__name__}, and not {kind.__name__}")
     return value

@@ -62,4 +62,5 @@ def setting_differences(
 
 
 def _is_of_one_broker(name: str) -> bool:
+    """Return whether brokers must or may differ in a setting: ids, addresses, key files."""
     return name in _OF_ONE_BROKER or name.endswith(_FILES)

@@ -127,6 +127,7 @@ def _bound_decimals() -> None:
 
 
 def _bounded(read: Callable[..., object], content: bytes, *schemas: object) -> object:
+    """Read a decimal; raises ValueError for too many bytes, whose time grows by their square."""
     if len(content) > DECIMAL_BYTES_MAX:
         raise ValueError(f"a decimal has {len(content)} bytes")
     return read(content, *schemas)

@@ -38,6 +38,7 @@ class SchemaFolder:
 
 
 def _is_referred(name: str, extension: str) -> bool:
+    """Return whether a file of a folder is one that schemas refer to: its name is no id."""
     stem = name.removesuffix(extension)
     return name.endswith(extension) and not stem.isdigit()
 

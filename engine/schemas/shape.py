@@ -162,4 +162,5 @@ def _double(value: object) -> float:
 
 
 def _misfit(shape: Shape, value: object) -> ValueError:
+    """Return the error for a value of another shape, with its first 40 characters."""
     return ValueError(f"{str(value)[:40]!r} is no {shape.kind.value}")

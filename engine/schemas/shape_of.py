@@ -126,6 +126,7 @@ def _avro(schema: Any, named: Mapping[str, Any], around: _Around) -> Shape:
 
 
 def _list(around: _Around, item_at: Callable[[_Around], Shape]) -> Shape:
+    """Return a LIST, JSON if it would be too deep."""
     if around.levels < 1:
         return JSON
     return Shape(ShapeKind.LIST, item=item_at(around.inside()))
@@ -140,6 +141,7 @@ def _map(around: _Around, item_at: Callable[[_Around], Shape]) -> Shape:
 
 
 def _is_time(name: str) -> bool:
+    """Return whether an Avro logical type is a date or a time, also one in local time."""
     return name == "date" or name.startswith(("time-", "timestamp-", "local-timestamp-"))
 
 

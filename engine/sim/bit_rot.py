@@ -86,6 +86,7 @@ class BitRotRules:
         return ended_in is not None and ended_in == self._epoch_of(partition)
 
     def _epoch_of(self, partition: TopicPartition) -> int | None:
+        """Return a partition's leader epoch in the store, None before its first state."""
         history = self._histories.get(partition)
         return None if history is None or history.state is None else history.state.leader_epoch
 

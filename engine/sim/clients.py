@@ -225,6 +225,7 @@ class ClusterRequests:
         return response
 
     def _connect(self, address: Address) -> BrokerConnection:
+        """Open a connection, and count it: a throttle is checked within one connection only."""
         self._connection_numbers[address] = self._connection_numbers.get(address, 0) + 1
         return BrokerConnection(self.name)
 
@@ -528,10 +529,12 @@ class SimulatedProducer:
             self._events.record(self.name, text)
 
     def _follows_a_gap(self, batch: SentBatch) -> bool:
+        """Return whether an earlier batch of the partition is not accepted yet: it comes again."""
         queue = self._lanes[batch.partition].queue
         return any(not each.is_accepted for each in queue if each.first_number < batch.first_number)
 
     def _failed(self, batch: SentBatch, error: EngineError) -> None:
+        """Put the error of a request without a response into the trace."""
         self._events.record(self.name, f"{batch.partition} {batch.first_number}: {error}")
 
     def _all_answered(self, partition: TopicPartition) -> None:

@@ -191,6 +191,7 @@ class CoordinatedClients:
         return self._ledger.transactions.is_excused(partition)
 
     def _has_lost_transactions(self) -> bool:
+        """Return whether records of a partition of __transaction_state were lost to a fault."""
         rules, rows = self._ledger.transactions, self._invariants.topics.rows
         return any(rules.is_excused(key) for key in rows if key.topic == TRANSACTION_TOPIC)
 
@@ -239,6 +240,7 @@ _Client: TypeAlias = Transactor | NextInstance | SimulatedMember | Copier | Grou
 
 
 def _begin(requests: ClusterRequests, client: _Client) -> None:
+    """Start a client on the next turn of its own machine."""
     requests.timers.call_soon(partial(_run, client))
 
 

@@ -192,8 +192,10 @@ class TransactionFold:
 
 
 def _state_of(transaction: Transaction) -> _State:
+    """Return the part of a transaction that its log and its coordinator must agree on."""
     return _State(transaction.producer_id, transaction.producer_epoch, transaction.state.name)
 
 
 def _bytes(value: bytes | memoryview | None) -> bytes | None:
+    """Copy content out of its batch's memory; null stays None."""
     return None if value is None else bytes(value)

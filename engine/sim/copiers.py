@@ -156,6 +156,7 @@ class Copier:
         self.is_done = True
 
     def _draws(self, share: float) -> bool:
+        """Return True with this probability."""
         return self._random.random() < share
 
     # One generation
@@ -183,6 +184,7 @@ class Copier:
                 return
 
     def _forget_if_unknown(self, code: int | None) -> None:
+        """Join as a new member next time if the coordinator does not know the member id."""
         if code == UNKNOWN_MEMBER_ID:
             self._membership.forget()
 

@@ -95,6 +95,7 @@ class Disk:
         self.files.go_on()
 
     def _become(self, files: MemoryFiles) -> None:
+        """Replace the files by those that a crash left; what has failed or is full stays so."""
         self.files = files
         self._refuse()
 

@@ -106,6 +106,7 @@ class Injector:
         self._loop.at(self._loop.now_ms + _CARE_MS, self._watch_directories)
 
     def _end_fault(self, number: int) -> None:
+        """Undo a fault that lasts; it may have been undone before its time by `heal_all`."""
         undo = self._running.pop(number, None)
         if undo is not None:
             undo()
@@ -203,6 +204,7 @@ class Injector:
         return followers[fault.other % len(followers)] if followers else None
 
     def _peer(self, fault: Fault, node: SimulatedBroker) -> SimulatedBroker:
+        """Return the other broker of a fault between two, by the number drawn for the fault."""
         others = [other for other in self._nodes.values() if other is not node]
         return others[fault.other % len(others)]
 

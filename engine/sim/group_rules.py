@@ -99,6 +99,7 @@ class GroupRules:
             self._broke("G2", text, None)
 
     def _next_event(self) -> int:
+        """Return a number for an event, by which requests and responses are put in order."""
         self._event_count += 1
         return self._event_count
 

@@ -153,6 +153,7 @@ class Ledger:
         self._given_up[producer.name, batch.partition].update(numbers_)
 
     def _committed_by_leader(self, partition: TopicPartition, batch: BatchView) -> None:
+        """Pass committed batches of __consumer_offsets to the rules about generations."""
         if partition.topic == OFFSETS_TOPIC:
             self.groups.lives.take(batch)
 

@@ -401,6 +401,7 @@ class LossRules:
         )
 
     def _judge_unseen(self) -> None:
+        """Await losses where a registered leader lost writes that its controller did not see."""
         for history in self._histories.values():
             if history.state is not None and history.state.leader in self._registered:
                 history.judge_unseen(self._controller_epoch)

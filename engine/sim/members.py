@@ -103,6 +103,7 @@ class SimulatedMember:
         self.is_done = True
 
     def _draws(self, share: float) -> bool:
+        """Return True with this probability."""
         return self._random.random() < share
 
     async def _stay(self, assigned: list[TopicPartition]) -> bool:

@@ -340,6 +340,7 @@ class SlowWorkers:
         self._timers.call_at(due_ms, lambda: self._run(number))
 
     def _run(self, number: int) -> None:
+        """Run one piece of work; `stop` may have run it before it was due."""
         work = self._waiting.pop(number, None)
         if work is not None:
             work()

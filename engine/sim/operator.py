@@ -146,6 +146,7 @@ class Operator:
         self._orders[fault.kind](Random(f"{fault.other}/operator"))
 
     def _any_partition(self, draw: Random) -> TopicPartition | None:
+        """Draw a partition of a topic that is not to be deleted, None if there is none."""
         keys = sorted(key for key in self._topics.rows if not self._topics.is_doomed(key.topic))
         return draw.choice(keys) if keys else None
 
@@ -352,6 +353,7 @@ class Operator:
         self._alter_configs([*topics, (_BROKER, "", rates)], self._throttled)
 
     def _throttled(self, _message: Message) -> None:
+        """Take the throttles back again if their order was answered after `unthrottle`."""
         # What was asked for before all was taken back may come behind that.
         if self._is_unthrottled:
             self.unthrottle(is_repeated=True)

@@ -93,6 +93,7 @@ class BrokerProcess:
         self.peers = {}
 
     def _running(self) -> list[ProcessMember]:
+        """Return the brokers of this process that run now."""
         return [node for node in self.nodes if node.machine.is_running]
 
     def stop(self) -> None:

@@ -165,6 +165,7 @@ def _has_failed_at_damage(
 
 
 def _is_fetched(key: TopicPartition, node: SimulatedBroker) -> bool:
+    """Return whether a broker's fetchers have a partition: one that has failed is in none."""
     fetchers = {} if node.broker is None else node.broker.storage.fetchers.fetchers
     return any(key in fetcher.followed.states for fetcher in fetchers.values())
 
@@ -195,6 +196,7 @@ def lacks_offsets_alone(log: LocalLog, end_offset: int) -> bool:
 
 
 def _replica_on(node: SimulatedBroker | None, key: TopicPartition) -> Partition | None:
+    """Return a broker's replica of a partition, None if the broker is down or has none."""
     broker = None if node is None else node.broker
     return None if broker is None else broker.storage.replica_manager.partitions.get(key)
 

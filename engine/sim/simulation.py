@@ -136,6 +136,7 @@ class Simulation:
         return Random(f"{self.plan.seed}/{purpose}")
 
     def _machine(self, name: str) -> Machine:
+        """Add a machine to the network, where others reach it by its name."""
         machine = self.network.machines[name] = Machine(name, self.loop, self)
         return machine
 
@@ -245,6 +246,7 @@ class Simulation:
     # Topics that grow, come and go
 
     def _topic_changed_soon(self, name: str) -> None:
+        """Update the clients on a turn of their machine; nothing before there are producers."""
         if self.producers:
             self._client_timers.call_soon(lambda: self._topic_changed(name))
 
@@ -453,6 +455,7 @@ class Simulation:
 
 
 def _performing(injector: Injector, fault: Fault) -> Callable[[], None]:
+    """Return the call that begins a fault; a lambda in the loop would have the last fault."""
     return lambda: injector.perform(fault)
 
 

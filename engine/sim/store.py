@@ -173,11 +173,13 @@ class StoreServer:
             self.store.apply(self._operator_session, Delete(CONTROLLER))
 
     def _forget(self, session_id: int) -> None:
+        """Close the connection of a session that has ended."""
         connection = self._attached.pop(session_id, None)
         if connection is not None:
             self._close(connection)
 
     def _close(self, connection: StoreConnection) -> None:
+        """Notify a connection's client, over the link, that the server has closed it."""
         on_closed = self._closers.pop(connection, None)
         if on_closed is not None:
             connection.to_client.send(on_closed)

@@ -182,6 +182,7 @@ class SimulatedZnodeClient:
                 self.on_session(SessionEvent.RECONNECTED)
 
     def _ping_later(self) -> None:
+        """Schedule the next heartbeat, at a third of the session timeout."""
         self._cancel()
         self._cancel = self._timers.call_at(self._now_ms + self._timeout_ms // 3, self._ping)
 
@@ -195,6 +196,7 @@ class SimulatedZnodeClient:
         self._ping_later()
 
     def _closed(self, connection: StoreConnection) -> None:
+        """React to the server's close, unless the session is on a later connection by now."""
         if connection is self._connection:
             self._disconnected()
 
@@ -381,6 +383,7 @@ class SimulatedZnodeClient:
         return list(results)
 
     async def _read(self, work: Callable[[ZnodeStore], Any]) -> Any:
+        """Read from the store, in order with watch events; fails if the connection is lost."""
         return await self._watches.read(lambda: self._request(work))
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:

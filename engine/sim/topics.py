@@ -176,10 +176,12 @@ class Topics:
         return is_same and set(topic.partitions) == set(other.partitions)
 
     def _keys(self, name: str) -> list[TopicPartition]:
+        """Return the partitions of a topic, none if the store has no such topic."""
         topic = self.by_name.get(name)
         return [] if topic is None else [TopicPartition(name, index) for index in topic.partitions]
 
     def _isr(self, key: TopicPartition) -> tuple[int, ...]:
+        """Return a partition's ISR, empty before its first state."""
         history = self._histories.get(key)
         return () if history is None or history.state is None else history.state.isr
 
@@ -242,12 +244,15 @@ class Topics:
 
 
 def _is_moving(row: PartitionAssignment) -> bool:
+    """Return whether a partition is being reassigned."""
     return bool(row.adding_replicas or row.removing_replicas)
 
 
 def _original(row: PartitionAssignment) -> frozenset[int]:
+    """Return the replicas from before a reassignment, to which a cancellation returns."""
     return frozenset(row.replicas) - frozenset(row.adding_replicas)
 
 
 def _target(row: PartitionAssignment) -> frozenset[int]:
+    """Return the replicas that are left once a reassignment is complete."""
     return frozenset(row.replicas) - frozenset(row.removing_replicas)

@@ -342,6 +342,7 @@ class TransactionRequests:
         return self._coordinator
 
     async def _find_leaders(self) -> None:
+        """Wait until the leaders of the topics are known."""
         found: Promise[None] = Promise()
         self._requests.find_leaders(self._topics, lambda: found.keep(None))
         await found
@@ -358,6 +359,7 @@ def _code(message: Message) -> int:
 
 
 def _added_code(message: Message) -> int:
+    """Return the error code of the only partition of an AddPartitionsToTxn response."""
     (topic,) = message.results_by_topic_v3_and_below
     (row,) = topic.results_by_partition
     return int(row.partition_error_code)

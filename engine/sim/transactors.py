@@ -135,6 +135,7 @@ class Transactor:
             raise
 
     def _draws(self, share: float) -> bool:
+        """Return True with this probability."""
         return self._random.random() < share
 
     async def _write(

@@ -98,6 +98,7 @@ def _group_lag(group: GroupSample, history: _History, last: TimedSample) -> Grou
 
 
 def _badness(one: PartitionLag) -> tuple[int, int]:
+    """Sort partitions by verdict, from good to bad, then by lag in records."""
     return VERDICTS.index(LagVerdict(one.verdict)), one.lag or 0
 
 
@@ -155,10 +156,12 @@ def _lag_per_s(history: _History) -> float | None:
 
 
 def _known(timed: TimedSample, group: GroupSample) -> set[TopicPartition]:
+    """Return the partitions with a committed offset and a high watermark in one sample."""
     ends = timed.sample.high_watermarks
     return {key for key in group.commits if key in ends}
 
 
 def _lag_sum(timed: TimedSample, group: GroupSample, keys: Iterable[TopicPartition]) -> int:
+    """Return the lag in records over partitions; a commit above the end counts as 0."""
     ends = timed.sample.high_watermarks
     return sum(max(ends[key] - group.commits[key].offset, 0) for key in keys)

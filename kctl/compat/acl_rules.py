@@ -77,6 +77,7 @@ def rules_of_resources(given: GivenOptions, release: Release) -> Rules:
 
 
 def _merge(rules: Rules, others: Rules) -> None:
+    """Add rules to others in place; an entry that a pattern has already is not repeated."""
     for pattern, entries in others.items():
         found = rules.setdefault(pattern, [])
         found += [entry for entry in entries if entry not in found]
@@ -111,6 +112,7 @@ def _consumer_rules(given: GivenOptions) -> Rules:
 
 
 def _operations(given: GivenOptions) -> Sequence[AclOperation]:
+    """Return the operations of --operation, All without the option, as the tool has it."""
     names = given.texts("operation") or ["All"]
     return [_operation(name.strip()) for name in names]
 

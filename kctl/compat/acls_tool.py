@@ -149,6 +149,7 @@ def _check(given: GivenOptions, release: Release) -> None:
 
 
 def _fits_a_consumer(given: GivenOptions) -> bool:
+    """Return whether --consumer has topic and group, and nothing but a producer's options."""
     has_both = given.has("topic") and given.has("group")
     of_others = given.has("cluster") or given.has("transactional-id")
     return has_both and (given.has("producer") or not of_others)
@@ -188,6 +189,7 @@ def _without_present(call: ToolCall, client: KafkaClient, rules: Rules) -> Rules
 
 
 def _pattern(wanted: PatternFilter) -> AclPattern:
+    """Return the exact pattern of a filter that has a name."""
     assert wanted.name is not None
     return AclPattern(wanted.kind, wanted.name, wanted.pattern_type)
 
@@ -261,6 +263,7 @@ def _print_rules(call: ToolCall, rules: Mapping[AclPattern, Iterable[AccessEntry
 
 
 def _described(client: KafkaClient, wanted: PatternFilter) -> list[AclBinding]:
+    """Return all rules of a pattern from the cluster; raises ToolFailure after the tool's wait."""
     with _waited_call("describeAcls"):
         return describe_acls(client, AclFilter(wanted, _EVERY_ENTRY))
 

@@ -150,6 +150,7 @@ def _print_resource(
 
 
 def _shown(value: str | None) -> str:
+    """Return a value as Java prints it: null for one that is hidden or not set."""
     return "null" if value is None else value
 
 

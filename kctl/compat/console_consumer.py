@@ -140,6 +140,7 @@ def _pattern(given: GivenOptions) -> re.Pattern[str] | None:
 
 
 def _unknown_error(call: ToolCall, failure: ToolFailure) -> int:
+    """Print a failure as the tool logs it before it consumes; returns the exit code."""
     log_line(call.err, "ERROR", "Unknown error when running consumer: ", _LOGGER)
     call.err.write(failure.trace())
     return exits.FAILED
@@ -215,6 +216,7 @@ class _Printing:
                     self._print_of_skipped(error)
 
     def _print_of_skipped(self, error: EngineError) -> None:
+        """Print why a record is skipped, as --skip-message-on-error does."""
         text = "Error processing message, skipping this message: "
         log_line(self.call.err, "ERROR", text, _LOGGER)
         self.call.err.write(as_java(error).trace())

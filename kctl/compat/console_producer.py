@@ -247,6 +247,7 @@ def _flush_unsent(producer: JavaProducer) -> None:
 
 
 def _prompt(call: ToolCall, *, is_console: bool) -> None:
+    """Print the prompt, only for an input that is a terminal."""
     if is_console:
         call.out.write(">")
         call.out.flush()

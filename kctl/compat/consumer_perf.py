@@ -281,4 +281,5 @@ class _Measured:
 
 
 def _per_second(amount: float, elapsed_ms: int) -> float:
+    """Return an amount per second; a time of 0 ms counts as 1, as the tool does."""
     return amount * 1000 / max(elapsed_ms, 1)

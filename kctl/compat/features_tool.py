@@ -97,6 +97,7 @@ def _print(call: ToolCall, lines: Sequence[str]) -> None:
 
 
 def _print_dependencies(call: ToolCall, given: GivenOptions) -> None:
+    """Print the features that each --feature FEATURE=LEVEL depends on."""
     for text in given.texts("feature"):
         _print(call, dependency_lines(*feature_level(text)))
 
@@ -134,6 +135,7 @@ _FORM_OF_FOUR: Final = (
 
 
 def _level_text(name: str, level: int) -> str:
+    """Return a feature's level as text, of metadata.version the name of its release."""
     if name != METADATA:
         return str(level)
     return metadata_name(level) or f"UNKNOWN [{level}]"

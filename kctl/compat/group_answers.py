@@ -119,6 +119,7 @@ def _listed(
 
 
 def _in_map_order(groups: Iterable[GroupListing]) -> list[GroupListing]:
+    """Return groups in the order of Java's HashMap, in which the tool prints them."""
     by_id = {group.group_id: group for group in groups}
     return [by_id[group_id] for group_id in names_in_java_order(by_id)]
 
@@ -207,6 +208,7 @@ def _is_unknown(error: EngineError) -> bool:
 
 
 def _gave_up(now_ms: int, attempts: int) -> ToolFailure:
+    """Return the failure of a tool that has retried until its time was over."""
     cause = f"{_TIMEOUT}: {gave_up('listOffsets(api=METADATA)', now_ms, attempts)}"
     return ToolFailure(_RUNTIME, f"{_EXECUTION}: {cause}", f"{_EXECUTION}: {cause}", cause)
 

@@ -115,6 +115,7 @@ def delete_partitions(
 
 
 def _code_of(error: EngineError) -> int:
+    """Return the code that stands for an error without one, as Java's client maps it."""
     is_late = isinstance(error, TimedOut | Unreachable)
     return REQUEST_TIMED_OUT if is_late else UNKNOWN_SERVER_ERROR
 

@@ -129,11 +129,13 @@ def _whole(text: str, name: str, kind: _RecordKind, texts: Sequence[str]) -> int
 
 
 def _place(texts: Sequence[str], index: int) -> str:
+    """Return Jackson's text for the place of a column in a line of CSV, from 1."""
     column = sum(len(text) + 1 for text in texts[:index]) + 1
     return f" at [Source: (StringReader); line: 1, column: {column}]"
 
 
 def _refused(class_name: str, message: str) -> ToolFailure:
+    """Return the failure for a line of CSV, with Jackson's exception as the cause."""
     named = f"{_JACKSON}.{class_name}"
     # The tool wraps it.
     return ToolFailure(_RUNTIME, f"{named}: {message}", f"{named}: {message}")
@@ -165,5 +167,6 @@ def plan_text(plan: Mapping[str, Mapping[TopicPartition, int]], *, names_groups:
 
 
 def _quoted(text: str) -> str:
+    """Return a CSV field, with quotes if it is long or has special characters, as Jackson does."""
     needs_quotes = len(text) > _UNQUOTED_LENGTH_MAX or any(c < _FIRST_UNQUOTED for c in text)
     return '"' + text.replace('"', '""') + '"' if needs_quotes else text

@@ -189,17 +189,20 @@ def _check_reset(given: GivenOptions) -> None:
 
 
 def _need_scope(given: GivenOptions, action: str) -> None:
+    """Raise OptionsRefused unless the groups of an action are given."""
     if not any(map(given.has, _SCOPES)):
         raise _refused(f"Option [{action}] takes one of these options: {listed_names(_SCOPES)}")
 
 
 def _exclude(given: GivenOptions, name: str, others: Sequence[str]) -> None:
+    """Raise OptionsRefused if an option is given together with one of the others."""
     for other in others:
         if given.has(name) and given.has(other):
             raise _refused(f'Option "[{name}]" can\'t be used with option "[{other}]"')
 
 
 def _refused(message: str) -> OptionsRefused:
+    """Return the error of wrong options, which is printed with the usage."""
     return OptionsRefused(message, shows_usage=True)
 
 

@@ -97,10 +97,12 @@ def _chosen(text: str | None, known: Sequence[str], mistake: str) -> set[str]:
 
 
 def _type_of(group: GroupListing) -> str:
+    """Return a group's type with a capital, as the tool prints and compares it."""
     return (group.group_type or _UNKNOWN).capitalize()
 
 
 def _listed(group_id: str, width: int, cells: Iterable[str]) -> str:
+    """Return a line of --list: the group in its width, then cells of 20 characters."""
     return " ".join([f"{group_id:<{width}}", *(f"{cell:<20}" for cell in cells)]) + "\n"
 
 

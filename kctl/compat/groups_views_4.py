@@ -79,6 +79,7 @@ def _print_offsets(
 
 
 def _offset_cells(row: OffsetRow) -> list[str]:
+    """Return the cells of a row, with the leader epoch of the commit as 4.3.0 has it."""
     group, topic, partition, *rest = row.cells()
     epoch = MISSING if row.leader_epoch is None else str(row.leader_epoch)
     return [group, topic, partition, epoch, *rest]

@@ -68,5 +68,6 @@ def _first_missing(directory: str) -> str | None:
 
 
 def _is_ours(path: str) -> bool:
+    """Return whether a script was written by kctl, which may overwrite it."""
     with open(path, encoding="utf-8", errors="replace") as file:
         return _MARK in file.read(1000)

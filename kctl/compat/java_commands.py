@@ -283,4 +283,5 @@ _COUNTS = {
 
 
 def _resembles_an_option(argument: str) -> bool:
+    """Return whether argparse4j takes an argument for an option: `-` and numbers are none."""
     return argument.startswith("-") and argument != "-" and not is_java_number(argument)

@@ -63,6 +63,7 @@ def _number(form: str, name: str, text: Callable[[float], str] = str) -> Deseria
 
 
 def _double_text(number: float) -> str:
+    """Return a double as Java prints it; NaN and infinities are without JSON's quotes."""
     from engine.wire.json_form import json_text
 
     return json_text(number).strip('"')

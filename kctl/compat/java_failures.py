@@ -117,6 +117,7 @@ def java_class(error: ApiError) -> str:
 
 
 def _java_error(code: int) -> JavaError:
+    """Return Java's exception for an error code; an unknown one is an UnknownServerException."""
     errors = _java_errors()
     return errors.get(code, errors[UNKNOWN_SERVER_ERROR])
 

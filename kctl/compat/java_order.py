@@ -66,4 +66,5 @@ def _by_bucket(keys: list[K], hash_of: Callable[[K], int], buckets: int = _BUCKE
 
 
 def _hash_of_partition(key: TopicPartition) -> int:
+    """Return the hashCode of Java's TopicPartition, without its wrap to 32 bits."""
     return 31 * (31 + key.partition) + java_string_hash(key.topic)

@@ -53,6 +53,7 @@ def time_ms_of(text: str) -> int:
 
 
 def _unreadable(message: str) -> ToolFailure:
+    """Return the failure for a time that Java cannot parse, as the tool wraps it."""
     text = f"{_PARSE}: {message}"
     return ToolFailure(_RUNTIME, text, text)
 

@@ -51,6 +51,7 @@ def _still_open(text: str) -> list[int]:
 
 
 def _place(text: str, index: int) -> str:
+    """Return Jackson's text for a place in JSON: line and column from 1."""
     line = text.count("\n", 0, index) + 1
     column = index - (text.rfind("\n", 0, index) + 1) + 1
     return f"{_PLACE}line: {line}, column: {column}]"

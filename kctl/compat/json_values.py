@@ -48,6 +48,7 @@ def text_of(value: object) -> str:
 
 
 def _not_a(kind: str, value: Any) -> NoReturn:
+    """Raise a JsonMappingException for a value of another type, as Kafka words it."""
     shown = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     raise ToolFailure(_JSON_MAPPING, f"Expected {kind}, received {shown}")
 

@@ -159,6 +159,7 @@ def _measure(call: ToolCall, given: GivenOptions) -> None:
 
 
 def _raise(_record: OutgoingRecord, error: EngineError) -> None:
+    """Raise the error of a record that was not stored: the tool ends with the first."""
     raise as_java(error)
 
 
@@ -230,6 +231,7 @@ def _measure_one(
 
 
 def _not_consumed(message: str) -> ToolFailure:
+    """Return the failure for a record that does not arrive as it was sent."""
     return ToolFailure("java.lang.RuntimeException", message)
 
 

@@ -67,6 +67,7 @@ def line_format(properties: Mapping[str, str]) -> LineFormat:
 
 
 def _is_true(properties: Mapping[str, str], name: str) -> bool:
+    """Return whether a property is "true", in any case; everything else is false, as to Java."""
     return properties.get(name, "").strip().lower() == "true"
 
 
@@ -105,6 +106,7 @@ class LineReader:
         return text[start:end]
 
     def _bytes(self, text: str | None) -> bytes | None:
+        """Return a text as bytes, None for no text and for the marker of null."""
         if text is None or text == self._format.null_marker:
             return None
         return text.encode("utf-8", "replace")

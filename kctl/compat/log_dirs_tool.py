@@ -94,6 +94,7 @@ def _print_dirs(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
 
 
 def _parts(given: GivenOptions, name: str) -> list[str]:
+    """Return the parts of a list between commas without empty ones, none without the option."""
     text = given.text(name) if given.has(name) else None
     return [part for part in java_split(text or "", ",") if part]
 

@@ -146,6 +146,7 @@ def assignment_json(
 
 
 def _check_version(version: object) -> None:
+    """Raise ToolFailure for a version of the file other than 1."""
     if whole_of(version) != _VERSION:
         raise ToolFailure(ADMIN_OPERATION, f"Not supported version field value {version}")
 
@@ -155,8 +156,10 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _repeated(values: Iterable[object]) -> list[Any]:
+    """Return the values that come more than once, sorted, each once."""
     return sorted(value for value, count in Counter(values).items() if count > 1)
 
 
 def _listed(values: Iterable[Any]) -> str:
+    """Return values as Scala or Java prints a list: `[a, b]`."""
     return f"[{', '.join(map(str, values))}]"

@@ -157,6 +157,7 @@ def _print_replication(call: ToolCall, client: KafkaClient, *, is_human: bool) -
 
 
 def _time_text(time_ms: int | None, now_ms: int, *, is_human: bool) -> str:
+    """Return a time in ms, or as how long ago it is; -1 for one the leader does not know."""
     if time_ms is None:
         return "-1"
     return f"{now_ms - time_ms} ms ago" if is_human else str(time_ms)

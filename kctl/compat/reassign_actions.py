@@ -356,10 +356,12 @@ class ReassignActions:
 
 
 def _is_moving(move: OngoingReassignment) -> bool:
+    """Return whether a reassignment adds or removes replicas."""
     return bool(move.adding or move.removing)
 
 
 def _is_replaced(move: OngoingReassignment) -> bool:
+    """Return whether a reassignment adds replicas and removes others."""
     return bool(move.adding and move.removing)
 
 

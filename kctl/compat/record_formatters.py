@@ -108,16 +108,19 @@ class DefaultFormatter:
         )
 
     def _shown(self, deserializer: Deserializer | None, raw: bytes | None) -> bytes:
+        """Return content as it is printed: null as its literal, else by the deserializer."""
         if raw is None:
             return self._null
         return bytes(raw) if deserializer is None else deserializer(bytes(raw))
 
 
 def _is_on(properties: Mapping[str, str], name: str, default: str = "false") -> bool:
+    """Return whether a property is "true", in any case, as Java reads booleans."""
     return properties.get(name, default).strip().lower() == "true"
 
 
 def _text(properties: Mapping[str, str], name: str, default: str) -> bytes:
+    """Return a property as bytes; arguments that are no UTF-8 keep theirs."""
     return properties.get(name, default).encode("utf-8", "surrogateescape")
 
 

@@ -298,6 +298,7 @@ class _Verification:
 
 
 def _checksum(batch: RecordBatch) -> int:
+    """Return a batch's CRC; a legacy message is compared by all of its bytes."""
     return batch.crc if isinstance(batch, BatchView) else crc32c(batch.raw)
 
 

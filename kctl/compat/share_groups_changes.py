@@ -104,6 +104,7 @@ def delete_starts_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> N
 
 
 def _absent(topic: str) -> ToolFailure:
+    """Return the failure for a topic that is missing in the response."""
     message = f'Offset deletion result for topic "{topic}" was not included in the response'
     return ToolFailure(ILLEGAL_ARGUMENT, message)
 
@@ -119,6 +120,7 @@ def _print_error_of_group(error: EngineError, out: TextIO) -> None:
 
 
 def _message(error: EngineError) -> str:
+    """Return the text of an error as the Java client of the tool has it."""
     return str(admin_failure(error, _DELETE_STARTS_CALL))
 
 

@@ -107,6 +107,7 @@ def _directories(properties: Mapping[str, str], *, is_four: bool) -> list[str]:
 
 
 def _missing(name: str) -> ToolFailure:
+    """Return Java's ConfigException for a required setting that is not there."""
     return ToolFailure(
         _CONFIG, f'Missing required configuration "{name}" which has no default value.'
     )

@@ -183,6 +183,7 @@ def _check_internal_topics(given: GivenOptions) -> None:
 
 
 def _need_scope(given: GivenOptions, action: str) -> None:
+    """Raise an error with the usage unless the groups of an action are given."""
     if not any(map(given.has, _SCOPES)):
         raise refused(f"Option [{action}] takes one of these options: {listed_names(_SCOPES)}")
 
@@ -221,6 +222,7 @@ def perform(
 
 
 def _is_of_options(failure: ToolFailure) -> bool:
+    """Return whether a failure is about options: the tool prints it with its usage then."""
     return failure.java_class.startswith("joptsimple.") or failure.java_class == ILLEGAL_ARGUMENT
 
 

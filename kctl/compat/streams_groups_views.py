@@ -237,6 +237,7 @@ def _tasks_text(assignment: TaskAssignment, prefix: str = "") -> str:
 
 
 def _task_text(tasks: Tasks) -> str:
+    """Return the tasks of a subtopology as the tool prints them: `0:[1,2]; `."""
     return f"{tasks.subtopology_id}:[{','.join(map(str, tasks.partitions))}]; "
 
 

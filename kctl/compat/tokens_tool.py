@@ -256,4 +256,5 @@ def _principal_text(principal: Principal) -> str:
 
 
 def _date_text(time_ms: int) -> str:
+    """Return a time as the tool prints it: to the minute, in the local zone."""
     return time.strftime("%Y-%m-%dT%H:%M", time.localtime(time_ms / 1000))

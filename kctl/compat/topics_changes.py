@@ -105,6 +105,7 @@ def _wanted(given: GivenOptions, out: TextIO) -> _Wanted:
 
 
 def _count(given: GivenOptions, name: str) -> int | None:
+    """Return the number of an option, None without the option; raises OptionsRefused."""
     return given.number(name, 0, INT_BITS) if given.has(name) else None
 
 

@@ -215,15 +215,18 @@ def _print_topic(
 
 
 def _is_under_replicated(shown: _Shown, live: Collection[int]) -> bool:
+    """Return whether fewer replicas are in sync than there are without those being added."""
     del live
     return _replica_count(shown.partition, shown.move) > len(shown.partition.isr)
 
 
 def _is_unavailable(shown: _Shown, live: Collection[int]) -> bool:
+    """Return whether no live broker leads a partition."""
     return shown.partition.leader not in live
 
 
 def _is_under_min_isr(shown: _Shown, live: Collection[int]) -> bool:
+    """Return whether a write with acks=all would be refused: no leader, or too small an ISR."""
     del live
     return not shown.partition.has_leader or len(shown.partition.isr) < shown.min_isr
 
@@ -243,6 +246,7 @@ _REPORTS: Final = {
 
 
 def _is_wanted(shown: _Shown, given: GivenOptions, live: Collection[int]) -> bool:
+    """Return whether any of the given report options shows a partition; all without one."""
     reports = [is_shown for name, is_shown in _REPORTS.items() if given.has(name)]
     return not reports or any(is_shown(shown, live) for is_shown in reports)
 

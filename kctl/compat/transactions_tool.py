@@ -174,6 +174,7 @@ def run_command(call: ToolCall, wanted: GivenCommand) -> int:
 
 
 def _failed(what: str, error: EngineError) -> TerseFailure:
+    """Return the failure of a request, which the tool prints in one line."""
     return TerseFailure(f"{what}: {as_java(error)}. Enable debug logging for additional detail.")
 
 
@@ -195,6 +196,7 @@ def _list(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
 
 
 def _fits(pattern: re.Pattern[str], listing: TransactionListing) -> bool:
+    """Return whether a pattern matches a whole transactional id; an empty one fits all."""
     return not pattern.pattern or bool(pattern.fullmatch(listing.transactional_id))
 
 
@@ -243,6 +245,7 @@ def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
 
 
 def _coordinator_id(client: KafkaClient, address: str) -> int:
+    """Return the broker at the coordinator's address, -1 if no broker has that."""
     brokers = client.brokers_view().brokers.values()
     return next((b.broker_id for b in brokers if str(b.address) == address), -1)
 
@@ -273,6 +276,7 @@ def _broker_id(given: GivenOptions) -> int | None:
 
 
 def _offset_text(offset: int) -> str:
+    """Return an offset, and for one below 0 the tool's word for none."""
     return str(offset) if offset >= 0 else _NONE
 
 

@@ -181,11 +181,13 @@ class _Events:
         return code
 
     def _print_of_request(self) -> None:
+        """Print that the end was requested, which 4.3.0 does and 3.9.1 does not."""
         if self._call.is_four:
             self._print("shutdown_requested", {})
 
     @property
     def _is_done(self) -> bool:
+        """Return whether as many records came as --max-messages allows; below 0 is no bound."""
         return 0 <= self._max <= self._count
 
     def _consume_some(self, source: GroupSource, *, commits: bool) -> None:

@@ -171,6 +171,7 @@ class _Sending:
 
 
 def _shown(record: OutgoingRecord) -> dict[str, JsonNode]:
+    """Return the key and value of a record for an event, as text."""
     key = None if record.key is None else record.key.decode()
     return {"key": key, "value": (record.value or b"").decode()}
 

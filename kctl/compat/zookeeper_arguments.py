@@ -130,6 +130,7 @@ def _value_of(letter: str, left: list[str]) -> str:
 
 
 def _is_number(token: str) -> bool:
+    """Return whether a token is a negative number, which may be a flag's value."""
     return re.fullmatch(r"-\d+(\.\d+)?", token, re.ASCII) is not None
 
 

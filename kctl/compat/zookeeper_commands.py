@@ -320,6 +320,7 @@ class NodeCommands:
                 self._out.write(key_error_text(error, found))
 
     def _add_auth(self, arguments: ShellArguments) -> None:
+        """Add credentials to the session: a scheme, and its data if there is any."""
         scheme, *rest = arguments.operands
         self._session().add_auth(scheme, rest[0] if rest else "")
 
@@ -340,9 +341,11 @@ def _check_modes(arguments: ShellArguments) -> None:
 
 
 def _check_time_to_live(arguments: ShellArguments) -> None:
+    """Raise ShellRefusal for a TTL of -t, in ms, that ZooKeeper cannot keep."""
     if arguments.has("t") and not 0 < int(arguments.flags["t"]) <= _TTL_MS_MAX:
         raise ShellRefusal(f"ttl must be positive and cannot be larger than: {_TTL_MS_MAX}")
 
 
 def _version(arguments: ShellArguments) -> int:
+    """Return the version that -v requires of a node, any without the flag."""
     return java_int(arguments.flags["v"]) if arguments.has("v") else ANY_VERSION

@@ -184,6 +184,7 @@ class QuotaCommands:
         return self._session().child_names(path, watches=False)[0]
 
     def _create(self, path: str, data: bytes | None) -> None:
+        """Create a persistent node; another client may have created it meanwhile."""
         with suppress(NodeExists):
             self._session().create_node(path, data, None, ephemeral=False, sequential=False)
 
@@ -214,6 +215,7 @@ def _first_two(words: list[str]) -> list[str]:
 
 
 def _limit_path(path: str) -> str:
+    """Return the path of the node that keeps the limits of a path."""
     return f"{_QUOTAS}{path}/{_LIMITS}"
 
 

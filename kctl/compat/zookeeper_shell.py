@@ -200,6 +200,7 @@ class _Shell:
             self._call.flush()
 
     def _fail(self, message: str, code: int) -> None:
+        """Print an error behind the output so far, and note the exit code."""
         self._call.flush()
         self._call.err.write(f"{message}\n")
         self.exit_code = code
@@ -229,10 +230,12 @@ class _Shell:
             self._is_closed = True
 
     def _is_alive(self) -> bool:
+        """Return whether the session, if there is one, has neither failed nor been closed."""
         has_failed = self._session is not None and self._session.has_failed
         return not self._is_closed and not has_failed
 
     def _print(self, text: str) -> None:
+        """Print a line; events come on another thread, and must not end up within one."""
         with self._printing:
             self._call.out.write(f"{text}\n")
 
@@ -316,12 +319,15 @@ class _Shell:
             self._nodes.ephemerals.clear()
 
     def _on_change(self, event: EventType, path: str) -> None:
+        """Print the event of a watch."""
         self._print_event("SyncConnected", _EVENTS[event], path)
 
     def _on_state(self, state: str) -> None:
+        """Print a change of the session's state, which concerns no path."""
         self._print_event(state, "None", "null")
 
     def _print_event(self, state: str, event: str, path: str) -> None:
+        """Print an event as Java's shell does, unless events are turned off."""
         if self._prints_events:
             self._print(f"\nWATCHER::\n\nWatchedEvent state:{state} type:{event} path:{path}")
             self._call.flush()

@@ -30,4 +30,5 @@ def stat_text(stat: ShellStat) -> str:
 
 
 def _date_text(time_ms: int) -> str:
+    """Return a time as Java's Date prints it, in the local zone."""
     return time.strftime("%a %b %d %H:%M:%S %Z %Y", time.localtime(time_ms / 1000))

@@ -19,6 +19,7 @@ _TEXTS: Final = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
 
 
 def _whole(lowest: int, description: str) -> Schema:
+    """Return the schema of a whole number, which a reference to the environment may stand for."""
     number = {"type": "integer", "minimum": lowest}
     return {"description": description, "anyOf": [number, _REFERENCE]}
 

@@ -259,6 +259,7 @@ def _mechanisms(value: YamlValue) -> dict[ScramMechanism, int | None]:
 
 
 def _mechanism(name: str, value: YamlValue) -> ScramMechanism:
+    """Return the SCRAM mechanism of a name, or raise the fault at its place in the file."""
     mechanism = _or_fault(value, mechanism_of, name)
     assert mechanism is not None
     return mechanism
@@ -285,6 +286,7 @@ def _password(value: YamlValue) -> DeclaredPassword:
 
 
 def _read_acls(section: YamlValue, sections: _Sections) -> None:
+    """Add the rules of all entries of a section `acls`."""
     for value in section.items("acls"):
         _check_keys(value.mapping("an entry of acls"), ACL, value)
         sections.acls.update(_or_fault(value, entry_rules, value.plain()))

@@ -176,6 +176,7 @@ def _acls(rules: Iterable[AclBinding]) -> list[dict[str, Any]]:
 
 
 def _entry_key(rule: AclBinding) -> tuple[Any, ...]:
+    """Return what rules of one entry share: all but the operation."""
     return rule.pattern, rule.entry.principal, rule.entry.host, rule.entry.permission
 
 

@@ -106,6 +106,7 @@ class YamlValue:
         setattr(self._node, _FLAT, True)
 
     def _key(self, key: Any) -> str:
+        """Return a mapping's key as text; raises the fault of a key that is a list or mapping."""
         if key.id != "scalar":
             raise self._child(key).fault("a key is a text")
         return self._child(key).text("a key")
@@ -195,10 +196,12 @@ class YamlValue:
                 left += [(child, False) for child in _children(node)]
 
     def _child(self, node: Any) -> YamlValue:
+        """Return a node of the same file, so that its faults name the file too."""
         return YamlValue(node, self._path, self._environment)
 
 
 def _children(node: Any) -> list[Any]:
+    """Return the nodes in a mapping, keys and values, or in a list."""
     if node.id == "mapping":
         return [part for pair in node.value for part in pair]
     return list(node.value)

@@ -82,6 +82,7 @@ class _OnCluster:
 
     @cached_property
     def _options(self) -> tuple[list[inspect.Parameter], dict[str, Any]]:
+        """Return the command's options, read once and only when needed."""
         return _options_of(self._command)
 
     @cached_property
@@ -137,6 +138,7 @@ def with_settings(cluster: ClusterOptions, settings: list[str] | None) -> Cluste
 
 
 def _is_settings(parameter: inspect.Parameter) -> bool:
+    """Return whether a parameter is the option -X, settings of the client."""
     # Typer keeps the first word of an annotated option where a default would stand.
     options = getattr(parameter.annotation, "__metadata__", ())
     return any(option.default == "-X" for option in options)

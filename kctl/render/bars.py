@@ -45,4 +45,5 @@ def is_known(value: float | None) -> TypeGuard[float]:
 
 
 def _height(value: float, most: float, highest: int) -> int:
+    """Return a bar's height from 0 to `highest`, at least 1 for a value above 0."""
     return max(1, round(highest * (value / most))) if value > 0 else 0

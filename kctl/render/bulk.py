@@ -85,6 +85,7 @@ def json_rows(
 
 
 def _count(varying: Mapping[str, Sequence[Any]]) -> int:
+    """Return how many rows there are: each column has one value a row."""
     return len(next(iter(varying.values())))
 
 
@@ -155,6 +156,7 @@ def _csv_quoted() -> Any:
 
 
 def _csv_text(value: Any) -> str:
+    """Return a CSV field, empty for None, with quotes if it needs them."""
     text = "" if value is None else str(value)
     return _quoted(text) if _csv_quoted().search(text) else text
 

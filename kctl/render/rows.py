@@ -151,9 +151,11 @@ class RowWriter:
             self._close_table()
 
     def _plain(self, row: Row) -> OutputRow:
+        """Return a row with all columns in their order, None for those it does not have."""
         return {column.key: row.get(column.key) for column in self._columns}
 
     def _write_json(self, row: Row) -> None:
+        """Write an item of the JSON array, which the first row opens."""
         self._stream.write(",\n " if self._count else "[\n ")
         self._stream.write(_json(self._plain(row)))
 
@@ -171,11 +173,13 @@ class RowWriter:
         )
 
     def _write_name(self, row: Row) -> None:
+        """Write the name of a row for other commands to read; rows without one are left out."""
         name = row[self._name.key]
         if name is not None:
             self._stream.write(f"{name}\n")
 
     def _write_csv(self, row: Row) -> None:
+        """Write a line of CSV, before the first row the names of all columns."""
         if not self._count:
             self._csv_line([column.key for column in self._columns])
         self._csv_line([_csv_cell(row.get(c.key)) for c in self._columns])
@@ -191,6 +195,7 @@ class RowWriter:
         self._stream.write(line.getvalue()[:-2] + "\n")
 
     def _shown(self) -> list[Column]:
+        """Return the columns of a table; some are shown by -o wide alone."""
         return [c for c in self._columns if self._output == "wide" or not c.wide]
 
     def _close_table(self) -> None:

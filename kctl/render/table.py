@@ -153,6 +153,7 @@ def fitted_widths(
 
 
 def _levelled(least: Sequence[int], widest: Sequence[int], level: int) -> list[int]:
+    """Return widths at one level, but no column below its least or above its widest."""
     return [max(low, min(high, level)) for low, high in zip(least, widest, strict=True)]
 
 

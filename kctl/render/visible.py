@@ -56,10 +56,12 @@ class VisibleStream:
 
 @cache
 def _controls(kept: str) -> re.Pattern[str]:
+    """Return a pattern of control characters of ASCII and Latin-1 but those that are kept."""
     signs = (chr(code) for code in (*range(0x20), *range(0x7F, 0xA0)))
     return re.compile("[" + "".join(re.escape(sign) for sign in signs if sign not in kept) + "]")
 
 
 def _escape(match: re.Match[str]) -> str:
+    """Return a control character's visible escape: its letter, or the code in hex."""
     sign = match[0]
     return _NAMED.get(sign) or f"\\x{ord(sign):02x}"

@@ -98,6 +98,7 @@ def _terms_of(totals: Totals, batch: pa.RecordBatch) -> pa.Table:
 
 
 def _merged(totals: Totals, tables: list[pa.Table]) -> pa.Table:
+    """Return the sums of several tables, again one row a group."""
     import pyarrow as pa
 
     return tables[0] if len(tables) == 1 else _summed(totals, pa.concat_tables(tables))
@@ -119,6 +120,7 @@ def column(name: str, type_name: str) -> Term:
 
 
 def _ones(batch: pa.RecordBatch) -> pa.Array:
+    """Return 1 for each record: its sum is the count."""
     import pyarrow as pa
 
     return pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)
@@ -143,12 +145,14 @@ def _hours(batch: pa.RecordBatch) -> pa.Array:
 
 
 def _without_key(batch: pa.RecordBatch) -> pa.Array:
+    """Return 1 for each record whose key is null: its size is -1 then."""
     import pyarrow.compute as pc
 
     return pc.less(batch.column("key_size"), 0).cast("int64")
 
 
 def _empty_values(batch: pa.RecordBatch) -> pa.Array:
+    """Return 1 for each record with an empty value; a tombstone has none, and counts 0."""
     import pyarrow.compute as pc
 
     return pc.equal(batch.column("value_size"), 0).cast("int64")

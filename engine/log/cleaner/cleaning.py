@@ -141,7 +141,7 @@ class CleaningRun:
     # 3, 4 groups
 
     def groups(self) -> list[list[int]]:
-        """Return the base offsets of the segments that become one each; steps 3, on the loop."""
+        """Return the base offsets of the segments that become one each; step 3, on the loop."""
         end = self.end_offset
         segments = self.log.segments.between(0, end) if end > 0 else []
         facts = [

@@ -127,4 +127,5 @@ def _created_rows(
 
 
 def _rows(rules: list[AclBinding], result: str) -> list[OutputRow]:
+    """Return a row for each rule, all with the same result."""
     return [{**rule_row(rule), "result": result} for rule in rules]

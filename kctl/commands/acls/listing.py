@@ -140,12 +140,14 @@ def _patterns(filters: FilterOptions, resources: ResourceOptions) -> list[Patter
 
 
 def _permission_of(text: str | None) -> AclPermission:
+    """Return the permission of a filter, ANY without a text; raises UnreadableArgument."""
     if text is None:
         return AclPermission.ANY
     return member_of(AclPermission, text, "a permission", (AclPermission.ALLOW, AclPermission.DENY))
 
 
 def _is_limited(filters: FilterOptions, resources: ResourceOptions) -> bool:
+    """Return whether any option limits which rules are meant: without one all are."""
     return any((*filters, *resources))
 
 

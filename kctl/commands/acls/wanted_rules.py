@@ -139,6 +139,7 @@ def rules_for_job(request: RulesRequest) -> list[NeededRule]:
 
 
 def _application_id(groups: list[str]) -> str:
+    """Return the application.id, which Streams uses as group id; raises RulesNotClear."""
     if len(groups) != 1:
         raise RulesNotClear("--for streams takes one --group: its application.id")
     return groups[0]
@@ -173,6 +174,7 @@ def named_resources(options: ResourceOptions, pattern_type: PatternType) -> list
 
 
 def _check_name(name: str) -> str:
+    """Return a name that can be sent; raises UnreadableArgument for an empty one or no UTF-8."""
     if not name or not is_utf8(name):
         raise UnreadableArgument("a name", name, "a text of UTF-8 that is not empty")
     return name
@@ -192,10 +194,12 @@ def _check_operations(resource: AclPattern, operations: Sequence[AclOperation]) 
 
 
 def _principals(request: RulesRequest) -> list[tuple[str, AclPermission]]:
+    """Return the principals of --allow and --deny with their permissions, none twice."""
     found = [(principal_of(name), AclPermission.ALLOW) for name in request.allow]
     found += [(principal_of(name), AclPermission.DENY) for name in request.deny]
     return list(dict.fromkeys(found))
 
 
 def _hosts(request: RulesRequest) -> list[str]:
+    """Return the hosts of the rules, without any the wildcard for all."""
     return list(dict.fromkeys(map(_check_name, request.hosts))) or [WILDCARD_HOST]

@@ -163,6 +163,7 @@ class OwnLogin(EngineError):
 
 
 def _lock_outs(client: KafkaClient, steps: Sequence[StateStep]) -> list[OwnLogin]:
+    """Return a fault if a step deletes the credential that this command logs in with."""
     login = client.settings.sasl
     users = {step.operation.user for step in steps if isinstance(step.operation, DeleteCredential)}
     return [] if login is None or login.username not in users else [OwnLogin(login.username)]
@@ -194,6 +195,7 @@ def _resource(operation: ChangeSettings) -> Resource:
 
 
 def _changes(settings: dict[str, str | None]) -> list[ConfigChange]:
+    """Return the settings that have a value, to compare their names with known ones."""
     return [ConfigChange(ConfigOp.SET, name, value) for name, value in settings.items() if value]
 
 

@@ -75,6 +75,7 @@ class StepRun:
                 self._run_group(wanted)
 
     def _may_run(self, step: StateStep) -> bool:
+        """Return False out of reach, for deletions after a failure, for topics that have failed."""
         if self.is_out_of_reach or (step.deletes and self._has_failures):
             return False
         return step.kind is not ResourceKind.TOPICS or step.name not in self._failed_topics

@@ -239,6 +239,7 @@ def _result(line: AuditLine) -> str:
 
 
 def _resource_text(line: AuditLine) -> str:
+    """Return a resource as the log has it, such as `Topic:orders`."""
     return f"{line.resource_type}:{line.resource_name}"
 
 

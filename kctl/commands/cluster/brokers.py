@@ -55,6 +55,7 @@ def request_change(action: str, broker_id: int | None, data: str | None, timeout
 
 
 def _address(directory: DataDirectory, broker_id: int) -> str | None:
+    """Return a broker's address, None if the cluster or the broker does not run."""
     running = directory.running()
     return None if running is None else running.brokers.get(str(broker_id))
 

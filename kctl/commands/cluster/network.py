@@ -93,6 +93,7 @@ def _change(
 
 
 def _group(plan: ClusterPlan, text: str) -> list[str]:
+    """Return the places in a list of brokers and the store; raises UnreadableArgument."""
     return [_place(plan, place.strip()) for place in text.split(",")]
 
 
@@ -141,6 +142,7 @@ def _share(text: str) -> float:
 
 
 def _named(group: frozenset[str]) -> str:
+    """Return the places of a group as text, brokers in order of their ids."""
     return ",".join(sorted(group, key=place_order))
 
 

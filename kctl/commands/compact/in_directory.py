@@ -88,6 +88,7 @@ def _choose(log_dir: LogDir, topics: list[str], match: str | None, settings: lis
 
 
 def _print_settings() -> None:
+    """Notify that topic settings are not in log directories, so that defaults are assumed."""
     notify(
         "settings are Kafka's defaults but for --set: log directories do not have those of topics"
     )

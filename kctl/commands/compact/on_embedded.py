@@ -131,6 +131,7 @@ def _print_silent(data: DataDirectory) -> None:
 
 
 def _of_topics(replicas: Replicas, names: Collection[str] | None) -> Replicas:
+    """Return the replicas of these topics in order, all of them for None."""
     chosen = {key: log for key, log in replicas.items() if names is None or key.name.topic in names}
     return dict(sorted(chosen.items()))
 
@@ -168,6 +169,7 @@ def show_status(options: ClusterOptions, request: CleanStatusRequest) -> int:
 
 
 def _has_work(log: LogCompaction) -> bool:
+    """Return whether a cleaner works on a log, or has to: --watch goes on until none has."""
     return log.is_due or log.phase in _AT_WORK
 
 

@@ -224,6 +224,7 @@ def _changed_row(
 
 
 def _names_set(changes: Sequence[ConfigChange]) -> list[str]:
+    """Return the names that changes set or append to, not those they delete."""
     return [change.name for change in changes if change.op is not ConfigOp.DELETE]
 
 
@@ -236,6 +237,7 @@ def _change_text(change: ConfigChange) -> str:
 
 
 def _label(resource: Resource) -> str:
+    """Return a resource for messages, such as `broker 1`, or with the name for defaults."""
     return f"{_KINDS[resource.kind]} {resource.name or _DEFAULTS}"
 
 

@@ -143,6 +143,7 @@ def _continued(
 
 
 def _id_text(topic: TopicView) -> str | None:
+    """Return a topic's id, None for one of a cluster without topic ids."""
     return uuid_text(topic.topic_id) if topic.has_id else None
 
 

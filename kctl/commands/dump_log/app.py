@@ -154,6 +154,7 @@ def _version(args: list[str]) -> int:
 
 
 def _count(args: list[str], name: str) -> int:
+    """Count how often an option is given, as `--name value` or `--name=value`."""
     return sum(argument == name or argument.startswith(f"{name}=") for argument in args)
 
 

@@ -45,11 +45,13 @@ def help_text(command: Any) -> str:
 
 
 def _option_names(option: Any) -> str:
+    """Return the names of an option and, unless it is a flag, what its value is."""
     names = ", ".join(option.opts)
     return names if option.is_flag else f"{names} {'N' if option.type.name == 'int' else 'TEXT'}"
 
 
 def _meaning(option: Any) -> str:
+    """Return the help of an option, with its default if that means anything."""
     shown = option.show_default and option.default not in (None, False)
     return f"{option.help} [{option.default}]" if shown else str(option.help)
 

@@ -266,6 +266,7 @@ def _groups_at(
 
 
 def _state_of(listed: tuple[str, str] | None) -> str:
+    """Return the state of a listed transaction, "unknown" if no broker lists it."""
     return "unknown" if listed is None else listed[1]
 
 

@@ -123,6 +123,7 @@ def _list_row(feature: ClusterFeature, epoch: int | None) -> OutputRow:
 
 
 def _name(feature: str, level: int) -> str | None:
+    """Return the release of a metadata.version level; other features have no names."""
     return metadata_name(level) if feature == METADATA else None
 
 

@@ -174,6 +174,7 @@ def _rows(
 
 
 def _owners(assignment: Mapping[str, Sequence[TopicPartition]]) -> dict[TopicPartition, str]:
+    """Return the member that has each partition."""
     return {key: member for member, partitions in assignment.items() for key in partitions}
 
 

@@ -94,6 +94,7 @@ def list_leaders(options: ClusterOptions, request: ListRequest) -> int:
 
 
 def _all(selectors: Sequence[str]) -> str | None:
+    """Return a pattern for all topics if none is selected, else None."""
     return None if selectors else ".*"
 
 
@@ -128,6 +129,7 @@ def _views(
 
 
 def _preferred(partition: PartitionView) -> int | None:
+    """Return the preferred leader: the first replica, None for a partition without replicas."""
     return partition.replicas[0] if partition.replicas else None
 
 

@@ -132,11 +132,13 @@ def chart_line(
 
 
 def _p99_ms(interval: Interval) -> float | None:
+    """Return the 99th percentile of an interval's latencies in ms, None without records."""
     p99_us = interval.latencies.percentile_us(99)
     return None if p99_us is None else p99_us / 1000
 
 
 def _figure(value: float | None) -> str:
+    """Return a figure in whole numbers or three digits, `-` for an unknown one."""
     if not is_known(value):
         return "-"
     return f"{value:,.0f}" if value >= _WHOLE_FROM else f"{value:.3g}"

@@ -104,6 +104,7 @@ def _kind_of_input(request: ProduceRequest) -> tuple[str, str]:
 
 
 def _input_kinds_text(kinds: tuple[str, ...]) -> str:
+    """Return kinds of input as the options that choose them."""
     return ", ".join(kind if kind.startswith("-") else f"--input {kind}" for kind in kinds)
 
 
@@ -193,6 +194,7 @@ class _Lines:
         )
 
     def _nullable(self, content: bytes) -> bytes | None:
+        """Return a key or value, None for the marker that stands for null."""
         return None if content == self._null else content
 
 

@@ -72,6 +72,7 @@ class ProduceReport:
             self._rate_line.update(self._count, done_bytes)
 
     def _make_room(self) -> None:
+        """Clear the line of rates on stderr before another line is printed there."""
         if self._rate_line is not None:
             self._rate_line.clear()
 
@@ -111,6 +112,7 @@ class ProduceReport:
             self.fail(error, str(batch.partition))
 
     def _place(self, place: int) -> str:
+        """Return where a record came from: its file, or its line of the input, from 1."""
         files = self._request.files
         return f"file {files[place - 1]}" if files else f"line {place}"
 

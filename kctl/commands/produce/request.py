@@ -122,6 +122,7 @@ def _count(given: int | None, settings: Mapping[str, str], key: str, default: in
 
 
 def _choice(option: str, text: str, choices: Mapping[str, object]) -> Any:
+    """Return the value of an option's word; raises UnreadableArgument for another word."""
     if text not in choices:
         raise UnreadableArgument(f"a value of {option}", text, ", ".join(choices))
     return choices[text]

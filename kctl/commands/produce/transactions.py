@@ -138,6 +138,7 @@ class TransactionalInput:
         return text
 
     def _begin_before(self, place: int) -> None:
+        """Begin a transaction before the record from this place, unless one is open."""
         if self.first_open_place is None:
             self._producer.begin()
             self.first_open_place = place
@@ -148,6 +149,7 @@ class TransactionalInput:
         return count if limit is None else limit - self._record_count
 
     def _took(self, count: int) -> None:
+        """Count records of the open transaction; commit it once it has as many as wanted."""
         self._record_count += count
         if self._record_count == self._options.per_transaction:
             self._end()
@@ -173,8 +175,10 @@ class TransactionalInput:
         self._ended()
 
     def _ended(self) -> None:
+        """Reset the state of the open transaction: none is open now."""
         self._results, self._record_count, self.first_open_place = [], 0, None
 
     def _taken(self) -> list[BatchResult]:
+        """Return the results of batches committed since the last call: only these are reported."""
         committed, self._committed = self._committed, []
         return committed

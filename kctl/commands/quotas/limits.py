@@ -167,6 +167,7 @@ def _change_row(
 
 
 def _entity_row(parts: Parts) -> OutputRow:
+    """Return the entity of a quota by columns; an empty name is the default entity."""
     row: OutputRow = dict.fromkeys(_FIELDS.values())
     return row | {_FIELDS.get(kind, kind): name or DEFAULT for kind, name in parts.items()}
 

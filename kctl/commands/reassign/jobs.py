@@ -119,6 +119,7 @@ def undo_job(options: ClusterOptions, request: JobRequest) -> int:
 
 
 def _path(client: KafkaClient, name: str) -> str:
+    """Return the path of a job's journal: one for each cluster and name of a job."""
     cluster = re.sub(r"[^\w-]", "_", client.view([]).cluster_id or "cluster")
     return f"{state_folder()}/{cluster}-{name}.json"
 

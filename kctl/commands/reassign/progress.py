@@ -97,6 +97,7 @@ class MoveProgress:
         )
 
     def _rate(self, key: TopicPartition | None, now_ms: int, copied: int) -> float | None:
+        """Return bytes per second since a copy was first seen, None within its first second."""
         began_ms, began_bytes = self._began.setdefault(key, (now_ms, copied))
         passed_ms = now_ms - began_ms
         return (copied - began_bytes) * 1000 / passed_ms if passed_ms >= 1000 else None

@@ -85,6 +85,7 @@ def _moving(client: KafkaClient, state: JournalState) -> list[PartitionChange]:
 
 
 def _show(changes: Sequence[PartitionChange], output: str) -> int:
+    """Print the changes that a rollback would make; returns CHANGES_PENDING if there are any."""
     write_rows(CHANGE_COLUMNS, [change_row(change, 1) for change in changes], output)
     return exits.CHANGES_PENDING if changes else exits.OK
 

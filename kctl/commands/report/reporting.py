@@ -95,6 +95,7 @@ def _plain(value: Any) -> Any:
 
 
 def _read(path: str) -> SavedReport:
+    """Read an earlier report to compare with, up to a size."""
     return read_report(read_input(path, _SAVED_BYTES_MAX), path)
 
 

@@ -302,6 +302,7 @@ def _by_topic(forecasts: Iterable[RetentionForecast]) -> list[OutputRow]:
 
 
 def _sum(left: int | None, right: int | None) -> int | None:
+    """Return a sum that is unknown, None, if either part is."""
     return None if left is None or right is None else left + right
 
 

@@ -97,6 +97,7 @@ def largest_file(text: str | None) -> int | None:
 
 
 def _no_logs(query: str) -> QueryResult:
+    """Fail: options of decoding without schemas query no logs."""
     raise AssertionError(f"no schema is asked for, and {query} is not run")
 
 

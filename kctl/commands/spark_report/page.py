@@ -79,11 +79,13 @@ def _section(report: Report, result: QueryResult) -> Iterator[str]:
 
 
 def _is_number(result: QueryResult, name: str) -> bool:
+    """Return whether a column has values, and all of them are numbers; nulls do not count."""
     values = [row[name] for row in result.rows if row[name] is not None]
     return bool(values) and all(_is_plain_number(shown_value(value)) for value in values)
 
 
 def _is_plain_number(value: Any) -> bool:
+    """Return whether a value is a number; a bool, an int to Python, is none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -75,5 +75,6 @@ class SamplingThread:
                 return
 
     def _hand_on(self, error: Exception) -> None:
+        """Report an error of sampling, unless the screen was left meanwhile."""
         if not self._stopped.is_set():
             self._on_error(error)

@@ -236,10 +236,12 @@ class TopApp(App[int]):
         return str(self.query_one("#help").styles.display) == "block"
 
     def _close_filter(self) -> None:
+        """Hide the input of the filter, and have keys go to the table again."""
         self.query_one("#filter").remove_class("shown")
         self.query_one(DataTable).focus()
 
     def _order(self) -> Order:
+        """Return the order that was chosen for the view, by default the view's own."""
         view = self.place.view
         return self._orders.get(view.name, Order(view.sort, view.is_descending))
 
@@ -280,9 +282,11 @@ class TopApp(App[int]):
         table.move_cursor(row=0 if is_new_place else max(row_number, 0), animate=False)
 
     def _name_at(self, number: int) -> tuple[object, ...] | None:
+        """Return the name of a row by its number, None beyond the rows."""
         return self._name_of(self._rows[number]) if 0 <= number < len(self._rows) else None
 
     def _name_of(self, row: OutputRow) -> tuple[object, ...]:
+        """Return what a row is about, by which the cursor finds the row again after a refresh."""
         keys = ("topic", "partition", "group", "broker_id")
         return tuple(row.get(key) for key in keys)
 
@@ -306,6 +310,7 @@ class TopApp(App[int]):
 
 
 def _cell(text: str, width: int, *, is_right: bool) -> Text:
+    """Return a table's cell, in red for a bad verdict."""
     padded = text.rjust(width) if is_right else text
     return Text(padded, "bold red" if text in _BAD else "")
 

@@ -179,6 +179,7 @@ def parse_assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
 
 
 def _settings(arguments: Sequence[str]) -> list[ConfigChange]:
+    """Return changes that set each KEY=VALUE; raises UnreadableArgument."""
     return [ConfigChange(ConfigOp.SET, *parse_setting(argument)) for argument in arguments]
 
 

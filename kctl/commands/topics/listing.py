@@ -161,6 +161,7 @@ def _rates(
 
 
 def _failure(topic: TopicView) -> EngineError:
+    """Return the error that a broker gave in place of a topic's metadata."""
     from engine.errors import api_error
 
     return api_error(topic.error_code, f"{topic.name}: {kafka_error(topic.error_code).meaning}")

@@ -36,6 +36,7 @@ def await_deleted(client: KafkaClient, names: Iterable[str]) -> None:
 
 
 def _is_usable(topic: TopicView) -> bool:
+    """Return whether all partitions of a topic have leaders: it can be written then."""
     return bool(topic.partitions) and all(partition.has_leader for partition in topic.partitions)
 
 

@@ -256,16 +256,19 @@ def _credentials(client: KafkaClient, user: str) -> Credentials:
 
 
 def _named(user: str, error: EngineError) -> EngineError:
+    """Return NoSuchUser for RESOURCE_NOT_FOUND, any other error as it is."""
     is_missing = isinstance(error, ApiError) and error.code == RESOURCE_NOT_FOUND
     return NoSuchUser(user) if is_missing else error
 
 
 def _check_user(user: str) -> None:
+    """Raise UnreadableArgument for a user that is empty or no UTF-8."""
     if not user or not is_utf8(user):
         raise UnreadableArgument("a user", user, "a name of UTF-8, without User:")
 
 
 def _check_iterations(count: int | None) -> None:
+    """Raise UnreadableArgument for iterations that brokers refuse; None means the default."""
     if count is not None and not ITERATIONS_MIN <= count <= ITERATIONS_MAX:
         expected = f"a number from {ITERATIONS_MIN} to {ITERATIONS_MAX}"
         raise UnreadableArgument("a number of iterations", str(count), expected)

@@ -178,6 +178,7 @@ def show_tree(store: Store, path: str, depth: int | None, output: str) -> int:
 
 
 def _tree_rows(nodes: Iterable[TreeNode]) -> Iterable[dict[str, object]]:
+    """Yield a row for each node, with its depth below the path that was asked for."""
     return (stat_row(node.path, node.stat) | {"depth": node.depth} for node in nodes)
 
 

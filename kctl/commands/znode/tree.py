@@ -25,6 +25,7 @@ def write_tree(nodes: Iterable[TreeNode], stream: TextIO) -> None:
 
 
 def _label(node: TreeNode) -> str:
+    """Return a node's name in the tree; the root has its whole path."""
     return node.path if node.depth == 0 else name_of(node.path)
 
 
