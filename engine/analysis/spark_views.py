@@ -77,8 +77,9 @@ def views_used(
 ) -> UsedViews:
     """Return which columns of which views a query uses, and where.
 
-    `define_more` defines the `saved` views over the stand-ins. Spark's errors for a query that it
-    refuses are raised. The views stand for nothing afterwards.
+    `saved` are the texts of saved views by name, which `define_more` defines over the stand-ins;
+    both are given, or neither. Spark's errors for a query that it refuses are raised. The names
+    stay those of stand-ins, which cannot be read, until real views replace them.
     """
     for name, columns in views.items():
         frame = session.range(1).mapInArrow(_refuse_to_read, spark_schema(columns))

@@ -480,7 +480,12 @@ class ProduceSender:
     def _fail_or_repeat(
         self, partition: TopicPartition, error: EngineError, batch: OutgoingBatch | None = None
     ) -> None:
-        """Leave a partition's batches where they wait, or fail them all."""
+        """Leave a partition's batches where they wait, or fail them all.
+
+        `batch` is the one that a request failed with, already put back; None where no leader was
+        found. Without a producer's id it fails if it may be stored. `on_retry` is called with the
+        first failure in a row, but for a topic that is not known yet.
+        """
         queue = self._queues[partition]
         now_ms = self._client.clock.monotonic_ms()
         if queue.trouble_since_ms is None:

@@ -17,12 +17,19 @@ from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.errors import EngineError, api_error
-from engine.kafka_errors import NONE, UNKNOWN_SERVER_ERROR
+from engine.kafka_errors import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    NONE,
+    NOT_COORDINATOR,
+    UNKNOWN_SERVER_ERROR,
+)
 from engine.model import TopicPartition, by_topic
 from engine.wire import messages
 from engine.wire.structs import Message
 
 _NO_GENERATION: Final = -1
+_NOT_SERVED: Final = (NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS)
 #: The first version of LeaveGroup that names several members.
 _LEAVE_BATCH_VERSION: Final = 3
 
@@ -68,7 +75,7 @@ def set_offsets(
         ],
     )
     response = client.send_to_coordinator(
-        group_id, "OffsetCommit", message, retriable_code=_first_partition_code
+        group_id, "OffsetCommit", message, retriable_code=_coordinator_code
     )
     return _partition_results(offsets, response.message)
 
@@ -151,12 +158,15 @@ def remove_members(
     return {member: _error_of(row.error_code) for member, row in zip(members, rows, strict=True)}
 
 
-def _first_partition_code(message: Message) -> int:
-    """Return the error code of the first partition, NONE without partitions."""
-    for topic in message.topics:
-        for row in topic.partitions:
-            return int(row.error_code)
-    return NONE
+def _coordinator_code(message: Message) -> int:
+    """Return the error code of a broker that does not serve the group, NONE of one that does.
+
+    Such a broker gives it to each partition that it has not refused before. The codes of single
+    partitions, as of an unknown topic, are results, and no reason to commit the others again.
+    Source: AlterConsumerGroupOffsetsHandler.
+    """
+    codes = {int(row.error_code) for topic in message.topics for row in topic.partitions}
+    return next((code for code in _NOT_SERVED if code in codes), NONE)
 
 
 def _partition_results(

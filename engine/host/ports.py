@@ -437,7 +437,10 @@ class Workers(Protocol):
     """Worker threads, for work that would block the loop."""
 
     def submit(self, name: str, work: Callable[[], None]) -> None:
-        """Run `work` later on a worker thread; it raises nothing. The name is for diagnostics."""
+        """Run `work` on a worker thread; it must raise nothing, as nobody would see the error.
+
+        The name is for diagnostics.
+        """
         ...
 
     def stop(self) -> None:

@@ -13,6 +13,8 @@ def append_fetched(
 ) -> AppendInfo:
     """Append the batches of a leader of an epoch to a follower's log; errors are those of the log.
 
+    Batches of a later epoch than `leader_epoch` are left out; by default none is.
+
     CorruptMessage also where nothing could be appended: a leader sends its first batch whole, so
     one that ends after the records has a damaged length.
 
@@ -20,7 +22,7 @@ def append_fetched(
     follower that begins there: its empty log then begins with that batch, and keeps its start.
 
     Source: Kafka's Partition.appendRecordsToFollowerOrFutureReplica.
-    Differs: Kafka appends nothing of such records without an error, and fetches again at once.
+    Differs: where no batch is whole, Kafka appends nothing, without an error, and fetches again.
     """
     end_offset = log.log_end_offset
     info = _append(log, batches, now_ms, leader_epoch)

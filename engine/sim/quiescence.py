@@ -227,9 +227,10 @@ def _has_given_up(
 
 
 def may_not_fit(leader: Partition, end_offset: int, *, is_compacted: bool) -> bool:
-    """Return whether the batch that a follower with this end needs may begin below it.
+    """Return whether a follower whose log ends there (exclusive) may be inside a leader's batch.
 
-    One that was cleaned away or deleted since is not there to be looked at.
+    Such a follower can append nothing more: its log refuses a batch that begins below its end.
+    Also True where the leader has cleaned or deleted the batch, which would show it.
     """
     if is_compacted or end_offset < leader.log.log_start_offset:
         return True

@@ -61,7 +61,11 @@ def coordinator_texts(
 def _texts(
     kind: str, release: str, type_id: int, key: bytes | memoryview, value: bytes | memoryview | None
 ) -> tuple[str, str]:
-    """Return key and payload of a record that decodes."""
+    """Return key and payload of a record that decodes; `kind` is a key of RECORD_TYPES.
+
+    Raises _UnknownType, and ToolFailure as Java's tool does. That of 3.9.1 does not ask whether it
+    knows the version of a value before it reads it.
+    """
     name = RECORD_TYPES[kind][release].get(type_id)
     if name is None:
         raise _UnknownType

@@ -85,6 +85,7 @@ class CleanerService:
         return self._done()
 
     def _done(self) -> Done:
+        """Return the counts of the whole cleaning until now, not those of its last part."""
         assert self._work is not None
         return Done(self._work.counts, self._work.latest_offset)
 
