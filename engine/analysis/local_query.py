@@ -18,7 +18,8 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from shutil import rmtree
 from typing import TYPE_CHECKING
 
 from engine.analysis.column_types import spark_type_of
@@ -38,6 +39,7 @@ from engine.analysis.table_values import plain_rows
 from engine.analysis.value_decoding import ValueDecoding, views_of
 from engine.analysis.view_statements import about_views, described, described_query
 from engine.errors import EngineError
+from engine.host.deferred_signals import signals_blocked
 from engine.limits import LOCAL_ENGINE_MEMORY_BYTES
 
 if TYPE_CHECKING:
@@ -133,14 +135,19 @@ def _named(table: pa.Table, query: LocalQuery) -> pa.Table:
 
 @contextmanager
 def temporary_folder() -> Iterator[str]:
-    """Yield a folder for temporary files, an empty path where there is no place for one."""
+    """Yield a folder for temporary files, an empty path where there is no place for one.
+
+    It is removed however often the query is interrupted; only a kill of the process leaves it.
+    """
+    folder = ""
     try:
-        folder = tempfile.TemporaryDirectory(prefix="kctl-sql-", ignore_cleanup_errors=True)
-    except OSError:
-        yield ""
-        return
-    with folder as path:
-        yield path
+        with signals_blocked(), suppress(OSError):
+            folder = tempfile.mkdtemp(prefix="kctl-sql-")
+        yield folder
+    finally:
+        with signals_blocked():
+            if folder:
+                rmtree(folder, ignore_errors=True)
 
 
 def connect(temporary_folder: str = "") -> DuckDBPyConnection:
@@ -247,7 +254,8 @@ def failure_of(error: Exception) -> str:
     """Return what DuckDB says of a query, in a line: no class, no query text."""
     import duckdb
 
-    if isinstance(error, duckdb.OutOfMemoryException):
+    is_full = isinstance(error, duckdb.IOException) and "No space left" in str(error)
+    if is_full or isinstance(error, duckdb.OutOfMemoryException):
         return (
             f"it needs more memory than its {LOCAL_ENGINE_MEMORY_BYTES >> 20} MiB, and more room "
             "for temporary files: read fewer rows or columns, set TMPDIR to a folder with more "

@@ -122,13 +122,19 @@ class QuotaSettings:
         rate = self.rates.default if address is None else self.rates.by_address.get(address)
         try:
             rate = int(config[_RATE]) if _RATE in config else None
-        finally:
+        except ValueError:
             if address is None:
                 rates.default = rate
-            elif rate is None:
-                rates.by_address.pop(address, None)
-            else:
-                rates.by_address[address] = rate
+            elif rate is not None:
+                # Another host of this address may have been read before.
+                rates.by_address.setdefault(address, rate)
+            raise
+        if address is None:
+            rates.default = rate
+        elif rate is None:
+            rates.by_address.pop(address, None)
+        else:
+            rates.by_address[address] = rate
 
     async def _names(self, path: str) -> list[str]:
         """Return the names of a config node's children, empty if the node does not exist."""

@@ -38,10 +38,9 @@ from engine.znode.values import (
     decode_topic,
 )
 
-# An int32, as a broker's id is.
-_ID_DIGITS_MAX = 10
-#: Kafka reads ports as numbers of this size, too.
+#: Kafka reads ids and ports as numbers of this size.
 _INT32_MAX = (1 << 31) - 1
+_DIGITS_MAX = 10
 _PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 K = TypeVar("K")
@@ -91,7 +90,7 @@ async def read_brokers(client: ZnodeClient) -> dict[int, LiveBroker]:
     """Return the brokers that are registered, by id."""
     names = await client.children(BROKER_IDS)
     for name in names:
-        if not (name.isascii() and name.isdigit() and len(name) <= _ID_DIGITS_MAX):
+        if not _is_int32(name):
             raise InvalidZnodeValue(f"{BROKER_IDS}/{name}", "a broker's id", repr(name))
     ids = list(dict.fromkeys(map(int, names)))
     brokers = await together([read_broker(client, broker_id) for broker_id in ids])
@@ -161,13 +160,17 @@ def broker_node(broker_id: int, registration: BrokerRegistration, path: str) -> 
     return BrokerNode(broker_id, endpoints, registration.rack)
 
 
+def _is_int32(digits: str) -> bool:
+    """Return whether a text is a whole number from 0 that fits into an int32."""
+    is_number = digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_MAX
+    return is_number and int(digits) <= _INT32_MAX
+
+
 def _endpoint(text: str, protocols: Mapping[str, str], path: str) -> Endpoint:
     """Return the parsed `LISTENER://host:port`; raise InvalidZnodeValue if malformed."""
     listener, separator, address = text.partition("://")
     host, colon, port = address.rpartition(":")
     number = _PROTOCOL_NUMBERS.get(protocols.get(listener, ""))
-    is_short = port.isascii() and port.isdigit() and len(port) <= _ID_DIGITS_MAX
-    is_port = is_short and int(port) <= _INT32_MAX
-    if not (separator and colon and is_port) or number is None:
+    if not (separator and colon and _is_int32(port)) or number is None:
         raise InvalidZnodeValue(path, "an endpoint NAME://host:port of a known protocol", text)
     return Endpoint(listener, host.removeprefix("[").removesuffix("]"), int(port), number)

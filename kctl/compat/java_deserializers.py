@@ -35,6 +35,10 @@ _UUID_CHARS: Final = 36
 _UUID_DIGITS: Final = (8, 4, 4, 4, 12)
 #: As Long.parseLong reads it, of the decimal digits of any script.
 _HEX_NUMBER: Final = re.compile(r"\+?[\da-fA-F]+")
+#: Letters of full width are digits for Java, those beyond 16 bits are not.
+_FULL_WIDTH: Final = {0xFF21 + upper: ord("A") + upper for upper in range(6)} | {
+    0xFF41 + lower: ord("a") + lower for lower in range(6)
+}
 _LONG_MAX: Final = (1 << 63) - 1
 _NO_UUID: Final = "Error parsing data into UUID"
 _SERIALIZATION: Final = "org.apache.kafka.common.errors.SerializationException"
@@ -96,12 +100,12 @@ def _uuid(raw: bytes) -> bytes:
     Of each of the five numbers the last bits count, and a few digits are enough.
     Source: java.util.UUID.fromString.
     """
-    text = raw.decode(errors="replace")
+    text = raw.decode(errors="replace").translate(_FULL_WIDTH)
     words = text.split("-")
     if java_length(text) > _UUID_CHARS or len(words) != len(_UUID_DIGITS) or not words[0]:
         raise ToolFailure(_SERIALIZATION, _NO_UUID)
     numbers = [int(word, 16) for word in words if _HEX_NUMBER.fullmatch(word)]
-    if len(numbers) < len(words) or max(numbers) > _LONG_MAX:
+    if len(numbers) < len(words) or max(numbers) > _LONG_MAX or max(text) > "\uffff":
         raise ToolFailure(_SERIALIZATION, _NO_UUID)
     sized = zip(numbers, _UUID_DIGITS, strict=True)
     return "-".join(f"{number & 16**digits - 1:0{digits}x}" for number, digits in sized).encode()

@@ -10,6 +10,8 @@ _NUMBER = re.compile(r"[+-]?\d+")
 NUMBER_FORMAT = "java.lang.NumberFormatException"
 INT_BITS = 32
 LONG_BITS = 64
+#: Nobody writes more zeros in front; Python reads no number of more than 4,300 digits.
+_CHARS_MAX = 4000
 
 
 def java_number(text: str, bits: int = INT_BITS) -> int:
@@ -22,4 +24,11 @@ def java_number(text: str, bits: int = INT_BITS) -> int:
 def is_java_number(text: str, bits: int = INT_BITS) -> bool:
     """Return whether a text is a whole number of so many bits."""
     limit = 1 << (bits - 1)
-    return bool(_NUMBER.fullmatch(text)) and -limit <= int(text) < limit
+    # Java's digits are single units of UTF-16.
+    if not _NUMBER.fullmatch(text) or not _is_of_units(text) or len(text) > _CHARS_MAX:
+        return False
+    return -limit <= int(text) < limit
+
+
+def _is_of_units(text: str) -> bool:
+    return not text or max(text) <= "\uffff"

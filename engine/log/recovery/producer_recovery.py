@@ -54,8 +54,9 @@ def rebuild_producers(
         # After damage in a segment nothing can be read; the next segment can.
         with suppress(CorruptRecord):
             for batch in segment.batches_from(start):
+                # A base offset may read too high, too: what follows can still be below the end.
                 if batch.base_offset >= end_offset:
-                    return
+                    continue
                 if isinstance(batch, BatchView) and batch.has_producer_id:
                     whole = batch if batch.last_offset < end_offset else _with_counted_end(batch)
                     if whole is not None and whole.last_offset < end_offset:

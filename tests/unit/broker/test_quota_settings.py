@@ -102,3 +102,15 @@ def test_a_host_without_an_address_has_no_rate(stage: Stage) -> None:
     stage.set("nowhere", "9", is_new=True)
     stage.load()
     assert {"10.0.0.1": 7} == stage.quotas.rates.by_address
+
+
+def test_a_rate_that_is_no_number_leaves_that_of_another_host_of_its_address() -> None:
+    stage = Stage()
+    stage.quotas = QuotaSettings(stage.znodes, lambda _host: "10.0.0.1")
+    for name, rate in (("a", "3"), ("b", "3")):
+        stage.set(name, rate, is_new=True)
+    stage.load()
+    stage.set("a", "7")
+    stage.set("b", "many")
+    stage.load()
+    assert {"10.0.0.1": 7} == stage.quotas.rates.by_address

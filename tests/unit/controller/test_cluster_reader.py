@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from engine.controller.cluster_reader import broker_node
+from engine.controller.cluster_reader import broker_node, read_brokers
+from engine.host.coroutine import drive
+from engine.host.memory import ManualClock
 from engine.replication.metadata_cache import Endpoint
+from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.json_text import InvalidZnodeValue
+from engine.znode.memory_journal import MemoryJournal
+from engine.znode.store import ZnodeStore
 from engine.znode.values import BrokerRegistration
 
 PATH = "/brokers/ids/7"
@@ -44,3 +49,14 @@ def test_what_is_no_endpoint_is_refused(text: str) -> None:
     with pytest.raises(InvalidZnodeValue) as caught:
         broker_node(7, registered(text), PATH)
     assert PATH in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["9999999999", "2147483648", "-1", "x"])
+def test_a_registration_by_what_is_no_id_is_refused(name: str) -> None:
+    client = EmbeddedZnodeClient(ZnodeStore(MemoryJournal(), ManualClock()), 18_000)
+    drive(client.connect()).result()
+    for path in ("/brokers", "/brokers/ids", f"/brokers/ids/{name}"):
+        drive(client.create(path, b"{}")).result()
+    with pytest.raises(InvalidZnodeValue) as caught:
+        drive(read_brokers(client)).result()
+    assert f"/brokers/ids/{name}" in str(caught.value)

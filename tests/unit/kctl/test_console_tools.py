@@ -160,6 +160,7 @@ def test_some_formatters_print_nothing_and_others_are_not_known() -> None:
         ("UUID", b"123456789-1-1-1-1", b"23456789-0001-0001-0001-000000000001"),
         ("UUID", b"7fffffffffffffff-1-1-1-1", b"ffffffff-0001-0001-0001-000000000001"),
         ("UUID", "0-0-0-0-0\u0661".encode(), b"00000000-0000-0000-0000-000000000001"),
+        ("UUID", "\uff21-0-0-0-\uff46".encode(), b"0000000a-0000-0000-0000-00000000000f"),
     ],
 )
 def test_bytes_are_printed_as_javas_objects(name: str, raw: bytes, text: bytes) -> None:
@@ -190,6 +191,7 @@ def test_bytes_are_printed_as_javas_objects(name: str, raw: bytes, text: bytes) 
                 b" 1-1-1-1-1",
                 b"1_1-1-1-1-1",
                 b"g-1-1-1-1",
+                "\U0001d7d8-1-1-1-1".encode(),
             )
         ),
     ],

@@ -247,6 +247,7 @@ def test_a_plan_is_written_with_quotes_where_jackson_writes_them(group: str, wri
         ("t:0:1", "Invalid topic arg 't:0:1', expected topic name and partitions"),
         (":", "Invalid topic arg ':', expected topic name and partitions"),
         ("t:", "Invalid topic arg 't:', expected topic name and partitions"),
+        ("t:\U0001d7d8", "Invalid partition '\U0001d7d8' specified in topic arg 't:\U0001d7d8''"),
         (
             "t:99999999999",
             "Invalid partition '99999999999' specified in topic arg 't:99999999999''",

@@ -562,6 +562,18 @@ def test_a_cut_at_the_base_of_a_segment_needs_nothing_of_what_it_takes() -> None
     assert (offset, 0) == (log.log_end_offset, log.active_segment.size_bytes)
 
 
+def test_producers_after_a_batch_whose_base_offset_reads_too_high_are_known_after_a_cut() -> None:
+    files = MemoryFiles()
+    log, _ = open_log(files, SMALL._replace(segment_bytes=1 << 20, index_interval_bytes=80))
+    for number in range(4):
+        log.append_as_leader(sent_by(number, 0, 5), 0, NOW_MS)
+    size = log.segments.first.size_bytes // 4
+    files.flip(log.segments.first.path(FileKind.LOG), size + 6, 1)
+    assert log.truncate_to(15, NOW_MS)
+    files.flip_back()
+    assert {0, 2} <= log.producers.producers.keys()
+
+
 def test_producers_after_a_batch_whose_last_offset_reads_too_high_are_known_after_a_cut() -> None:
     files = MemoryFiles()
     log, _ = open_log(files, SMALL._replace(segment_bytes=1 << 20, index_interval_bytes=1 << 20))
