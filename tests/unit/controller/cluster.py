@@ -227,7 +227,7 @@ class Node:
     def register(self, port: int = 9092) -> None:
         """Write the registration as a broker does: empty, then its data."""
         now(self.client.connect())
-        endpoint = f"PLAINTEXT://localhost:{port + self.broker_id}"
+        endpoint = f"PLAINTEXT://localhost:{port + self.broker_id % 10_000}"
         data = encode_broker(
             BrokerRegistration((endpoint,), {"PLAINTEXT": "PLAINTEXT"}, "localhost", port, 1)
         )
