@@ -16,10 +16,8 @@ Source: D30.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
-from shutil import rmtree
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
 from engine.analysis.column_types import spark_type_of
@@ -39,7 +37,7 @@ from engine.analysis.table_values import plain_rows
 from engine.analysis.value_decoding import ValueDecoding, views_of
 from engine.analysis.view_statements import about_views, described, described_query
 from engine.errors import EngineError
-from engine.host.deferred_signals import signals_blocked
+from engine.host.temporary import temporary_folder
 from engine.limits import LOCAL_ENGINE_MEMORY_BYTES
 
 if TYPE_CHECKING:
@@ -107,7 +105,7 @@ def run_local_query(
     if explained:
         query = _EXPLAIN.sub("", query)
     translated = translate(query, max_rows, views, saved)
-    with temporary_folder() as folder, closing(connect(folder)) as connection:
+    with spill_folder() as folder, closing(connect(folder)) as connection:
         if explained:
             return _explain(connection, translated, views)
         table = _run(connection, translated, splits, control=control, decoding=decoding)
@@ -121,7 +119,7 @@ def local_table(query: str, splits: list[Split], *, control: bool) -> pa.Table:
     require_local_engine()
     check_statement(query)
     translated = translate(bare_statement(query))
-    with temporary_folder() as folder, closing(connect(folder)) as connection:
+    with spill_folder() as folder, closing(connect(folder)) as connection:
         table = _run(connection, translated, splits, control=control, decoding=None)
     return _named(table, translated)
 
@@ -134,20 +132,14 @@ def _named(table: pa.Table, query: LocalQuery) -> pa.Table:
 
 
 @contextmanager
-def temporary_folder() -> Iterator[str]:
-    """Yield a folder for temporary files, an empty path where there is no place for one.
-
-    It is removed however often the query is interrupted; only a kill of the process leaves it.
-    """
-    folder = ""
-    try:
-        with signals_blocked(), suppress(OSError):
-            folder = tempfile.mkdtemp(prefix="kctl-sql-")
+def spill_folder() -> Iterator[str]:
+    """Yield a folder for temporary files, an empty path where there is no place for one."""
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(temporary_folder("kctl-sql-"))
+        except OSError:
+            folder = ""
         yield folder
-    finally:
-        with signals_blocked():
-            if folder:
-                rmtree(folder, ignore_errors=True)
 
 
 def connect(temporary_folder: str = "") -> DuckDBPyConnection:

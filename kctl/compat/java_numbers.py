@@ -24,11 +24,7 @@ def java_number(text: str, bits: int = INT_BITS) -> int:
 def is_java_number(text: str, bits: int = INT_BITS) -> bool:
     """Return whether a text is a whole number of so many bits."""
     limit = 1 << (bits - 1)
-    # Java's digits are single units of UTF-16.
-    if not _NUMBER.fullmatch(text) or not _is_of_units(text) or len(text) > _CHARS_MAX:
+    # Java takes no digits beyond 16 bits, which are two characters for it.
+    if not _NUMBER.fullmatch(text) or max(text) > "\uffff" or len(text) > _CHARS_MAX:
         return False
     return -limit <= int(text) < limit
-
-
-def _is_of_units(text: str) -> bool:
-    return not text or max(text) <= "\uffff"

@@ -17,6 +17,7 @@ from engine.forecast.topic_settings import log_config
 from engine.host import lock_file
 from engine.host.ports import Clock, Entropy
 from engine.host.real import RealClock, RealEntropy, RealFiles
+from engine.host.temporary import temporary_folder
 from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.directory.log_dir import LogDir, find_log_dir
 from engine.log.directory.log_directory import DirectoryLock
@@ -47,7 +48,6 @@ from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
 from kctl.run_location import ConflictingRunOptions
 from kctl.sizes import parse_bytes
-from kctl.temporary import temporary_folder
 
 
 class _Chosen(NamedTuple):

@@ -12,9 +12,9 @@ from engine.client.blocking import KafkaClient
 from engine.client.settings import client_settings, parse_addresses
 from engine.cluster.plan import ClusterPlan
 from engine.demo.temporary_cluster import TemporaryCluster
+from engine.host.temporary import temporary_folder
 from kctl.connect import ClusterOptions, connect, real_host
 from kctl.console import notify
-from kctl.temporary import temporary_folder
 
 
 class DemoCluster(NamedTuple):

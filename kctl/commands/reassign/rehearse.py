@@ -9,6 +9,7 @@ from engine.client.blocking import KafkaClient
 from engine.client.settings import ClientSettings, parse_addresses
 from engine.errors import EngineError
 from engine.host.held_file import RealHeldFiles
+from engine.host.temporary import temporary_folder
 from engine.naming import ADMIN_CLIENT_ID
 from engine.planner.plan import PartitionChange
 from engine.planner.plan_file import PlanFile, changes_from_targets
@@ -31,7 +32,6 @@ from kctl.connect import ClusterOptions, connect, real_host
 from kctl.console import notify, report_error
 from kctl.render import Column, RowWriter, check_format
 from kctl.sizes import parse_bytes
-from kctl.temporary import temporary_folder
 
 REHEARSAL_COLUMNS = (
     Column("at_ms", "AT-MS", right=True),

@@ -1,4 +1,4 @@
-"""Folders that a command needs for itself."""
+"""Folders for the time of one block, removed however often the process is interrupted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from engine.host.deferred_signals import signals_blocked
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[str]:
-    """Create a folder that is removed after the block, however often the command is interrupted."""
+    """Create a folder that is removed after the block, however often a signal comes.
+
+    Only a kill of the process leaves it. Errors: OSError where there is no place for one.
+    """
     import shutil
     import tempfile
 
