@@ -66,16 +66,6 @@ class DeletionRules:
         self._requested[partition] = max(end_offset, self._requested.get(partition, 0))
 
     def check_start(
-        self, history: History, key: TopicPartition, log: LocalLog, broker: str, moment: Moment
-    ) -> None:
-        """Check L6 if a replica's log starts later than any other replica's before."""
-        replica = broker, key, log.topic_id
-        before = self._starts.get(replica, 0)
-        start = self._starts[replica] = log.log_start_offset
-        if start > history.start:
-            self._begins_after_start(history, key, log, broker, moment, has_risen=start > before)
-
-    def _begins_after_start(
         self,
         history: History,
         key: TopicPartition,
@@ -83,24 +73,25 @@ class DeletionRules:
         broker: str,
         moment: Moment,
         *,
-        has_risen: bool,
+        is_leader: bool = False,
     ) -> None:
-        """Check L6 for a replica whose log starts later than that of any other replica before.
+        """Check L6 if a replica's log starts later than any other replica's before.
 
         If its start has risen, there must be a reason for the deletion. Then its start becomes the
-        earliest offset that replicas must have.
+        earliest offset that replicas must have. `is_leader` says that the replica leads in the
+        stored epoch.
         """
-        latest_epoch = log.epochs.latest_epoch
-        own_end = history.own_end(latest_epoch)
-        start = log.log_start_offset if own_end is None else min(log.log_start_offset, own_end)
-        # A log that ends in what a leader lost unseen has its own records there, of the same epoch.
-        ends_in = [fork.first for fork in history.forks if log.log_end_offset <= fork.end]
-        start = min([start, *ends_in])
-        if has_risen:
+        replica = broker, key, log.topic_id
+        before = self._starts.get(replica, 0)
+        start = self._starts[replica] = log.log_start_offset
+        if start <= history.start:
+            return
+        start = min([start, *_own_firsts(history, log, is_leader=is_leader)])
+        if log.log_start_offset > before:
             fault = self._fault_of(history, key, log, start, moment)
             if fault:
                 self._broke("L6", f"{key}: {broker} begins at {log.log_start_offset}, {fault}", key)
-        elif latest_epoch < 0:
+        elif log.epochs.latest_epoch < 0:
             # It has no records, and is told from where on it is to have some.
             return
         history.start = max(history.start, min(start, history.committed_end))
@@ -128,3 +119,16 @@ class DeletionRules:
                 )
             following_bytes += batch.size_bytes
         return ""
+
+
+def _own_firsts(history: History, log: LocalLog, *, is_leader: bool) -> list[int]:
+    """Return the offsets from which on a log has records of its own, not the committed ones.
+
+    A log of before a loss does, and one that ends in a fork. Those of the leader are the committed
+    ones.
+    """
+    if is_leader:
+        return []
+    own_end = history.own_end(log.epochs.latest_epoch)
+    ends_in = [fork.first for fork in history.forks if log.log_end_offset <= fork.end]
+    return ends_in if own_end is None else [own_end, *ends_in]

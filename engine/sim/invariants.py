@@ -326,7 +326,11 @@ class Invariants:
     ) -> None:
         """Check why a replica begins behind all others, if it does."""
         key, moment = partition.topic_partition, Moment(self.now_ms, node.machine.clock.wall_ms())
-        self.deletions.check_start(history, key, partition.log, node.name, moment)
+        state, role = history.state, (node.broker_id, partition.leader_epoch)
+        is_leader = state is not None and (state.leader, state.leader_epoch) == role
+        self.deletions.check_start(
+            history, key, partition.log, node.name, moment, is_leader=is_leader
+        )
 
     def _leader_changed(
         self, broker_id: int, partition: Partition, before: _Seen | None, now: _Seen

@@ -12,7 +12,7 @@ from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.sim.deletions import DeletionRules, Moment
-from engine.sim.histories import History, Loss
+from engine.sim.histories import Fork, History, Loss
 from engine.sim.ledger import Ledger
 from engine.sim.records import batches
 
@@ -66,6 +66,7 @@ class Rules:
         config: LogConfig | None = None,
         latest_epoch: int = -1,
         broker: str = "b1",
+        is_leader: bool = False,
     ) -> list[str]:
         """Return what is broken once the log of a broker begins there."""
         if config is None:
@@ -73,12 +74,16 @@ class Rules:
         size_bytes = (COUNT - start) * BATCH_BYTES
         log = SimpleNamespace(
             log_start_offset=start,
+            log_end_offset=COUNT,
             config=config,
             size_bytes=size_bytes,
             epochs=SimpleNamespace(latest_epoch=latest_epoch),
             topic_id="an id",
         )
-        self.rules.check_start(history, T0, cast(LocalLog, log), broker, Moment(0, wall_ms))
+        moment = Moment(0, wall_ms)
+        self.rules.check_start(
+            history, T0, cast(LocalLog, log), broker, moment, is_leader=is_leader
+        )
         return self.broken
 
 
@@ -161,6 +166,17 @@ def test_a_log_that_begins_where_it_did_before_a_loss_has_deleted_nothing(
     history.start = 0
     assert [] == rules.begins_at(history, 8, latest_epoch=latest_epoch)
     assert start == history.start
+
+
+@pytest.mark.parametrize(("is_leader", "broken", "start"), [(False, [], 2), (True, ["L6"], 8)])
+def test_records_of_a_fork_are_the_committed_ones_in_the_log_of_the_leader(
+    history: History, is_leader: bool, broken: list[str], start: int
+) -> None:
+    lost_and_written_again(history)
+    history.forks.append(Fork(2, COUNT))
+    rules = Rules(retention_ms=5_000)
+    found = rules.begins_at(history, 8, wall_ms=7_001, latest_epoch=1, is_leader=is_leader)
+    assert (found, history.start) == (broken, start)
 
 
 @pytest.mark.parametrize(("broker", "start"), [("b1", 9), ("b2", 8)])

@@ -434,9 +434,10 @@ class LogManager:
         """Rename a log's folder durably and record its new path."""
         directory = log.directory
         log.rename_directory(path)
-        self._files.sync_dir(home.path)
+        # Before the sync: a directory that fails at it removes its logs by their paths.
         del self._home[directory]
         self._home[path] = home
+        self._files.sync_dir(home.path)
 
     def _remove_later(self, directory: LogDirectory, path: str, delay_ms: int) -> None:
         """Delete a renamed folder after `delay_ms`; keep it if its directory is offline then."""

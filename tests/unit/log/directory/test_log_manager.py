@@ -405,13 +405,14 @@ def test_a_future_log_takes_the_place_of_the_old_one() -> None:
     assert [0, 3, 7] == [base for base, _ in batches_of(again.logs[T0])]
 
 
-def test_a_move_into_a_failing_directory_leaves_the_old_log() -> None:
+@pytest.mark.parametrize(("call", "path_end"), [("rename", "-future"), ("sync", B)])
+def test_a_move_into_a_failing_directory_leaves_the_old_log(call: str, path_end: str) -> None:
     host = Host()
     manager = host.started()
     old = manager.get_or_create(T0, is_new=True)
     fill(old, [3])
     manager.get_or_create(T0, is_new=True, is_future=True, directory=B)
-    host.files.fail("rename", errno.EIO, path_end="-future")
+    host.files.fail(call, errno.EIO, path_end=path_end)
     with pytest.raises(KafkaStorageError):
         manager.promote_future(T0)
     # The log that was to be replaced is elsewhere, and nothing is lost.
