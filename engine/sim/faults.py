@@ -213,11 +213,15 @@ class Injector:
     def _end_process(self, fault: Fault, node: SimulatedBroker) -> None:
         """Stop, kill or restart a broker's process, or cut its power, until the fault is over.
 
-        A power cut is skipped if acknowledged records could be lost with it.
+        It is skipped if acknowledged records could be lost with it: with the power, or as others in
+        sync have lost writes and would lead.
         """
         process = node.process
         if fault.kind is FaultKind.POWER_CUT and not self._may_lose_power(node):
             self._trace.add("", "spared: nobody else in sync has kept all, or its disk is broken")
+            return
+        if not self._invariants.losses.may_end(process.broker_ids):
+            self._trace.add("", "spared: nobody else in sync has kept all")
             return
         if fault.kind is FaultKind.STOP:
             node.hold()
@@ -236,7 +240,11 @@ class Injector:
     def _bounce(self, fault: Fault, node: SimulatedBroker) -> None:
         """End a process and its session at once; it is back before a slow controller looks."""
         clients = [member.client for member in node.process.nodes]
-        if fault.other % 2 and self._may_lose_power(node):
+        controller = next((n for n in self._nodes.values() if _is_controller(n)), None)
+        pauses = fault.other % 4 > 1
+        # A controller that is slow besides would see no loss, and another knows of none.
+        is_seen = controller is not None and controller.process is not node.process
+        if fault.other % 2 and is_seen and not pauses and self._may_lose_power(node):
             node.process.cut_power(keeps_nothing=True)
         else:
             node.process.kill()
@@ -244,7 +252,7 @@ class Injector:
             if client is not None:
                 self._server.expire(client.session_id)
         controller = next((n for n in self._nodes.values() if _is_controller(n)), None)
-        if fault.other % 4 > 1 and controller is not None:
+        if pauses and controller is not None:
             self._pause(fault._replace(duration_ms=_BOUNCE_MS), controller)
 
     def disk_stopped(self, node: SimulatedBroker) -> None:
@@ -263,11 +271,13 @@ class Injector:
 
         What lay in memory when a sync failed is on no disk. A process that is started then reads it
         from there: with the power it goes from the middle of a log, below what is believed to be
-        flushed.
+        flushed. A controller that is paused sees no loss: its successor takes the member for whole.
         """
         process = node.process
         is_hollow = any(member.disk.is_hollow for member in process.nodes)
-        return not is_hollow and self._invariants.losses.may_lose_writes(process.broker_ids)
+        is_paused = any(_is_controller(n) and n.machine.is_paused for n in self._nodes.values())
+        may_lose_writes = self._invariants.losses.may_lose_writes(process.broker_ids)
+        return may_lose_writes and not is_hollow and not is_paused
 
     def _pause(self, fault: Fault, node: SimulatedBroker) -> None:
         """Pause the machines of a process until the fault is over, unless they restart before."""
@@ -401,6 +411,8 @@ class Injector:
         if found is None or not self._server.machine.is_running:
             self._trace.add("", "spared: the store is away")
             return
+        if self._has_unequal_members():
+            return
         stored, now = found
         topics, topics_now = read_topics(dict(stored.nodes)), read_topics(dict(now.nodes))
         for key in sorted({*topics.partitions(), *topics_now.partitions()}):
@@ -424,6 +436,16 @@ class Injector:
 
         self._until(fault, go_on)
 
+    def _has_unequal_members(self) -> bool:
+        """Return whether a set has members that lost writes beside others that have all.
+
+        Only the controller that saw the loss takes them out: with it, the records would be lost.
+        """
+        has_unequal = not self._invariants.losses.may_end(frozenset(self._nodes))
+        if has_unequal:
+            self._trace.add("", "spared: a member of an in-sync set lost writes")
+        return has_unequal
+
     def _remove_logs(self, partitions: list[TopicPartition]) -> None:
         """Remove the logs of partitions from all disks, those that are on their way too."""
         for node in self._nodes.values():
@@ -438,6 +460,8 @@ class Injector:
         """Delete `/controller` as an operator does; the old controller may be slow to see it."""
         controller = next((n for n in self._nodes.values() if _is_controller(n)), None)
         if controller is None or not self._server.machine.is_running:
+            return
+        if self._has_unequal_members():
             return
         if fault.other % 2:
             self._pause(fault._replace(duration_ms=_BOUNCE_MS), controller)

@@ -418,3 +418,26 @@ class LossRules:
             for key, history in self._histories.items()
             if history.state is not None and not broker_ids.isdisjoint(history.state.isr)
         )
+
+    def may_end(self, broker_ids: frozenset[int]) -> bool:
+        """Return whether no set loses records as all these processes end.
+
+        A set that has members that lost writes has to keep another that has all. One that ends as a
+        whole is taken for whole again, so that none of it may have a damaged batch, which is
+        removed as its log is opened.
+        """
+        return all(
+            self._keeps_all(history, history.state.isr, broker_ids)
+            and (
+                not broker_ids.issuperset(history.state.isr)
+                or not any(self._rots.is_damaged(i, key) for i in history.state.isr)
+            )
+            for key, history in self._histories.items()
+            if history.state is not None
+        )
+
+    @staticmethod
+    def _keeps_all(history: History, isr: tuple[int, ...], broker_ids: frozenset[int]) -> bool:
+        """Return whether a member that has all stays, or all have, or none has any more."""
+        whole = [i for i in isr if i not in history.lossy]
+        return not whole or len(whole) == len(isr) or not broker_ids.issuperset(whole)

@@ -178,6 +178,30 @@ def test_who_was_not_in_sync_may_have_kept_other_records_and_no_hole(
     assert is_excused is (cluster.lost == [(5, COUNT)])
 
 
+@pytest.mark.parametrize(
+    ("lossy", "damaged", "ending", "may_end"),
+    [
+        ((), None, {1, 2}, True),
+        ((1,), None, {1}, True),
+        # Broker 2 alone has all.
+        ((1,), None, {2}, False),
+        ((1,), None, {1, 2}, False),
+        # Nothing is left to lose.
+        ((1, 2), None, {1, 2}, True),
+        # The damaged batch is removed, and a controller sees it, but where all end at once.
+        ((), 2, {2}, True),
+        ((), 2, {1, 2}, False),
+    ],
+)
+def test_processes_end_only_while_others_in_sync_have_all(
+    cluster: Cluster, lossy: tuple[int, ...], damaged: int | None, ending: set[int], may_end: bool
+) -> None:
+    for broker_id in lossy:
+        cluster.history.lost_writes(broker_id, 7)
+    cluster.rots.is_damaged = lambda i, _: i == damaged  # type: ignore[method-assign]
+    assert cluster.rules.may_end(frozenset(ending)) is may_end
+
+
 def test_an_unclean_election_of_who_lost_writes_unseen_is_still_one() -> None:
     history = History("t-0")
     history.state = PartitionStateNode(1, EPOCH, (1,), 7)
