@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from shutil import copytree
 
@@ -14,6 +13,7 @@ from engine.forecast.dirtiness import CompactedLog, dirtiness
 from engine.forecast.log_history import LogHistory
 from engine.log.cleaner.compaction_wait import CompactionWait
 from engine.log.directory.log_dir import find_log_dir
+from tests.open_files import open_below
 from tests.unit.forecast.compacted_dirs import FILES, NOW_MS, cleaned, config, golden_directory
 from tests.unit.log.cleaner.cleaned_logs import batch_of
 
@@ -64,9 +64,8 @@ def test_a_log_says_where_it_ends_and_what_it_waits_for(directory: str) -> None:
 
 
 def test_nothing_that_was_checked_stays_open(directory: str) -> None:
-    before = os.listdir("/proc/self/fd")
     assert seen(directory, "kv-keep", "kv-drop", max_compaction_lag_ms="1000")
-    assert before == os.listdir("/proc/self/fd")
+    assert [] == open_below(directory)
 
 
 def test_a_log_without_a_record_has_no_first_time(directory: str) -> None:

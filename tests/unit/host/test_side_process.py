@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -52,6 +53,36 @@ def test_it_ends_when_it_is_closed(process: PipedProcess) -> None:
         os.kill(process.pid, 0)
 
 
+class MadePipe(NamedTuple):
+    """An end of a pipe that was made, by its descriptor and its name in the system."""
+
+    descriptor: int
+    link: str
+
+
+def recorded_pipes(monkeypatch: pytest.MonkeyPatch, *, works: int = 99) -> list[MadePipe]:
+    """Record the ends of pipes that are made; no more than `works` can be."""
+    pipe, made = os.pipe, list[MadePipe]()
+
+    def recorded() -> tuple[int, int]:
+        if len(made) == 2 * works:
+            raise OSError(24, "Too many open files")
+        ends = pipe()
+        made.extend(MadePipe(end, os.readlink(f"/proc/self/fd/{end}")) for end in ends)
+        return ends
+
+    monkeypatch.setattr(os, "pipe", recorded)
+    return made
+
+
+def is_open(end: MadePipe) -> bool:
+    """Return True if the descriptor is still that of the pipe, and not of another one since."""
+    try:
+        return os.readlink(f"/proc/self/fd/{end.descriptor}") == end.link
+    except FileNotFoundError:
+        return False
+
+
 def test_one_that_is_gone_is_noticed_each_time(process: PipedProcess) -> None:
     for _ in range(2):
         with pytest.raises(SideProcessGone) as gone:
@@ -62,10 +93,11 @@ def test_one_that_is_gone_is_noticed_each_time(process: PipedProcess) -> None:
 
 def test_one_that_cannot_be_started_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(side_process, "python_command", lambda *words: ["/no/such/program"])
-    before = len(os.listdir("/proc/self/fd"))
+    made = recorded_pipes(monkeypatch)
     with pytest.raises(StorageError, match="/no/such/program"):
         PipedProcess(MODULE)
-    assert before == len(os.listdir("/proc/self/fd"))
+    assert made
+    assert [] == [pipe for pipe in made if is_open(pipe)]
 
 
 def kill_once_it_speaks(owner: str) -> None:
@@ -120,16 +152,7 @@ def test_files_are_those_of_the_machine_while_the_owner_is_there(tmp_path: Path)
 def test_a_machine_without_descriptors_is_an_error_and_loses_none(
     works: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pipe, made = os.pipe, list[int]()
-
-    def scarce() -> tuple[int, int]:
-        if len(made) == works:
-            raise OSError(24, "Too many open files")
-        made.append(1)
-        return pipe()
-
-    before = sorted(os.listdir("/proc/self/fd"))
-    monkeypatch.setattr(os, "pipe", scarce)
+    made = recorded_pipes(monkeypatch, works=works)
     with pytest.raises(StorageError, match="Too many open files"):
         PipedProcess(MODULE)
-    assert before == sorted(os.listdir("/proc/self/fd"))
+    assert [] == [pipe for pipe in made if is_open(pipe)]

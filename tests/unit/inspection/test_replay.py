@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from engine.log.directory.log_dir import HoldsPartitions, find_log_dir
 from engine.records.control import ControlType
 from engine.records.record import NO_TIMESTAMP
 from tests.golden_cases import GOLDEN, case_dir, truth_files, truth_rows
+from tests.open_files import open_below
 from tests.unit.log.logs import (
     DIR,
     TIME_MS,
@@ -138,14 +138,15 @@ def test_damage_ends_it_behind_what_is_good() -> None:
 
 def test_logs_that_are_read_are_closed_also_where_that_ends_early() -> None:
     files = RealFiles()
-    partitions = partitions_of(find_log_dir(files, str(case_dir("plain") / "data")), "clicks")
-    before = os.listdir("/proc/self/fd")
+    folder = case_dir("plain") / "data"
+    partitions = partitions_of(find_log_dir(files, str(folder)), "clicks")
     assert list(source_records(files, partitions, ALL))
-    assert before == os.listdir("/proc/self/fd")
+    assert [] == open_below(folder)
     records = source_records(files, partitions, ALL)
     next(records)
+    assert [] != open_below(folder)
     records.close()
-    assert before == os.listdir("/proc/self/fd")
+    assert [] == open_below(folder)
 
 
 def test_bytes_are_reported_as_they_are_read() -> None:

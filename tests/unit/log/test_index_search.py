@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from engine.host.memory import MemoryFiles
 from engine.host.real import RealFiles
 from engine.log.index_search import READ_ENTRIES, search_offset_index
 from engine.log.offset_index import OffsetPosition, parse_offset_index
+from tests.open_files import open_below
 
 BASE = 1000
 PATH = "/log/i.index"
@@ -99,9 +99,8 @@ def test_one_that_is_missing_or_read_whole_anyway_is_not_searched() -> None:
 def test_the_file_is_closed_behind_the_look(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "i.index"
     path.write_bytes(content)
-    before = os.listdir("/proc/self/fd")
     search_offset_index(RealFiles(), str(path), BASE, BASE + 4, is_read_whole=lambda _size: False)
-    assert before == os.listdir("/proc/self/fd")
+    assert [] == open_below(tmp_path)
 
 
 def test_an_entry_of_the_base_offset_is_found() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -26,6 +25,7 @@ from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec, DecompressedTooLarge
 from engine.records.control import ControlType
 from tests.compiled_walk import compiled_cleaner_here
+from tests.open_files import open_below
 from tests.unit.log.cleaner.cleaned_logs import (
     CONFIG,
     append_raw,
@@ -136,8 +136,7 @@ def test_a_fault_leaves_no_cleaned_file_open(
     with pytest.raises(type(fault)):
         clean(log, files)
     assert [] == [path.name for path in folder.iterdir() if ".cleaned" in path.name]
-    opened = [os.path.realpath(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")]
-    assert [] == [path for path in opened if path.startswith(str(folder)) and ".cleaned" in path]
+    assert [] == [path for path in open_below(folder) if ".cleaned" in path]
     log.close_files()
 
 

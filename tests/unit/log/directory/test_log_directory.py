@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from engine.host.memory import MemoryFiles
 from engine.host.ports import LogDirOffline
 from engine.log.directory.log_directory import LogDirectory
+from tests.open_files import open_below
 from tests.unit.log.hooks import hooks_of
 from tests.unit.log.recovery.test_loader import CONFIG, FailingFiles
 
@@ -38,7 +38,6 @@ def test_a_directory_that_fails_in_the_middle_keeps_no_log_open(tmp_path: Path) 
         (tmp_path / f"t-{number}" / f"{7 * number:020d}.log").touch()
     directory = LogDirectory(files, str(tmp_path), lambda _path: lambda: None)
     files.failing = ("open", f"{14:020d}.log")
-    before = os.listdir("/proc/self/fd")
     with pytest.raises(LogDirOffline):
         directory.load(lambda _topic: CONFIG, hooks_of(), now_ms=7)
-    assert before == os.listdir("/proc/self/fd")
+    assert [] == open_below(tmp_path)

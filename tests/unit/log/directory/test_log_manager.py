@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 from pathlib import Path
 
 import pytest
@@ -36,6 +35,7 @@ from engine.log.log_messages import LogStartReason
 from engine.log.tasks import take_all
 from engine.model import TopicPartition
 from engine.naming import FileKind
+from tests.open_files import open_below
 from tests.unit.log.logs import batch, name_of
 from tests.unit.log.managing import CLUSTER, T0, T1, U0, A, B, Host
 from tests.unit.log.test_local_log import HeldTasks
@@ -790,9 +790,9 @@ def test_a_log_whose_folder_cannot_be_renamed_is_not_kept_open(
 ) -> None:
     host = Host(RealFiles())  # type: ignore[arg-type]
     manager = host.started(dirs=(str(tmp_path),))
-    before = os.listdir("/proc/self/fd")
+    before = open_below(tmp_path)
     manager.get_or_create(T0, is_new=True)
-    assert before != os.listdir("/proc/self/fd")
+    assert before != open_below(tmp_path)
     (tmp_path / str(T0)).rename(tmp_path / "elsewhere")
     if is_stray:
         assert manager.mark_stray(T0, "it is of another topic")
@@ -800,7 +800,7 @@ def test_a_log_whose_folder_cannot_be_renamed_is_not_kept_open(
         with pytest.raises(KafkaStorageError):
             manager.delete([T0])
     assert [str(tmp_path)] == [path for path, _, _ in host.offline]
-    assert before == os.listdir("/proc/self/fd")
+    assert before == open_below(tmp_path)
 
 
 _TOPIC_ID = "4vmmUueMS4Wj1W_WuhGMWQ"

@@ -19,6 +19,7 @@ from engine.log.recovery.loader import SegmentOffsetOverflow, SegmentOffsetsDiso
 from engine.log.tasks import InlineTasks
 from engine.log.txn_index import read_txn_index
 from engine.naming import FileKind
+from tests.open_files import open_below
 from tests.unit.log.hooks import hooks_of
 from tests.unit.log.logs import (
     DIR,
@@ -172,11 +173,10 @@ def test_a_log_that_cannot_be_opened_keeps_no_file_open(tmp_path: Path, operatio
         content[5] = batch(5)[:-1]
     for base, records in content.items():
         (tmp_path / "t-0" / name_of(base)).write_bytes(records)
-    before = os.listdir("/proc/self/fd")
     files.failing = (operation, name_of(10))
     with pytest.raises(StorageError):
         open_log(files, CONFIG, directory=directory)
-    assert before == os.listdir("/proc/self/fd")
+    assert [] == open_below(tmp_path)
 
 
 def test_a_log_that_ends_below_its_start_begins_there() -> None:
