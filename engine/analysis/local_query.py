@@ -37,7 +37,7 @@ from engine.analysis.table_values import plain_rows
 from engine.analysis.value_decoding import ValueDecoding, views_of
 from engine.analysis.view_statements import about_views, described, described_query
 from engine.errors import EngineError
-from engine.host.temporary import temporary_folder
+from engine.host.temporary import NoTemporaryFolder, temporary_folder
 from engine.limits import LOCAL_ENGINE_MEMORY_BYTES
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def spill_folder() -> Iterator[str]:
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(temporary_folder("kctl-sql-"))
-        except OSError:
+        except NoTemporaryFolder:
             folder = ""
         yield folder
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
@@ -27,6 +26,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from engine.analysis.spark_tasks import is_remote
+from engine.host.temporary import new_temporary_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,7 +47,7 @@ def ship(session: SparkSession, packages: tuple[str, ...]) -> None:
     wanted = [name for name in packages if name not in sent]
     sent.update(wanted)
     # Executors that start later fetch the archives, too: they stay as long as this process.
-    folder = tempfile.mkdtemp(prefix="kctl-shipped-")
+    folder = new_temporary_folder("kctl-shipped-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     archives, files = archive_packages(wanted, folder)
     if is_remote(session):

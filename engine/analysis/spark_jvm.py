@@ -11,7 +11,6 @@ import shlex
 import signal
 import struct
 import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 
@@ -19,6 +18,7 @@ from engine.analysis.class_archive import ClassArchive, class_archive
 from engine.analysis.java import find_java, java_version
 from engine.errors import EngineError
 from engine.host.real import RealFiles
+from engine.host.temporary import temporary_folder
 
 # What Spark's launcher opens to its libraries (its JavaModuleOptions), less the vector module.
 _OPENED = (
@@ -57,7 +57,7 @@ def start_jvm(settings: dict[str, str]) -> None:
     1. SparkSubmit writes port and secret to a file that the environment names.
     2. It ends when its standard input does, so it never outlives this process by more than that.
 
-    Raises NoJava, SparkFailed.
+    Errors: NoJava, NoTemporaryFolder, SparkFailed.
     """
     java, archive = find_java(), None
     if "spark.driver.extraClassPath" not in settings:
@@ -73,7 +73,7 @@ def start_jvm(settings: dict[str, str]) -> None:
 
 def _start(java: str, settings: dict[str, str], archive: ClassArchive | None) -> None:
     """Start a JVM, with an archive to read or to make; raises SparkFailed."""
-    with tempfile.TemporaryDirectory(prefix="kctl-spark-") as folder:
+    with temporary_folder("kctl-spark-") as folder:
         address = f"{folder}/address"
         process = subprocess.Popen(
             _command(java, settings, archive.options() if archive else ()),

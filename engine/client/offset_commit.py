@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
-from engine.kafka_errors import NONE, UNKNOWN_TOPIC_OR_PARTITION
+from engine.kafka_errors import NONE, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition, by_topic
 from engine.records.record_run import NO_EPOCH
 from engine.wire import messages
 from engine.wire.structs import Message
+
+_OF_PARTITIONS: Final = (TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def commit_request(
@@ -46,8 +49,14 @@ def code_to_repeat(message: Message) -> int:
 
 
 def commit_code(message: Message) -> int:
-    """Return the first error of a commit, that of a deleted topic last; NONE if there is none."""
+    """Return the first error of a commit, NONE if there is none.
+
+    Those of single partitions come last, that of a deleted topic at the end: a broker gives them
+    before it finds that it does not coordinate the group, or that the group rebalances.
+    """
     codes = [int(row.error_code) for topic in message.topics for row in topic.partitions]
-    errors = [code for code in codes if code != NONE]
-    of_commit = [code for code in errors if code != UNKNOWN_TOPIC_OR_PARTITION]
-    return next(iter(of_commit or errors), NONE)
+    return min((code for code in codes if code != NONE), key=_rank, default=NONE)
+
+
+def _rank(code: int) -> int:
+    return _OF_PARTITIONS.index(code) if code in _OF_PARTITIONS else -1

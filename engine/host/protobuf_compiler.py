@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tempfile
 from collections.abc import Mapping
 
 from engine.errors import EngineError
 from engine.host.processes import python_command
+from engine.host.temporary import temporary_folder
 
 _OUT = ".descriptors"
 
@@ -23,12 +23,12 @@ class NotProtobuf(EngineError):
 def compile_protobuf(texts: Mapping[str, str], name: str) -> bytes:
     """Return a serialised FileDescriptorSet of the file `name` and of its imports.
 
-    `texts` are the sources by import name. Raises NotProtobuf.
+    `texts` are the sources by import name. Errors: NotProtobuf, NoTemporaryFolder.
     """
     import grpc_tools
 
     known = os.path.join(os.path.dirname(grpc_tools.__file__), "_proto")
-    with tempfile.TemporaryDirectory(prefix="kctl-schema-") as folder:
+    with temporary_folder("kctl-schema-") as folder:
         for file_name, text in texts.items():
             path = os.path.normpath(os.path.join(folder, file_name))
             if not path.startswith(folder + os.sep):

@@ -5,22 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from engine.errors import StorageError
 from engine.host.deferred_signals import signals_blocked
+
+
+class NoTemporaryFolder(StorageError):
+    """Nowhere is a place for temporary files, or that place is full."""
+
+    hint = "set TMPDIR to a folder with room that can be written"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"no folder for temporary files can be made: {reason}")
+
+
+def new_temporary_folder(prefix: str) -> str:
+    """Create a folder that nobody removes; returns its path. Errors: NoTemporaryFolder."""
+    import tempfile
+
+    try:
+        return tempfile.mkdtemp(prefix=prefix)
+    except OSError as error:
+        raise NoTemporaryFolder(str(error.strerror)) from error
 
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[str]:
     """Create a folder that is removed after the block, however often a signal comes.
 
-    Only a kill of the process leaves it. Errors: OSError where there is no place for one.
+    Only a kill of the process leaves it. Errors: NoTemporaryFolder.
     """
     import shutil
-    import tempfile
 
     folder = None
     try:
         with signals_blocked():
-            folder = tempfile.mkdtemp(prefix=prefix)
+            folder = new_temporary_folder(prefix)
         yield folder
     finally:
         with signals_blocked():

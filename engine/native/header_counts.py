@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import struct
 from array import array
-from contextlib import closing
-from tempfile import TemporaryDirectory
+from contextlib import closing, suppress
 from typing import Final, NamedTuple
 
+from engine.errors import StorageError
 from engine.host.real import RealFiles
+from engine.host.temporary import temporary_folder
 from engine.native.flat_code import flat_path, load_flat
 
 _SOURCES = ("count_kernel.py", "header_counts.py", "kernel_numbers.py", "raw_calls.py")
@@ -120,11 +121,14 @@ def load_count() -> int | None:
 
 
 def is_count_right(code: int) -> bool:
-    """Return whether code counts some batches right: it is used, and kept, only then."""
+    """Return whether code counts some batches right: it is used, and kept, only then.
+
+    Errors: StorageError, as where there is no place for a file of them.
+    """
     batches = [_batch(7, 3, 0), _batch(10, 1, 32), _batch(11, 2, 4), _batch(14, 1, 0)]
     sizes = [len(batch) for batch in batches]
     files = RealFiles()
-    with TemporaryDirectory(prefix="kctl-header-count-") as folder:
+    with temporary_folder("kctl-header-count-") as folder:
         files.replace_file(f"{folder}/log", b"".join(batches))
         with closing(files.open(f"{folder}/log")) as file:
             whole = HeaderRange(file.fileno() or 0, 0, sum(sizes[:3]), sum(sizes), 7, 4)
@@ -159,6 +163,9 @@ def take_up_count() -> bool:
     code = load_count()
     if code is None:
         start_compiler()
-    elif is_count_right(code):
-        CountTier.code = code
+        return False
+    # Where it cannot be tried, records are counted without it.
+    with suppress(StorageError):
+        if is_count_right(code):
+            CountTier.code = code
     return CountTier.code is not None

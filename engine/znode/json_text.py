@@ -59,6 +59,11 @@ def scala_map_order(keys: Iterable[str], *, buckets: int = _BUCKETS_MIN) -> list
     return sorted(hashes, key=lambda key: (hashes[key] & buckets - 1, hashes[key]))
 
 
+def is_int32(value: int) -> bool:
+    """Return whether an integer fits into 32 bits, as ids, epochs and ports in requests do."""
+    return -1 << 31 <= value < 1 << 31
+
+
 class JsonObject:
     """A decoded object whose fields are read by type; raises InvalidZnodeValue."""
 
@@ -73,7 +78,14 @@ class JsonObject:
         return self._fields.get(name) is not None
 
     def integer(self, name: str) -> int:
-        """Return an integer, also one written as a text."""
+        """Return an integer of 32 bits, also one written as a text."""
+        value = self.long(name)
+        if not is_int32(value):
+            raise InvalidZnodeValue(self.path, f"an integer {name} of 32 bits", repr(value))
+        return value
+
+    def long(self, name: str) -> int:
+        """Return an integer of any size, also one written as a text."""
         value = self._fields.get(name)
         if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value, re.A):
             return int(value)
@@ -97,11 +109,11 @@ class JsonObject:
         return [JsonObject(_mapping(item, self.path, name), self.path) for item in self._list(name)]
 
     def integers(self, name: str) -> tuple[int, ...]:
-        """Return a list of integers."""
+        """Return a list of integers of 32 bits."""
         values = self._list(name)
         for value in values:
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise InvalidZnodeValue(self.path, f"integers in {name}", repr(value))
+            if isinstance(value, bool) or not isinstance(value, int) or not is_int32(value):
+                raise InvalidZnodeValue(self.path, f"integers of 32 bits in {name}", repr(value))
         return tuple(values)  # type: ignore[arg-type]  # each was checked
 
     def texts(self, name: str) -> tuple[str, ...]:

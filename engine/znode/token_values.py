@@ -66,9 +66,9 @@ def decode_token(data: bytes | None, path: str) -> TokenNode:
         owner,
         unsanitized(fields.text("tokenRequester")) if has_requester else owner,
         tuple(unsanitized(renewer) for renewer in fields.texts("renewers")),
-        fields.integer("issueTimestamp"),
-        fields.integer("expiryTimestamp"),
-        fields.integer("maxTimestamp"),
+        fields.long("issueTimestamp"),
+        fields.long("expiryTimestamp"),
+        fields.long("maxTimestamp"),
     )
 
 

@@ -39,6 +39,7 @@ from engine.znode.json_text import (
     JsonObject,
     decode_object,
     encode_json,
+    is_int32,
     scala_map_order,
 )
 
@@ -155,7 +156,7 @@ def decode_broker(data: bytes | None, path: str) -> BrokerRegistration:
         security_protocols=_security_protocols(fields, endpoints),
         host=host,
         port=port,
-        timestamp_ms=fields.integer("timestamp"),
+        timestamp_ms=fields.long("timestamp"),
         rack=fields.text("rack") if fields.has("rack") else None,
         jmx_port=fields.integer("jmx_port"),
         features=_features(fields),
@@ -189,7 +190,8 @@ def decode_topic(data: bytes | None, path: str) -> TopicAssignment:
     removing = fields.inner("removing_replicas") if fields.has("removing_replicas") else None
     assignments = {}
     for name in partitions.names():
-        if not (name.isascii() and name.isdigit() and len(name) <= 10):
+        is_number = name.isascii() and name.isdigit() and len(name) <= 10
+        if not is_number or not is_int32(int(name)):
             raise InvalidZnodeValue(path, "the number of a partition", repr(name))
         assignments[int(name)] = PartitionAssignment(
             partitions.integers(name),
@@ -244,7 +246,7 @@ def decode_controller(data: bytes | None, path: str) -> ControllerRegistration:
     kraft_epoch = "kraftControllerEpoch"
     return ControllerRegistration(
         fields.integer("brokerid"),
-        fields.integer("timestamp") if fields.has("timestamp") else -1,
+        fields.long("timestamp") if fields.has("timestamp") else -1,
         fields.integer(kraft_epoch) if fields.has(kraft_epoch) else -1,
     )
 
@@ -256,7 +258,7 @@ def encode_controller_epoch(epoch: int) -> bytes:
 
 def decode_controller_epoch(data: bytes | None, path: str) -> int:
     """Return the epoch in `/controller_epoch`."""
-    if data is None or not (data.isdigit() and len(data) <= 10):
+    if data is None or not (data.isdigit() and len(data) <= 10 and is_int32(int(data))):
         raise InvalidZnodeValue(path, "an epoch", repr(data and data[:80]))
     return int(data)
 
@@ -297,7 +299,7 @@ def decode_producer_id_block(data: bytes | None, path: str) -> ProducerIdBlockNo
         return None
     fields = decode_object(data, path)
     return ProducerIdBlockNode(
-        fields.integer("broker"), fields.integer("block_start"), fields.integer("block_end")
+        fields.integer("broker"), fields.long("block_start"), fields.long("block_end")
     )
 
 

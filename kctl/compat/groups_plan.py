@@ -29,6 +29,8 @@ ResetPlan = dict[str, dict[TopicPartition, int]]
 PLAN_HEADS: Final = ("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")
 
 _NUMBER: Final = re.compile(r"\s*[-+]?[0-9]+\s*")
+#: Source: StreamReadConstraints.
+_NUMBER_CHARS_MAX: Final = 1000
 _RUNTIME: Final = "java.lang.RuntimeException"
 _JACKSON: Final = "com.fasterxml.jackson"
 _RECORDS: Final = "org.apache.kafka.tools.consumer.group.CsvUtils$"
@@ -111,11 +113,21 @@ def _read_line(line: str, kind: _RecordKind) -> _Line:
 
 
 def _whole(text: str, name: str, kind: _RecordKind, texts: Sequence[str]) -> int:
-    """Return a whole number of an int or long field; 0 for blank text, as Jackson does."""
+    """Return a whole number of an int or long field; 0 for blank text, as Jackson does.
+
+    Raises ToolFailure for other text, and for more digits than Jackson reads.
+    """
     type_name, bits = _BITS[name]
+    chain = f'(through reference chain: {_RECORDS}{kind.class_name}["{name}"])'
     if not text.strip():
         return 0
     limit = 1 << bits
+    if _NUMBER.fullmatch(text) and (size := len(text.strip())) > _NUMBER_CHARS_MAX:
+        raise _refused(
+            "databind.JsonMappingException",
+            f"Number value length ({size}) exceeds the maximum allowed ({_NUMBER_CHARS_MAX}, from "
+            f"`StreamReadConstraints.getMaxNumberLength()`) {chain}",
+        )
     if _NUMBER.fullmatch(text) and (type_name == "long" or -limit <= int(text) < limit):
         # A long that is too large loses its upper bits.
         return (int(text) + limit) % (2 * limit) - limit
@@ -123,8 +135,7 @@ def _whole(text: str, name: str, kind: _RecordKind, texts: Sequence[str]) -> int
     raise _refused(
         "databind.exc.InvalidFormatException",
         f'Cannot deserialize value of type `{type_name}` from String "{text}": not a valid '
-        f"`{type_name}` value\n{place} (through reference chain: "
-        f'{_RECORDS}{kind.class_name}["{name}"])',
+        f"`{type_name}` value\n{place} {chain}",
     )
 
 

@@ -9,6 +9,7 @@ import json
 from typing import Any, NoReturn
 
 from kctl.compat.java_failures import ToolFailure
+from kctl.compat.java_numbers import INT_BITS, LONG_BITS
 
 _JSON_MAPPING = "com.fasterxml.jackson.databind.JsonMappingException"
 
@@ -31,15 +32,19 @@ def array_of(value: Any) -> list[Any]:
 
 
 def whole_of(value: Any) -> int:
-    """Return a whole number; raises ToolFailure."""
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    return int(value) if is_whole else _not_a("`Integer` value", value)
+    """Return a whole number of 32 bits; raises ToolFailure."""
+    return int(value) if _fits(value, INT_BITS) else _not_a("`Integer` value", value)
 
 
 def long_of(value: Any) -> int:
     """Return a whole number of 64 bits; raises ToolFailure."""
+    return int(value) if _fits(value, LONG_BITS) else _not_a("`Long` value", value)
+
+
+def _fits(value: Any, bits: int) -> bool:
+    limit = 1 << (bits - 1)
     is_whole = isinstance(value, int) and not isinstance(value, bool)
-    return int(value) if is_whole else _not_a("`Long` value", value)
+    return is_whole and -limit <= value < limit
 
 
 def text_of(value: object) -> str:

@@ -169,6 +169,7 @@ def test_a_duration_that_java_does_not_read_is_refused(text: str) -> None:
         ("t,0,1\nt,0,2\n", ["g"], {"g": {T0: 2}}),
         ("t,,1\n", ["g"], {"g": {T0: 1}}),
         ("t,0,18446744073709551617\n", ["g"], {"g": {T0: 1}}),
+        pytest.param(f"t,0,{'0' * 999}7\n", ["g"], {"g": {T0: 7}}, id="as many as are read"),
         ("\n", ["g"], {}),
     ],
 )
@@ -209,6 +210,27 @@ def test_a_line_that_cannot_be_read_ends_the_reading(text: str, message: str) ->
     with pytest.raises(ToolFailure) as caught:
         read_plan(text, ["g"], StringIO())
     assert message == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "size", "name"),
+    [
+        pytest.param("t,0," + "9" * 5000, 5000, "offset", id="beyond what Python reads"),
+        pytest.param("t,0, -" + "0" * 1000, 1001, "offset", id="a sign and a space"),
+        pytest.param("t," + "9" * 5000 + ",1", 5000, "partition", id="partition"),
+    ],
+)
+def test_a_number_of_more_digits_than_jackson_reads_is_refused(
+    line: str, size: int, name: str
+) -> None:
+    with pytest.raises(ToolFailure) as caught:
+        read_plan(f"t,0,1\n{line}\n", ["g"], StringIO())
+    assert str(caught.value) == (
+        f"{_READER}.databind.JsonMappingException: Number value length ({size}) exceeds the "
+        "maximum allowed (1000, from `StreamReadConstraints.getMaxNumberLength()`) (through "
+        "reference chain: "
+        f'org.apache.kafka.tools.consumer.group.CsvUtils$CsvRecordNoGroup["{name}"])'
+    )
 
 
 def test_the_first_mistake_of_a_line_is_told_of_the_kind_that_is_tried_first() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import struct
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -156,4 +157,11 @@ def test_code_that_counts_wrongly_is_not_used(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(CountTier, "code", None)
     monkeypatch.setattr(CountTier, "is_sought", False)
     monkeypatch.setattr(header_counts, "is_count_right", lambda _code: False)
+    assert not take_up_count()
+
+
+def test_code_that_cannot_be_tried_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CountTier, "code", None)
+    monkeypatch.setattr(CountTier, "is_sought", False)
+    monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
     assert not take_up_count()

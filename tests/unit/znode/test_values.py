@@ -243,3 +243,32 @@ def test_garbage_is_a_typed_error_that_names_the_path(garbage: bytes) -> None:
         except InvalidZnodeValue as error:
             assert "/some/path" == error.path
             assert len(str(error)) < 300
+
+
+BIG = 1 << 31
+
+
+@pytest.mark.parametrize(
+    ("decode", "text"),
+    [
+        (V.decode_topic, f'{{"partitions":{{"{BIG}":[1]}},"version":1}}'),
+        (V.decode_topic, f'{{"partitions":{{"0":[{BIG}]}},"version":1}}'),
+        (V.decode_topic, f'{{"partitions":{{"0":[{-BIG - 1}]}},"version":1}}'),
+        (
+            V.decode_partition_state,
+            f'{{"controller_epoch":1,"leader":{BIG},"version":1,"leader_epoch":0,"isr":[1]}}',
+        ),
+        (
+            V.decode_partition_state,
+            f'{{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[{BIG}]}}',
+        ),
+        (V.decode_controller, f'{{"version":1,"brokerid":"{BIG}","timestamp":"1"}}'),
+        (V.decode_controller_epoch, f"{BIG}"),
+    ],
+)
+def test_what_fits_into_no_request_is_refused_by_its_node(
+    decode: Callable[[bytes, str], object], text: str
+) -> None:
+    assert decode(text.replace(str(BIG), str(BIG - 1)).replace(str(-BIG - 1), "1").encode(), "/n")
+    with pytest.raises(InvalidZnodeValue, match="/n"):
+        decode(text.encode(), "/n")
