@@ -411,7 +411,8 @@ class Injector:
         if found is None or not self._server.machine.is_running:
             self._trace.add("", "spared: the store is away")
             return
-        if self._has_unequal_members():
+        if not self._invariants.losses.may_end(frozenset(self._nodes)):
+            self._trace.add("", "spared: a member of an in-sync set lost writes, or is damaged")
             return
         stored, now = found
         topics, topics_now = read_topics(dict(stored.nodes)), read_topics(dict(now.nodes))
@@ -436,16 +437,6 @@ class Injector:
 
         self._until(fault, go_on)
 
-    def _has_unequal_members(self) -> bool:
-        """Return whether a set has members that lost writes beside others that have all.
-
-        Only the controller that saw the loss takes them out: with it, the records would be lost.
-        """
-        has_unequal = not self._invariants.losses.may_end(frozenset(self._nodes))
-        if has_unequal:
-            self._trace.add("", "spared: a member of an in-sync set lost writes")
-        return has_unequal
-
     def _remove_logs(self, partitions: list[TopicPartition]) -> None:
         """Remove the logs of partitions from all disks, those that are on their way too."""
         for node in self._nodes.values():
@@ -461,7 +452,8 @@ class Injector:
         controller = next((n for n in self._nodes.values() if _is_controller(n)), None)
         if controller is None or not self._server.machine.is_running:
             return
-        if self._has_unequal_members():
+        if not self._invariants.losses.may_change_controller():
+            self._trace.add("", "spared: a member of an in-sync set lost writes")
             return
         if fault.other % 2:
             self._pause(fault._replace(duration_ms=_BOUNCE_MS), controller)

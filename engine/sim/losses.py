@@ -436,6 +436,17 @@ class LossRules:
             if history.state is not None
         )
 
+    def may_change_controller(self) -> bool:
+        """Return whether no set has members that lost writes beside others that have all.
+
+        The controller that saw the loss takes them out of the set; its successor does not.
+        """
+        return all(
+            self._keeps_all(history, history.state.isr, frozenset(history.state.isr))
+            for history in self._histories.values()
+            if history.state is not None
+        )
+
     @staticmethod
     def _keeps_all(history: History, isr: tuple[int, ...], broker_ids: frozenset[int]) -> bool:
         """Return whether a member that has all stays, or all have, or none has any more."""

@@ -202,6 +202,19 @@ def test_processes_end_only_while_others_in_sync_have_all(
     assert cluster.rules.may_end(frozenset(ending)) is may_end
 
 
+@pytest.mark.parametrize(
+    ("lossy", "damaged", "may_change"),
+    [((), None, True), ((1,), None, False), ((1, 2), None, True), ((), 2, True)],
+)
+def test_a_controller_changes_only_while_no_member_lost_what_others_have(
+    cluster: Cluster, lossy: tuple[int, ...], damaged: int | None, may_change: bool
+) -> None:
+    for broker_id in lossy:
+        cluster.history.lost_writes(broker_id, 7)
+    cluster.rots.is_damaged = lambda i, _: i == damaged  # type: ignore[method-assign]
+    assert cluster.rules.may_change_controller() is may_change
+
+
 def test_an_unclean_election_of_who_lost_writes_unseen_is_still_one() -> None:
     history = History("t-0")
     history.state = PartitionStateNode(1, EPOCH, (1,), 7)
