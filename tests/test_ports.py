@@ -6,12 +6,16 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.parsed_sources import ONE_PROCESS, nodes_of
+
+pytestmark = ONE_PROCESS
+
 ROOT = Path(__file__).parent.parent
 
 
-def _defaults(tree: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
+def _defaults(path: Path) -> Iterator[tuple[str, ast.expr | None]]:
     """Yield the fields of classes and the parameters of functions, with their defaults."""
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.ClassDef):
             for field in node.body:
                 if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
@@ -28,10 +32,9 @@ def _defaults(tree: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
 
 
 def _silent(path: Path) -> list[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     return [
         f"{path.relative_to(ROOT)}: {name}"
-        for name, default in _defaults(tree)
+        for name, default in _defaults(path)
         if isinstance(default, ast.Lambda) and isinstance(default.body, ast.Constant)
     ]
 

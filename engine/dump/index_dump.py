@@ -7,6 +7,7 @@ Differs: a missing index is an error as in Kafka, but no empty file is left behi
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from contextlib import closing
 
 from engine.dump.batch_ends import BatchEnds
@@ -44,6 +45,36 @@ def _sibling(path: str, suffix: str) -> str:
     return f"{folder}{slash}{stem_of(path)}{suffix}"
 
 
+class IndexEntries:
+    """The whole entries of an index, each read when it is asked for.
+
+    Nearly all of a preallocated index is behind its last entry, and never asked for.
+    """
+
+    def __init__(self, raw: bytes, layout: struct.Struct, first: int, second: int) -> None:
+        """Take an index; `first` and `second` are added to the two numbers of each entry."""
+        self._raw = raw
+        self._layout = layout
+        self._first = first
+        self._second = second
+        #: A part of an entry at the end is left out.
+        self._count = len(raw) // layout.size
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, slot: int) -> tuple[int, int]:
+        first, second = self._layout.unpack_from(self._raw, slot * self._layout.size)
+        return self._first + first, self._second + second
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return (self[slot] for slot in range(self._count))
+
+    def last(self) -> tuple[int, int]:
+        """Return the last entry; there is one."""
+        return self[self._count - 1]
+
+
 class IndexDump:
     """Dumps the two sparse indexes of a segment."""
 
@@ -58,7 +89,7 @@ class IndexDump:
         base = base_offset_of(path)
         with closing(self._files.open(_sibling(path, ".log"))) as log:
             raw = self._files.read_bytes(path)
-            entries = [(base + o, p) for o, p in _entries(raw, _OFFSET_ENTRY)]
+            entries = IndexEntries(raw, _OFFSET_ENTRY, base, 0)
             if not entries:
                 self._out.line(f"{shown_path} is empty.")
             elif self._options.index_sanity_check:
@@ -67,9 +98,7 @@ class IndexDump:
             else:
                 self._offset_entries(path, base, entries, BatchEnds(log))
 
-    def _offset_entries(
-        self, path: str, base: int, entries: list[tuple[int, int]], ends: BatchEnds
-    ) -> None:
+    def _offset_entries(self, path: str, base: int, entries: IndexEntries, ends: BatchEnds) -> None:
         """Print the entries, and note those whose batch ends at another offset.
 
         Raises BadIndexEntry where no batch starts at the position.
@@ -91,22 +120,22 @@ class IndexDump:
         """Print a time index, noting the entries that do not fit the log."""
         base = base_offset_of(path)
         with closing(self._files.open(_sibling(path, ".log"))) as log:
-            offsets = _entries(self._files.read_bytes(_sibling(path, ".index")), _OFFSET_ENTRY)
+            raw_offsets = self._files.read_bytes(_sibling(path, ".index"))
             raw = self._files.read_bytes(path)
-            entries = [(t, base + o) for t, o in _entries(raw, _TIME_ENTRY)]
+            entries = IndexEntries(raw, _TIME_ENTRY, 0, base)
             if self._options.index_sanity_check:
                 _check_time_index(path, base, entries, len(raw))
                 self._out.line(f"{shown_path} passed sanity check.")
                 return
-            lookup = [(base + o, p) for o, p in offsets]
+            lookup = IndexEntries(raw_offsets, _OFFSET_ENTRY, base, 0)
             self._time_entries(path, base, entries, lookup, BatchEnds(log))
 
     def _time_entries(
         self,
         path: str,
         base: int,
-        entries: list[tuple[int, int]],
-        lookup: list[tuple[int, int]],
+        entries: IndexEntries,
+        lookup: IndexEntries,
         ends: BatchEnds,
     ) -> None:
         """Print the entries, each checked from the position that the offset index gives."""
@@ -155,12 +184,6 @@ def _largest_timestamp(ends: BatchEnds, position: int) -> int:
     return largest_ms
 
 
-def _entries(raw: bytes, layout: struct.Struct) -> list[tuple[int, int]]:
-    """Return the whole entries of an index; a part of one at the end is left out."""
-    whole = len(raw) // layout.size * layout.size
-    return list(layout.iter_unpack(raw[:whole]))
-
-
 def _check_position(path: str, n: int, position: int, size_bytes: int) -> None:
     """Raise BadIndexEntry unless the entry's position is within the log."""
     if position < 0:
@@ -169,7 +192,7 @@ def _check_position(path: str, n: int, position: int, size_bytes: int) -> None:
         raise BadIndexEntry(path, n, position, f"the log has {size_bytes} bytes")
 
 
-def lower_bound_slot(entries: list[tuple[int, int]], target: int) -> int:
+def lower_bound_slot(entries: IndexEntries, target: int) -> int:
     """Return the slot of the largest offset at or below `target`, -1 if there is none.
 
     Source: AbstractIndex.indexSlotRangeFor, step by step, because the offsets of a damaged
@@ -187,7 +210,7 @@ def lower_bound_slot(entries: list[tuple[int, int]], target: int) -> int:
     return _search(entries, target, 0, first_hot)
 
 
-def _search(entries: list[tuple[int, int]], target: int, low: int, high: int) -> int:
+def _search(entries: IndexEntries, target: int, low: int, high: int) -> int:
     """Return the slot of the last offset not above `target`, between two slots inclusive."""
     while low < high:
         middle = (low + high + 1) >> 1
@@ -201,24 +224,20 @@ def _search(entries: list[tuple[int, int]], target: int, low: int, high: int) ->
     return low
 
 
-def _check_offset_index(
-    path: str, base: int, entries: list[tuple[int, int]], size_bytes: int
-) -> None:
+def _check_offset_index(path: str, base: int, entries: IndexEntries, size_bytes: int) -> None:
     """Raise CorruptFile for a last offset below the base, or a broken size."""
-    last_offset, _ = entries[-1]
+    last_offset, _ = entries.last()
     if last_offset < base:
         raise CorruptFile(path, f"a last offset of at least {base}", last_offset)
     if size_bytes % _OFFSET_ENTRY.size:
         raise CorruptFile(path, "a multiple of 8 bytes", size_bytes)
 
 
-def _check_time_index(
-    path: str, base: int, entries: list[tuple[int, int]], size_bytes: int
-) -> None:
+def _check_time_index(path: str, base: int, entries: IndexEntries, size_bytes: int) -> None:
     """Raise CorruptFile as a broker's check of a time index does. Source: TimeIndex.sanityCheck."""
     if entries:
         first_ms, _ = entries[0]
-        last_ms, last_offset = entries[-1]
+        last_ms, last_offset = entries.last()
         if last_ms < first_ms:
             raise CorruptFile(path, f"a last timestamp of at least {first_ms}", last_ms)
         if last_offset < base:

@@ -471,11 +471,15 @@ def buried_quietly() -> Iterator[None]:
 
     Coroutines of processes that were killed would otherwise run their `finally` blocks during other
     events, or tell of it on stderr; nobody asks what they log. What was there before the run is not
-    looked through again.
+    looked through again. What the caller has frozen stays frozen: with it everything that is no
+    garbage then, as Python can unfreeze no part.
     """
     gc_was_on, hook = gc.isenabled(), sys.unraisablehook
     disabled_level = logging.root.manager.disable
+    has_frozen = gc.get_freeze_count() > 0
     gc.disable()
+    if has_frozen:
+        gc.collect()
     gc.freeze()
     sys.unraisablehook = lambda _: None
     try:
@@ -484,7 +488,8 @@ def buried_quietly() -> Iterator[None]:
         logging.disable(logging.CRITICAL)
         for _ in range(_COLLECTIONS):
             gc.collect()
-        gc.unfreeze()
+        if not has_frozen:
+            gc.unfreeze()
         logging.disable(disabled_level)
         sys.unraisablehook = hook
         if gc_was_on:

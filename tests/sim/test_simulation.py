@@ -95,6 +95,25 @@ def test_what_is_made_as_a_run_is_collected_is_collected_with_it() -> None:
     assert [None for held in gc.get_objects() if type(held) is Process] == []
 
 
+def test_what_was_frozen_before_a_run_stays_frozen() -> None:
+    before: list[object] = []
+    gc.collect()
+    gc.freeze()
+    with buried_quietly():
+        pass
+    assert not [None for each in gc.get_objects() if each is before]
+
+
+def test_what_is_frozen_for_a_run_alone_is_collected_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)
+    monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))
+    monkeypatch.setattr(gc, "unfreeze", lambda: calls.append("unfreeze"))
+    with buried_quietly():
+        assert calls == ["freeze"]
+    assert calls == ["freeze", "unfreeze"]
+
+
 def test_seeds_that_compact_clean_their_logs_and_lose_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
-from kctl.app import NOUNS
 from kctl.render import FORMATS
+from tests.cli.commands import all_leaves
+
+_ALL = [pytest.param(command, id=path) for path, command in all_leaves().items()]
 
 
-def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
-    children = getattr(command, "commands", {})
-    if not children:
-        yield path, command
-    for name, child in children.items():
-        yield from _commands(f"{path} {name}", child)
-
-
-def _all() -> list[Any]:
-    return [
-        pytest.param(command, id=path)
-        for name, noun in NOUNS.items()
-        for path, command in _commands(
-            name, get_command(import_module(f"kctl.commands.{noun.module}.app").app)
-        )
-    ]
-
-
-@pytest.mark.parametrize("command", _all())
+@pytest.mark.parametrize("command", _ALL)
 def test_what_takes_a_value_says_what_kind_in_words(command: Any) -> None:
     shown = [each for each in command.params if not getattr(each, "hidden", False)]
     nameless = [
@@ -42,13 +23,13 @@ def test_what_takes_a_value_says_what_kind_in_words(command: Any) -> None:
     assert [] == nameless
 
 
-@pytest.mark.parametrize("command", _all())
+@pytest.mark.parametrize("command", _ALL)
 def test_no_help_shows_what_is_meant_for_its_formatter(command: Any) -> None:
     texts = [command.help, command.epilog, *(param.help for param in command.params)]
     assert [] == [text for text in texts if text and ("\\b" in text or "\b" in text)]
 
 
-@pytest.mark.parametrize("command", _all())
+@pytest.mark.parametrize("command", _ALL)
 def test_the_help_of_an_output_names_every_format_that_it_takes(command: Any) -> None:
     for param in command.params:
         if "--output" in param.opts:
@@ -60,7 +41,7 @@ def test_the_help_of_an_output_names_every_format_that_it_takes(command: Any) ->
 
 
 def test_commands_that_hints_name_have_the_options_that_they_name() -> None:
-    commands = {parameter.id: parameter.values[0] for parameter in _all()}
+    commands = all_leaves()
     sources = (Path(__file__).parents[3] / "kctl").rglob("*.py")
     wrong = []
     for source in sources:
