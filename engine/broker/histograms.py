@@ -46,7 +46,7 @@ def request_histograms(requests: RequestMetrics) -> Iterator[BrokerMetric]:
 
 
 def controller_histograms(controller: Controller) -> Iterator[BrokerMetric]:
-    """Yield how long the events of a controller waited."""
+    """Yield how many events wait in the controller's queue, and how long they have waited."""
     yield BrokerMetric(f"{_CONTROLLER}EventQueueSize", controller.waiting_event_count)
     waits = controller.event_times.waits.reading()
     yield BrokerMetric(f"{_CONTROLLER}EventQueueTimeMs", waits)

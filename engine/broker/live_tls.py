@@ -171,10 +171,10 @@ class LiveTls:
     def reader_of_replaced(
         self, judged: Mapping[str, FileStates]
     ) -> Callable[[], list[ReplacedFiles]]:
-        """Return a function, for any thread, that reads the files whose states have changed.
+        """Return a function, for any thread, that reads the TLS files whose states have changed.
 
-        The states are compared with those that were judged last, by the listeners' names, else
-        with those of the files in use.
+        A file's state is compared with the last one examined (`judged`, by listener), else with
+        that of the file in use.
         """
         settings, loaded = self._live.settings, dict(self._loaded)
         listeners = [one for one in self._live.config.bound_listeners if one.name in loaded]
@@ -205,7 +205,7 @@ class LiveTls:
         _log.info("Listener %s goes by the certificate of %s", listener.name, name)
 
     def follow_settings(self) -> None:
-        """Reload the listeners whose TLS settings have changed; one that fails is logged."""
+        """Reload TLS of the listeners whose settings have changed; a failed reload is logged."""
         settings = self._live.settings
         for listener in self._live.config.bound_listeners:
             loaded = self._loaded.get(listener.name)

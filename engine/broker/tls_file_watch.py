@@ -53,7 +53,7 @@ class TlsFileWatch:
             )
 
     def check(self) -> None:
-        """Read what has been replaced, on a worker thread, and use it."""
+        """Read replaced key and certificate files on a worker thread, and use those that are valid."""
         if not self._ended:
             return
         read = self._tls.reader_of_replaced(dict(self._judged))
@@ -94,7 +94,7 @@ class TlsFileWatch:
     def _refuse(
         self, replaced: ReplacedFiles, error: ConfigError, before: tuple[FileStates, str] | None
     ) -> None:
-        """Log once why files cannot be used; those that cannot be read are read again."""
+        """Log once why replaced files cannot be used; unreadable ones are retried later."""
         name, bad = replaced.listener.name, error.__cause__
         if isinstance(bad, BadTlsFile) and is_unreadable(bad):
             self._judged.pop(name, None)

@@ -71,7 +71,7 @@ class TopicDeletion:
         await self.resume()
 
     async def resume_topics(self, topics: Iterable[str]) -> None:
-        """Retry the topics that waited for this event, and for nothing else.
+        """Retry the deletion of topics that waited for this event, and for no reassignment.
 
         Differs: Kafka does not check whether another partition of the topic is still reassigned.
         """
@@ -133,7 +133,10 @@ class TopicDeletion:
         }
 
     def _queued(self, replicas: Iterable[Replica]) -> list[Replica]:
-        """Return those of topics to delete; a reassignment has had others deleted before."""
+        """Return the replicas that belong to topics being deleted.
+
+        Other deleted replicas were removed by a reassignment.
+        """
         context = self._context
         return [
             replica

@@ -62,16 +62,16 @@ class EpochCache:
             self.assign(epoch_start.epoch, epoch_start.start_offset)
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Note where an epoch starts, dropping entries against it; returns whether it changed."""
+        """Note where an epoch starts, and drop contradicting entries; return whether it changed."""
         assert epoch >= 0
         assert start_offset >= 0
         return self._become(assigned(self.entries, EpochStart(epoch, start_offset)))
 
     def assign_after(self, end_offset: int, epoch: int, first_offset: int) -> None:
-        """Note the epoch of a batch that comes next in a log that ends at `end_offset`.
+        """Note the leader epoch of the next batch of a log that ends at `end_offset`.
 
-        After a gap the epoch starts where the log ended, or just after the last one without
-        records; `gap` describes it.
+        After a gap in the offsets the epoch starts where the log ended, or just after the last
+        epoch without records; `gap` then describes the gap.
         """
         start_offset = first_offset
         if self.entries and epoch > self.latest_epoch:

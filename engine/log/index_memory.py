@@ -60,7 +60,7 @@ class IndexMemory:
         return self.size_bytes + size_bytes + _OBJECT_BYTES <= self._bytes_max
 
     def note_use(self, segment: IndexedSegment) -> None:
-        """Note that the indexes of a segment are used: others are dropped before them."""
+        """Mark the indexes of a segment as used last: they are evicted after all others."""
         with self._lock:
             noted = self._loaded.pop(id(segment), None)
             if noted is not None:

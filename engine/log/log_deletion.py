@@ -94,7 +94,7 @@ class LogDeletion:
         self.discard(doomed)
 
     def replace(self, new: Segment, old: Iterable[Segment]) -> None:
-        """Replace segments by one of `.cleaned` files; `loader.py` recovers after a crash.
+        """Replace segments by a cleaned one; `loader.py` recovers after a crash.
 
         All its names are durable before. A prefix of these changes of names reads as the old
         segments, or as the new one, with those after it that were not renamed yet:

@@ -129,7 +129,11 @@ class DirectoryMove:
         return len(content)
 
     def _close_gaps(self) -> None:
-        """Set the starts of epochs whose first batches are cleaned away to those of the log."""
+        """Set start offsets of leader epochs that the future log cannot know from the current log.
+
+        Compaction removed the first batches of those epochs, so that the copied batches show a
+        start offset that is too high.
+        """
         epochs = self.future.epochs
         while (gap := epochs.gap) is not None:
             end = self.partition.log.end_offset_for_epoch(gap.epoch_before)

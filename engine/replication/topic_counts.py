@@ -128,7 +128,7 @@ class TopicCounts:
         self.fast_offset_steps = 0
 
     def fold(self) -> None:
-        """Add what the fast path has counted to the other counts."""
+        """Add the counts of the fast path, two packed in one integer, to the general counts."""
         append_count, bytes_in = divmod(self.fast_appends, ONE)
         fetch_count, bytes_out = divmod(self.fast_reads, ONE)
         self.produces += append_count

@@ -224,9 +224,9 @@ class CleaningRun:
         log.replace_segments(cleaned, old)
 
     def clean_inline(self) -> int:
-        """Do all of it at once, as tools and tests do; returns the offset up to which it is clean.
+        """Run the whole cleaning on this thread, for tools and tests; return the new clean offset.
 
-        Errors: CorruptRecord, and those of the host.
+        Raises CorruptRecord and the errors of the host.
         """
         for _ in self.work.build_map():
             pass

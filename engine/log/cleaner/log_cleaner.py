@@ -330,7 +330,7 @@ class LogCleaner:
                     yield found
 
     def _range_of(self, log: LocalLog, now_ms: int) -> CleanableRange | None:
-        """Return the cleanable range of a log, None for one that is deleted, or fails now."""
+        """Return the cleanable range of a log, None if the log is deleted or cannot be read."""
         if not self._is_here(log):
             return None
         try:
@@ -377,7 +377,7 @@ class LogCleaner:
         )
 
     def _forget_gone(self) -> None:
-        """Drop what is kept about partitions that have no log on this broker any more."""
+        """Drop the cleaner's state about partitions whose log has left this broker."""
         self._uncleanable.keep(self._logs.logs)
         known: dict[TopicPartition, Any]
         for known in (self.last_cleanings, self.wanted):

@@ -41,7 +41,7 @@ def check_offset_index(files: Files, path: str, base_offset: int) -> IndexState:
     """Return the state of an .index. Raises CorruptFile, FileMissing."""
 
     def problem(first: bytes, last: bytes) -> str | None:
-        """Return what is wrong with the first and last entry of the index, None if nothing."""
+        """Return why the first and last entry contradict each other, None if they do not."""
         (first_relative,) = _RELATIVE_OFFSET.unpack_from(first)
         (relative,) = _RELATIVE_OFFSET.unpack_from(last)
         if relative < 0:
