@@ -53,7 +53,7 @@ class GroupFold:
         self._has_leader = False
 
     def leader_began(self) -> None:
-        """Take what comes from now on for written by the leader."""
+        """Collect all later records as alternatives: the leader may have applied them or not yet."""
         self._has_leader = True
         for pending in self._open.values():
             for key, committed in pending:
@@ -73,7 +73,7 @@ class GroupFold:
     def _apply_record(self, log_offset: int, record: GroupRecord, producer_id: int | None) -> None:
         """Apply one record of `__consumer_offsets`: an offset or a group's metadata.
 
-        Offsets of a transaction wait for its marker. Those after the start of the leader's epoch
+        Offsets of a transaction wait for its marker. Offsets after the start of the leader's epoch
         are collected as alternatives, since each of them may be in effect.
         """
         decoded = decode_group_record(record)

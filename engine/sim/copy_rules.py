@@ -51,7 +51,7 @@ class CopyRules:
 
     @property
     def committed_count(self) -> int:
-        """Return how many copies were acknowledged."""
+        """Return how many copy transactions were acknowledged as committed."""
         return sum(
             transaction.outcome is SentOutcome.COMMITTED
             for copies in self._copies.values()
@@ -94,9 +94,9 @@ class CopyRules:
         *,
         is_leader: bool,
     ) -> None:
-        """Check the offsets, 0 for none, from which a copier goes on.
+        """Check the committed offsets at which a copier resumes, 0 for none (X1).
 
-        `floors` are those of when it asked.
+        `floors` are the least offsets that were committed when the copier sent its request.
         """
         if not is_leader:
             self._misled.add(group_id)

@@ -122,10 +122,10 @@ class DeletionRules:
 
 
 def _own_firsts(history: History, log: LocalLog, *, is_leader: bool) -> list[int]:
-    """Return the offsets from which on a log has records of its own, not the committed ones.
+    """Return the offsets from which a log has records that were never committed.
 
-    A log of before a loss does, and one that ends in a fork. Those of the leader are the committed
-    ones.
+    A log from before a loss has such records, and one that ends in a fork. The leader's records are
+    the committed ones.
     """
     if is_leader:
         return []

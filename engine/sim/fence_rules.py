@@ -39,7 +39,7 @@ class FenceRules:
             self._latest[transactional_id] = ids
 
     def fence_of(self, transactional_id: str, ids: Ids, partition: TopicPartition) -> Fence | None:
-        """Return what a request of an instance runs into; None if it is the latest."""
+        """Return the fence that must refuse an instance's request, None for the latest instance."""
         latest = self._latest.get(transactional_id)
         if latest is None or latest.producer_id != ids.producer_id or latest <= ids:
             return None

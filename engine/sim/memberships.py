@@ -77,7 +77,10 @@ class GroupRequests:
         self.coordinator: Address | None = None
 
     async def send(self, api_name: str, request: RequestMessage, highest: int) -> Message | None:
-        """Return a response, None if there is none now: then the coordinator is looked up again."""
+        """Send a request to the group's coordinator; return its response.
+
+        None if there is none now: the next call looks the coordinator up again.
+        """
         if self.coordinator is None:
             await self._find()
         if self.coordinator is None:
@@ -227,7 +230,7 @@ class Membership:
         return code
 
     async def _is_accepted(self, api_name: str, code: int) -> bool:
-        """Return whether a member is taken; one that is not known joins as a new one."""
+        """Return True if the member was accepted; an unknown member joins as a new one next."""
         if self.judged(api_name, code) == NONE:
             return True
         self._events.record(self.name, f"{api_name}: {kafka_error(code).name}")

@@ -146,7 +146,7 @@ class MachineNetwork:
     def _resolve(
         self, fault: LookupFault, ours: MemoryConnection, found: Callable[[], None]
     ) -> None:
-        """Go on when the look-up is over; one that fails ends the connection."""
+        """Connect once the simulated name look-up is over; a failed one closes the connection."""
 
         def end() -> None:
             """Close the connection if the look-up fails, else let it connect."""
@@ -189,7 +189,10 @@ class _ClientConnection(MemoryConnection):
 
 
 def _carry(channel: Channel, target: Machine, life: int, refuse: Callable[[], None]) -> Carry:
-    """Return what brings things to one life of a machine; another life refuses them."""
+    """Return the function that delivers frames to one life of a machine's process.
+
+    Another life refuses them; a machine without power stays silent.
+    """
 
     def arrived(run: Callable[[], None]) -> None:
         """Run in this life of the target; refuse if it is over, and be silent without power."""

@@ -76,7 +76,7 @@ class BrokerProcess:
         return frozenset(node.broker_id for node in self.nodes)
 
     def kill(self) -> None:
-        """End it at once; its brokers start again later, with all that they wrote."""
+        """Kill the process; its brokers start again later, with all that they wrote."""
         for node in self._running():
             node.end(has_power=True)
             node.start_later()
@@ -112,7 +112,10 @@ class BrokerProcess:
             node.allow()
 
     def pause(self) -> list[tuple[ProcessMember, int]]:
-        """Let all of it stand still; returns who does, in which life. Empty if it does already."""
+        """Pause all brokers of the process; return them with their present lives.
+
+        Empty if the process is paused already.
+        """
         if any(node.machine.is_paused for node in self.nodes):
             return []
         paused = [(node, node.machine.life) for node in self._running()]

@@ -35,7 +35,7 @@ class SessionRules:
                 self._broke("Z2", f"sessions {sorted(ended)} are over, and {left} are there")
 
     def roll_back(self, nodes: Mapping[str, Node], sessions: Iterable[int]) -> None:
-        """Take the nodes and sessions that are put back in place of all others."""
+        """Replace all nodes and sessions by those of a restored store."""
         self._live = set(sessions)
         self._owners = {
             path: node.ephemeral_owner for path, node in nodes.items() if node.ephemeral_owner

@@ -148,7 +148,7 @@ class Topics:
         self.on_change(name)
 
     def roll_back(self, stored: StoredTopics) -> list[str]:
-        """Take what is put back in place of all that there was; returns the topics that differ."""
+        """Replace all topics by those of a restored store; return the names that differ."""
         names = sorted({*self.by_name, *stored.topics})
         changed = [name for name in names if not self._is_same(name, stored)]
         moves = self._moves

@@ -108,7 +108,7 @@ class TransactionRules:
         position: int,
         aborted: Iterable[tuple[int, int]],
     ) -> None:
-        """Take what a reader of committed records got: batches, and what it has to leave out.
+        """Note the records that a read_committed consumer got, without aborted ones.
 
         `aborted` are producer ids, each with the first offset of one of its aborted transactions.
         """
