@@ -169,7 +169,7 @@ class BatchOrder:
         self.is_compacted = self.is_compacted or run.is_compacted
 
     def _accept_batch(self, position: int, batch: RecordBatch, base_offset: int) -> None:
-        """Accept a batch: the next one is expected to begin behind it.
+        """Accept a batch: the next one is expected at this batch's next offset.
 
         A delete horizon, or fewer records than offsets, shows that the log is compacted.
         """
@@ -251,7 +251,7 @@ class BatchOrder:
     def _check_epoch(
         self, position: int, batch: RecordBatch, base_offset: int, following: int | None
     ) -> None:
-        """Note a leader epoch that cannot be right; the last one that can is kept."""
+        """Note a leader epoch that cannot be right; the last plausible epoch stays the reference."""
         epoch, before = batch.leader_epoch, self._epoch
         if epoch == before or batch.magic < MAGIC:
             return
@@ -277,7 +277,7 @@ class BatchOrder:
         return max(stored, key=lambda epoch: epoch.start_offset, default=None)
 
     def _following(self, position: int) -> _Following:
-        """Return what the header behind a batch says, or the name of the next segment."""
+        """Return base offset and epoch of the next batch's header, or the next segment's base."""
         end = self._file.size_bytes() if not self._split.is_last else self._split.end
         header = self._file.read_at(position, max(min(HEADER_BYTES, end - position), 0))
         if len(header) < PROLOGUE_BYTES or not any(header):

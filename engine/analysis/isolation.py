@@ -157,7 +157,7 @@ def partitions_of(splits: Iterable[Split]) -> list[list[Split]]:
 
 
 def committed_here(files: Files, splits: list[Split]) -> Committed:
-    """Do `committed_only` for all partitions, one after another in this process."""
+    """Apply `committed_only` to all partitions, one after another in this process."""
     found = [committed_only(files, of_partition) for of_partition in partitions_of(splits)]
     return Committed(
         [split for committed in found for split in committed.splits],

@@ -143,7 +143,7 @@ def _unannotated(function: Callable[[pa.Array], pa.Array]) -> Callable[..., obje
 
 
 def text_of_bytes(values: pa.Array) -> pa.Array:
-    """Return bytes as text, with U+FFFD in place of what is no UTF-8."""
+    """Return bytes as text, with U+FFFD for bytes that are no UTF-8."""
     import pyarrow as pa
 
     try:

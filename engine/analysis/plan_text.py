@@ -76,7 +76,7 @@ def plan_text(explained: str) -> PlanText | None:
 
 
 def writing_operator(explained_query: str) -> str | None:
-    """Return the operator of a parsed plan that does more than read, None if there is none."""
+    """Return the operator of a parsed plan that writes, None if the plan only reads."""
     # A text in the query may look like a title: to read too much hides no operator.
     parsed = explained_query.rpartition("\n== Analyzed Logical Plan ==")[0]
     for line in parsed.split("\n")[1:]:
@@ -111,7 +111,10 @@ def used_columns(
 def conditions_of_all(
     plan: PlanText, views: Mapping[str, tuple[ViewColumn, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return what all rows of each view have to meet, in Spark's SQL, by `plan_conditions.py`."""
+    """Return the conditions that all rows of each view must meet, in Spark's SQL.
+
+    A view that is scanned several times has no condition: it is read whole.
+    """
     found: dict[str, list[tuple[str, ...]]] = {}
     for number, line in enumerate(plan.optimized):
         if (source := _SOURCE.search(line)) is None:

@@ -108,7 +108,7 @@ class RowMemory:
         return self._count("least_ms"), self._count("most_ms")
 
     def fill(self, data: Buffer, frames: array[int], first: int, count: int) -> tuple[int, int]:
-        """Take batches; returns why that ended, and at which of them."""
+        """Fill columns from batches; return why the compiled code stopped, and at which batch."""
         filler = self._filler or self._made_filler()
         if self._lacks_columns:
             self._make_columns()
@@ -229,10 +229,10 @@ class RowMemory:
         numbers[_SLOTS["last_ms"]] = wanted.last_ms
 
     def _free(self, name: str, size: int) -> Column | None:
-        """Return memory that was given away with rows that are gone, None if there is none.
+        """Return memory of earlier rows that nothing refers to any more, None if there is none.
 
-        An array refers to what it was made around, and so do all parts of it: memory that nothing
-        but this refers to is free. It is in the processor's reach, fresh memory costs page faults.
+        An Arrow array and all its slices refer to the memory they were made from. Reused memory is
+        in the processor's cache, while fresh memory costs page faults.
         """
         given = self._given.get(name, [])
         for number in range(len(given)):

@@ -140,7 +140,7 @@ class RunRows:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _array(self, field: pa.Field) -> pa.Array:
-        """Return one column."""
+        """Return one column of the collected rows as an Arrow array."""
         import pyarrow as pa
 
         name, memory = field.name, self._memory
@@ -169,7 +169,7 @@ class RunRows:
         return numbers if numbers.type == field.type else numbers.cast(field.type)
 
     def _numbers(self, name: str) -> Numbers:
-        """Return one column of numbers or truths."""
+        """Return one column of numbers or booleans."""
         memory = self._memory
         if name == "offset":
             return memory.column("offsets")

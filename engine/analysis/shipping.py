@@ -113,7 +113,7 @@ def _spec(name: str) -> ModuleSpec | None:
 
 
 def _members(root: str, within: str) -> Iterator[tuple[str, str]]:
-    """Yield the files of a package and their names in its archive; no bytecode."""
+    """Yield the files of a package with their names in its archive; no bytecode."""
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
         for name in sorted(names):
