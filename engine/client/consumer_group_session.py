@@ -188,10 +188,10 @@ class ConsumerGroupSession:
         self._owned, self._target, self._taken = {}, {}, None
 
     def _heartbeat(self) -> None:
-        """Send one heartbeat and apply its response; one in ACKNOWLEDGING reports owned partitions.
+        """Send one heartbeat and apply its response; in ACKNOWLEDGING it reports owned partitions.
 
-        A group error such as FENCED_MEMBER_EPOCH changes the state. Raises NoConsumerProtocol if
-        the coordinator lacks the API.
+        A group error like FENCED_MEMBER_EPOCH changes the state. Raises NoConsumerProtocol if the
+        coordinator lacks the API.
         """
         state = self.states.current
         try:
@@ -315,10 +315,10 @@ class ConsumerGroupSession:
         return self.partitions
 
     def acknowledge(self) -> None:
-        """Own the target that was taken: the next heartbeat acknowledges it (3), and is due now.
+        """Own the new target assignment: the next heartbeat acknowledges it (3), and is due now.
 
-        A commit of a callback may have sent a heartbeat meanwhile, by which the member is fenced,
-        or its target is what it owned before: `poll` goes on with that.
+        A commit in a callback may have sent a heartbeat meanwhile by which the member is fenced, or
+        its target is the earlier one again: `poll` continues from that.
         """
         if self._taken is not None and self.is_joined:
             self._owned = self._taken
@@ -375,7 +375,7 @@ class ConsumerGroupSession:
         return self.is_joined and self.member_epoch != before
 
     def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return what the group has committed; partitions without a commit are left out.
+        """Return the group's committed offsets; partitions without a commit are left out.
 
         Errors: NotAMember, ApiError.
         """
@@ -402,9 +402,9 @@ class ConsumerGroupSession:
     # Leaving
 
     def leave(self) -> None:
-        """Leave the group (4): at once, while the coordinator has not answered a join as well.
+        """Leave the group (4), even before the coordinator has responded to a join.
 
-        Errors: those of the request; the member is out nevertheless.
+        Errors: those of the request; the member counts as out nevertheless.
         """
         self._leave(MemberState.UNSUBSCRIBED)
 

@@ -105,7 +105,7 @@ class LoopConnection:
         return promise
 
     def close(self, reason: str) -> None:
-        """End the connection; what is owed fails."""
+        """Close the connection; outstanding calls fail."""
         if self._wire is not None:
             self._wire.close(reason)
         self._lost(self._wire, reason)
@@ -131,7 +131,7 @@ class LoopConnection:
             self._wire.send([frame])
 
     def _send_unsent(self) -> None:
-        """Send what waited for the handshake; a call that cannot be sent fails alone."""
+        """Send the calls that waited for the handshake; a call that cannot be sent fails alone."""
         assert self._connection is not None
         if self._is_session_ending():
             self._again_ms = None

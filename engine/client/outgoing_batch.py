@@ -146,7 +146,10 @@ class OutgoingBatch:
         return parts
 
     def _part(self, index: int, sequence: int) -> OutgoingBatch:
-        """Return an empty part that sorts in this batch's place, with its base sequence."""
+        """Return an empty batch that sorts in this batch's place, to take a part of its records.
+
+        A batch too large for the broker is split into two parts with consecutive sequences.
+        """
         settings = self._builder.settings
         has_producer = self.base_sequence is not None
         if has_producer:

@@ -89,7 +89,7 @@ class _Gathering:
         return found
 
     def lags(self) -> dict[str, dict[TopicPartition, int]]:
-        """Return what each group without members has not read, of the topics of the view."""
+        """Return the lag of each group without members, in the topics of the view."""
         call = Call("ListGroups", messages.ListGroupsRequest())
         listed = self._exchange({id_: (to, call) for id_, to in self._addresses.items()})
         empty = [

@@ -358,7 +358,7 @@ def _sasl(reader: _Reader) -> SaslSettings:
 
 
 def _oauth(reader: _Reader, given: Mapping[str, str], url: str | None) -> OAuthLogin:
-    """Return where the access token comes from; raises ClientSettingRefused."""
+    """Return how to get an access token; raises ClientSettingRefused."""
     handler = reader.text(_LOGIN_HANDLER)
     if handler is not None and (handler not in _LOGIN_HANDLERS or url is None):
         rule = f"must be {_LOGIN_HANDLERS[0]}, beside {_TOKEN_URL}"

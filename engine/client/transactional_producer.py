@@ -168,7 +168,7 @@ class TransactionalProducer:
     # Transactions
 
     def init(self) -> None:
-        """Fence earlier instances and end what they left; the first `begin` does it otherwise.
+        """Fence earlier instances and abort their transaction; otherwise the first `begin` does.
 
         Errors: WrongPhase, ProducerFenced, ApiError.
         """
@@ -177,7 +177,7 @@ class TransactionalProducer:
         self._renew(None)
 
     def begin(self) -> None:
-        """Begin a transaction; the first one fences earlier instances and ends what they left.
+        """Begin a transaction; the first one fences earlier instances as `init` does.
 
         Errors: WrongPhase, ProducerFenced, ApiError.
         """
@@ -206,10 +206,10 @@ class TransactionalProducer:
         return self._taken()
 
     def abort(self) -> list[BatchResult]:
-        """Abort; returns what became of the batches since the last call that returned it.
+        """Abort the transaction; return the results of batches that no call has returned yet.
 
-        Records that have not left are dropped. Errors: WrongPhase, TransactionFailed,
-        ProducerFenced; those of the requests, after which it may be called again.
+        Unsent records are dropped. Errors: WrongPhase, TransactionFailed, ProducerFenced; those of
+        the requests, after which it may be called again.
         """
         if self.phase not in (TransactionPhase.OPEN, TransactionPhase.TO_ABORT):
             raise WrongPhase("abort", self.phase)
@@ -300,7 +300,7 @@ class TransactionalProducer:
         return self._taken()
 
     def flush(self) -> list[BatchResult]:
-        """Send everything and return what became of it; the transaction stays open."""
+        """Send all records and return the results of batches; the transaction stays open."""
         self._require_open("send")
         self._store_results(self._current().flush())
         return self._taken()
@@ -359,7 +359,7 @@ class TransactionalProducer:
             raise WrongPhase(action, self.phase)
 
     def _store_results(self, results: Sequence[BatchResult]) -> None:
-        """Keep what became of batches until it is returned, and note those that failed."""
+        """Keep the results of batches until a call returns them, and note failed ones."""
         self._results += results
         for result in results:
             if result.error is not None:
@@ -381,9 +381,9 @@ class TransactionalProducer:
             raise self._error(error) from error
 
     def _error(self, cause: EngineError) -> EngineError:
-        """Return an error as it is raised, and go on to the phase that it leads to.
+        """Return the error to raise for a failure, and enter the phase that it leads to.
 
-        Records that have not left are dropped: nobody will commit them.
+        Unsent records are dropped: their transaction cannot be committed.
         """
         if self._producer is not None:
             self._producer.discard()

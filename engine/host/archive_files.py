@@ -52,7 +52,7 @@ class _Archive(NamedTuple):
 
 
 def archive_in(path: str) -> tuple[str, str] | None:
-    """Return the archive that a path leads into and the path in it, None if it leads into none."""
+    """Return the archive that a path leads into and the path inside, None for no archive."""
     if ".t" not in path:
         return None
     parts = path.split("/")
@@ -159,7 +159,7 @@ def _open_archive(path: str, _modified_ns: int, _size_bytes: int) -> _Archive:
 
 
 def _read_members(content: IO[bytes]) -> _Archive:
-    """Return where the members of an unpacked archive are; raises TarError."""
+    """Return the positions of the members of an unpacked archive; raises TarError."""
     members: dict[str, _Member] = {}
     folders: dict[str, set[str]] = {"": set()}
     end = content.seek(0, os.SEEK_END)

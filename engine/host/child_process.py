@@ -53,16 +53,16 @@ class ChildProcess:
         return self._process.poll()
 
     def lines(self) -> list[bytes]:
-        """Return the lines that have come since the last call, without waiting.
+        """Return the lines written since the last call, without waiting.
 
-        After `close` they are those that came up to its end.
+        After `close`, the lines up to the end of the process.
         """
         self._take()
         *whole, self._unread = self._unread.split(b"\n")
         return whole
 
     def _take(self) -> None:
-        """Read what the process has written, without waiting; close the pipe at its end."""
+        """Read the output of the process so far, without waiting; close the pipe at its end."""
         output = self._process.stdout
         assert output is not None
         while not output.closed and select([output], [], [], 0)[0]:

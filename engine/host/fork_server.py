@@ -74,7 +74,7 @@ class ForkServer:
         return Started(int(answer), ready)
 
     def close(self) -> None:
-        """End the server; what it has forked goes on."""
+        """End the server; the processes that it has forked continue."""
         # A fork of this process has a copy of the connection, so that closing it is not enough.
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)

@@ -53,7 +53,10 @@ class LayeredBytes(RealConnection):
         return self._bytes.peer_certificate()
 
     def bound_frames(self, bound: FrameBound | None) -> None:
-        """Bound frames, and what is read ahead of them."""
+        """Limit the size of frames, and the bytes read ahead of them.
+
+        Before authentication a client must not fill memory.
+        """
         super().bound_frames(bound)
         if not self.is_closed:
             self._bytes.read_little(is_little=bound is not None)

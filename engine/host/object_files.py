@@ -117,9 +117,9 @@ class ObjectFiles(ReadOnlyFiles):
         return self._listed[path]
 
     def _info(self, path: str) -> FileInfo | None:
-        """Return what is at a path; by its folder's listing if that was read.
+        """Return the file or folder at a path, from its folder's listing if that was read.
 
-        None as well of what cannot be a key of the store.
+        None if there is none, and for a path that cannot be a key of the store.
         """
         from pyarrow.fs import FileType
 

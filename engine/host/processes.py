@@ -124,9 +124,9 @@ def opened_log(path: str) -> int:
 
 
 def become_detached(log: int, ready: int) -> None:
-    """Make a process that was forked one like those that `start_detached` starts.
+    """Make a forked process one like those that `start_detached` starts.
 
-    The two descriptors, of its log and of the ready pipe, are closed.
+    The descriptors `log` and `ready` are moved to their numbers, and closed here.
     """
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

@@ -159,7 +159,7 @@ class Promise(Generic[T]):
         return following
 
     def unabandonable(self) -> Promise[T]:
-        """Return a promise of the same value whose abandonment stops at it.
+        """Return a promise of the same value whose abandonment does not reach this one.
 
         For a value that others need too: state that changes once a record is written.
         """

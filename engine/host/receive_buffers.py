@@ -59,7 +59,8 @@ class ReceiveBuffers:
     def take(self, size: int, enough: int | None = None) -> memoryview:
         """Return a buffer of at least `size` bytes; a new one has at most twice as many.
 
-        Where `enough` bytes are all that will ever be needed, it is new, of a page more at most.
+        With `enough`, the most bytes that will ever be needed, the buffer is new, and at most a
+        page larger.
         """
         if enough is not None:
             return self._take_pages(size, enough)

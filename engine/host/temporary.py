@@ -10,9 +10,9 @@ from engine.host.deferred_signals import signals_blocked
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[str]:
-    """Create a folder that is removed after the block, however often a signal comes.
+    """Create a folder that is removed after the block, even if signals interrupt it repeatedly.
 
-    Only a kill of the process leaves it. Errors: OSError where there is no place for one.
+    Only a kill of the process leaves it. Errors: OSError if no folder can be created.
     """
     import shutil
     import tempfile
