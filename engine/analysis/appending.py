@@ -167,7 +167,7 @@ def exported_ends(
 
 
 def carry_over(files: Files, out: str, staging: str, earlier: Earlier) -> list[dict[str, Any]]:
-    """Copy the files of an earlier export into the staging folder; return their manifest entries."""
+    """Copy the files of an earlier export to the staging folder; return their manifest rows."""
     if files.read_bytes(f"{out}/{MANIFEST}") != earlier.content:
         raise ExportChanged(out)
     listed: list[dict[str, Any]] = earlier.manifest["files"]

@@ -251,7 +251,7 @@ class BatchOrder:
     def _check_epoch(
         self, position: int, batch: RecordBatch, base_offset: int, following: int | None
     ) -> None:
-        """Note a leader epoch that cannot be right; the last plausible epoch stays the reference."""
+        """Note a leader epoch that cannot be right; compare later ones with the last good epoch."""
         epoch, before = batch.leader_epoch, self._epoch
         if epoch == before or batch.magic < MAGIC:
             return

@@ -74,7 +74,7 @@ class HeaderRows:
         self._counter: HeaderCounter | None = None
 
     def count(self, split: Split) -> tuple[int, Split | None]:
-        """Return a split's record count by batch headers, and the part that must be read in full."""
+        """Return a split's record count by headers, and the part that must be read in full."""
         hides_records = split.aborted or split.end_offset is not None
         if hides_records or split.log_start_offset > split.base_offset:
             return 0, split

@@ -58,7 +58,7 @@ class LiveConfig:
     """The present settings of a broker and its topics; listeners run after each change."""
 
     def __init__(self, settings: BrokerSettings, passwords: PasswordEncoder | None = None) -> None:
-        """`passwords` decrypts the passwords in znodes, None without a `password.encoder.secret`."""
+        """`passwords` decrypts passwords in znodes, None without a `password.encoder.secret`."""
         self._passwords = passwords
         #: The texts of the settings in `config`.
         self.settings = settings

@@ -53,7 +53,7 @@ class TlsFileWatch:
             )
 
     def check(self) -> None:
-        """Read replaced key and certificate files on a worker thread, and use those that are valid."""
+        """Read replaced key and certificate files on a worker thread, and use the valid ones."""
         if not self._ended:
             return
         read = self._tls.reader_of_replaced(dict(self._judged))

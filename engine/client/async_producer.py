@@ -104,7 +104,7 @@ class AsyncProducer:
         )
 
     async def __aenter__(self) -> AsyncProducer:
-        """Return the producer; a transactional one is initialized first. Errors: those of `init`."""
+        """Return the producer; initialize a transactional one. Errors: those of `init`."""
         if self._transactions is not None:
             try:
                 await self._call(self._transactions.init)

@@ -175,7 +175,7 @@ def _partition_results(
     partitions: Iterable[TopicPartition],
     message: messages.OffsetCommitResponse | messages.OffsetDeleteResponse,
 ) -> PartitionResults:
-    """Return None or the error of each requested partition; UNKNOWN_SERVER_ERROR if it is missing."""
+    """Return None or the error of each requested partition, also of one without a row."""
     codes = {
         TopicPartition(topic.name, row.partition_index): row.error_code
         for topic in message.topics

@@ -431,7 +431,7 @@ class RealConnection:
         self._pauses |= reason
 
     def resume(self, reason: PauseReason) -> None:
-        """Remove one reason for the pause; once none is left, frames are read, buffered ones first."""
+        """Remove one reason for the pause; after the last one, read frames, buffered ones first."""
         if not self._pauses & reason or self.is_closed:
             return
         self._pauses &= ~reason

@@ -89,7 +89,7 @@ def client_layer(settings: TlsListenerSettings) -> LayerTo:
     context.check_hostname = settings.verifies_host
 
     def layer_to(host: str) -> LayerOf:
-        """Return the function that encrypts a socket to a host; the certificate may need its name."""
+        """Return the function that encrypts a socket to a host, and may verify its name."""
 
         def layer_of(sock: socket.socket) -> TlsLayer:
             return TlsLayer(context, sock, host)

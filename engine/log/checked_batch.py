@@ -71,7 +71,7 @@ class CheckedBatch:
         return self.batch is not None and self.batch.attributes & CODEC_BITS != 0
 
     def ensure_valid(self, batch: BatchView) -> None:
-        """Raise CorruptRecord if the checksum is wrong; `batch` must be all of the checked bytes."""
+        """Raise CorruptRecord for a wrong checksum; `batch` must be all of the checked bytes."""
         if self.computed_crc is None:
             batch.ensure_size()
             self.computed_crc = crc32c(batch.raw[CHECKED_FROM:])

@@ -88,7 +88,7 @@ class LogFlush:
         self._flush_all(now_ms)
 
     def _flush_all(self, now_ms: int) -> None:
-        """Flush all records on this thread, then advance the recovery point to the log end offset."""
+        """Flush all records on this thread, then move the recovery point to the log end offset."""
         end = self._end_offset()
         segments = self._segments_up_to(end)
         snapshots = self._snapshots.unsynced

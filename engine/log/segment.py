@@ -431,7 +431,7 @@ class Segment:
         return self.truncate_at(place, offset, now_ms)
 
     def truncate_at(self, place: BatchPlace | None, offset: int, now_ms: int) -> int:
-        """Remove the batch found by `first_truncated` and all later ones; return the bytes removed."""
+        """Remove the batch found by `first_truncated` and all later ones; return their bytes."""
         self._keep_indexes()
         self.index.truncate_to(offset)
         self.time_index.truncate_to(offset)

@@ -637,7 +637,7 @@ class Partition:
         )
 
     def _commit_isr(self, decision: IsrDecision) -> tuple[Effect, ...]:
-        """Adopt the ISR that the controller stored; ignore an ISR of another leader or older epoch."""
+        """Adopt the ISR that the controller stored, unless its leader or partition epoch is old."""
         is_current = decision.leader_epoch == self.leader_epoch
         if not is_current or decision.partition_epoch < self.partition_epoch:
             return ()

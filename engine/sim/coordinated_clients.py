@@ -162,7 +162,7 @@ class CoordinatedClients:
         return waiting + self._open_transactions()
 
     def _unsettled(self, group_id: str, members: Sequence[SimulatedMember | Copier]) -> list[str]:
-        """Return the members of a group that still run, or the members and commits they left (G5)."""
+        """Return a group's members that still run, or the members and commits they left (G5)."""
         if waiting := [f"{m.name} has not ended" for m in members if not m.is_done]:
             return waiting
         if members and group_id not in self._group_readers:

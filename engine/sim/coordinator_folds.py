@@ -53,7 +53,7 @@ class GroupFold:
         self._has_leader = False
 
     def leader_began(self) -> None:
-        """Collect all later records as alternatives: the leader may have applied them or not yet."""
+        """Collect later records as alternatives: the leader may have applied each of them or not."""
         self._has_leader = True
         for pending in self._open.values():
             for key, committed in pending:

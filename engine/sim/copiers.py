@@ -76,7 +76,7 @@ class CopierEvents(MembershipEvents, TransactorEvents, Protocol):
         floors: Mapping[TopicPartition, int],
         host: str,
     ) -> None:
-        """Note the committed offsets at which a copier resumes, and the broker that returned them."""
+        """Note the committed offsets at which a copier resumes, and the broker they came from."""
         ...
 
     def start_of(self, partition: TopicPartition) -> int:

@@ -341,7 +341,7 @@ class History:
     def cleaning_fault(
         self, batches: Iterable[BatchView], start: int, end: int, now_ms: int
     ) -> str:
-        """Return which batch of [start, end) no cleaning leaves like that, as text; empty if none."""
+        """Return which batch of [start, end) no cleaning leaves like that; empty text if none."""
         assert self.keys is not None
         left = []
         for batch in batches:

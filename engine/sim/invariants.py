@@ -174,7 +174,7 @@ class Invariants:
             self._on_broken()
 
     def history(self, partition: TopicPartition) -> History:
-        """Return the true history of a partition, which no broker can know; created at first use."""
+        """Return the true history of a partition, which no broker knows; created at first use."""
         history = self.histories.get(partition)
         if history is None:
             stay_ms = self.rules.tombstones_stay_ms

@@ -107,7 +107,7 @@ class Ledger:
         floors: Mapping[TopicPartition, int],
         host: str,
     ) -> None:
-        """Note the committed offsets at which a copier resumes, and the broker that returned them."""
+        """Note the committed offsets at which a copier resumes, and the broker they came from."""
         is_leader = self.leads(host, self._coordinator_of(OFFSETS_TOPIC, group_id))
         self.copies.resumed(group_id, offsets, floors, is_leader=is_leader)
 

@@ -412,7 +412,7 @@ class Simulation:
         return True
 
     def _unanswered(self) -> list[str]:
-        """Return what clients still wait for, as text: responses, transactions, committed records."""
+        """Return what clients still wait for, as text: responses, transaction ends, records."""
         producers = (*self.producers, *self._passing.values())
         waiting = [
             f"{producer.name} has records of {partition} unanswered"

@@ -103,7 +103,7 @@ class StoredTopics(NamedTuple):
         )
 
     def is_equal(self, key: TopicPartition, other: StoredTopics) -> bool:
-        """Return True if all that is stored of a partition is equal, except the controller epoch."""
+        """Return True if all stored data of a partition is equal, except the controller epoch."""
         state, others = self.states.get(key), other.states.get(key)
         if state is not None and others is not None:
             others = others._replace(controller_epoch=state.controller_epoch)

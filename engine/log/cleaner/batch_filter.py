@@ -81,7 +81,7 @@ class BatchFilter:
         *,
         config: LogConfig,
     ) -> None:
-        """`compiled` is native code over the memory of `offsets`, None if there is no native code."""
+        """`compiled` is native code over the memory of `offsets`, None without native code."""
         self._config = config
         self._offsets = offsets
         self._compiled = compiled

@@ -97,7 +97,7 @@ class SegmentCleaner:
             yield size_bytes
 
     def _map_batch(self, batch: RecordBatch, transactions: CleanedTransactions) -> bool:
-        """Add a batch's keys to the offset map; return False if the map had no room for all keys."""
+        """Add a batch's keys to the offset map; return False if the map had no room for all."""
         offsets, start, has_room = self._offsets, self._facts.start_offset, True
         if not transactions.may_discard(batch) and not batch.is_control:
             config = self._facts.config

@@ -79,7 +79,7 @@ class LeaderEndPoint:
     def __init__(
         self, leader_id: int, followed: FollowedPartitions, ports: FetcherPorts, number: int
     ) -> None:
-        """`number` tells the fetchers of one leader (num.replica.fetchers) apart in the client id."""
+        """`number` tells the fetchers of one leader (num.replica.fetchers) apart."""
         self._leader_id = leader_id
         self._followed = followed
         self._ports = ports
