@@ -43,7 +43,7 @@ class CoordinatorLoads:
     """The loads of one topic's partitions that go on now."""
 
     def __init__(self, topic: str, turns: LoopTurns, log: logging.Logger) -> None:
-        """`log` gets what cannot be read."""
+        """`log` gets the errors of partitions that cannot be read."""
         self._topic = topic
         self._turns = turns
         self._log = log

@@ -78,7 +78,7 @@ class ConfigAdmin:
     ) -> None:
         """Change an entity's settings and notify all brokers, or only check the change.
 
-        Errors: those of `compute` and the store, NoController, InvalidZnodeValue.
+        Raises the errors of `compute` and the store, NoController, InvalidZnodeValue.
         """
         path = config_path(entity_path)
         note = change_note(entity_path)

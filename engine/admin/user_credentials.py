@@ -128,7 +128,7 @@ class CredentialAdmin:
     async def _altered(
         self, by_user: Mapping[str, Sequence[CredentialChange]]
     ) -> dict[str, EngineError | None]:
-        """Change users one by one; the ones whose removal finds nothing come first."""
+        """Change users one by one; users without the credential to remove come first (as Kafka)."""
         missing: dict[str, EngineError | None] = {}
         altered: dict[str, EngineError | None] = {}
         for user, changes in by_user.items():

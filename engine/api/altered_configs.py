@@ -32,9 +32,9 @@ T = TypeVar("T")
 async def alter_resource(
     alteration: ConfigAlteration, resource: AlteredResource, edit: Edit, *, validate_only: bool
 ) -> None:
-    """Change one resource of a request.
+    """Change the settings of one resource in a request.
 
-    Errors: ApiError, ConfigError, those of the store.
+    Raises ApiError, ConfigError, and the errors of the store.
     """
     kind, name = resource.resource_type, resource.resource_name
     if kind == ResourceType.TOPIC:

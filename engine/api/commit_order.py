@@ -70,10 +70,12 @@ def answered_rows(
 
 
 def _in_commit_order(partitions: Collection[TopicPartition]) -> Collection[TopicPartition]:
-    """Return partitions as the map of a commit lists them, whose keys have topic ids, all zero.
+    """Return partitions in the order of the map in Kafka's response to a commit.
 
-    A small one has the order of a mutable one that it was made of. The hash of its keys is that of
-    a partition whose number is larger by 31.
+    The map's keys have topic ids that are all zero, so that their hash is that of a partition whose
+    number is larger by 31. A small immutable map keeps the order of the mutable one that it was
+    made from.
+
     Source: TopicIdPartition, GroupCoordinatorAdapter.commitOffsets.
     """
     if len(partitions) < 2:

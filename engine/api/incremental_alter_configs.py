@@ -70,7 +70,7 @@ class IncrementalAlterConfigs:
     def _check_broker(
         self, resource: messages.IncrementalAlterConfigsRequest.AlterConfigsResource
     ) -> None:
-        """Raise InvalidRequest for another broker, or an unknown operation.
+        """Raise InvalidRequest for another broker's id, or an unknown operation.
 
         Kafka checks a broker's settings before it checks whether the client may change them.
         Source: ConfigAdminManager.preprocess of 3.9.1.

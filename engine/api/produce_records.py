@@ -98,9 +98,9 @@ def is_fast_path(
 
 
 def refusal_of(records: memoryview | None, api_version: int) -> ApiError | None:
-    """Return why records may not be in a request of this version, None if they may.
+    """Return why a request of this version may not have these records, None if it may.
 
-    Raises UnreadableRecords, which refuses all of the request, for a codec that there is not.
+    Raises UnreadableRecords, which refuses the whole request, for an unknown codec.
     """
     if api_version < _FIRST_WITH_BATCHES:
         return None

@@ -122,9 +122,9 @@ class MetadataStore:
             self._expire_now()
 
     def _expire_now(self) -> None:
-        """Send the local sessions' heartbeats, expire the others that are due, schedule the next.
+        """Send the local sessions' heartbeats, expire overdue sessions, schedule the next check.
 
-        If the store has failed, it stops for good: nothing can be expired any more.
+        If the store has failed, the checks stop for good: nothing can be expired any more.
         """
         is_usable = True
         try:
@@ -187,7 +187,7 @@ class Cluster:
         self._peers: dict[int, Serve] = {}
 
     async def open(self, broker_ids: Iterable[int]) -> Cluster:
-        """Open brokers; if one fails, those before it are closed. Errors: as `Broker.open`."""
+        """Open brokers; if one fails, those opened before are closed. Errors: as `Broker.open`."""
         try:
             for broker_id in broker_ids:
                 await self.start(broker_id)

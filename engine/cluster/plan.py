@@ -125,7 +125,7 @@ def open_listeners(static: Mapping[str, str]) -> list[str]:
 
 
 def _authenticates(listener: ListenerAddress, settings: BrokerSettings) -> bool:
-    """Return whether clients of a listener have to prove who they are; raises ConfigError."""
+    """Return True if a listener's clients must authenticate; raises ConfigError."""
     from engine.broker.listener_oauth import believes_unsecured_tokens
     from engine.config.listener_settings import ListenerSettings
 

@@ -125,10 +125,10 @@ class Process:
         on_ready: Callable[[S], None],
         on_poll: Callable[[], None] | None = None,
     ) -> None:
-        """Open brokers, serve until a signal, and stop them; errors are those of the opening.
+        """Open brokers, serve until a signal, and stop them; raises the errors of the opening.
 
-        `on_ready` runs once, when every broker knows the cluster; `on_poll` whenever somebody has
-        a request. Raises BrokerGaveUp when a broker could not go on.
+        `on_ready` runs once, when every broker knows the cluster; `on_poll` at each signal for a
+        request. Raises BrokerGaveUp when a broker could not continue.
         """
         try:
             served = self._finish(opening(self._give_up))
@@ -151,9 +151,10 @@ class Process:
         is_wanted: Callable[[], bool],
         before_end: Callable[[], None] | None = None,
     ) -> None:
-        """End at once when the process that started this one is gone, as long as that `is_wanted`.
+        """End this process when the process that started it is gone, while `is_wanted`.
 
-        A kill is nothing else: the next start recovers. `before_end` kills what else has to go.
+        Checked periodically. The end is that of a kill: the next start recovers. `before_end` kills
+        further processes that must end too.
         """
         if not is_wanted():
             return

@@ -124,7 +124,7 @@ class ClusterSupervisor:
         self._logs: dict[int, list[dict[str, object]]] = {}
 
     def poll(self) -> None:
-        """Carry out the request that is there, unless another one is under way."""
+        """Carry out the pending request of a command, unless another one is in progress."""
         if self._is_busy:
             return
         try:

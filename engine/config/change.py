@@ -248,7 +248,7 @@ def _check_threads(name: str, old: int, new: int) -> None:
 
 
 def _retention(settings: BrokerSettings, kind: str) -> tuple[int, int]:
-    """Return how much of a log is kept in all, and how much of it on the disk."""
+    """Return the total and the local retention of a log, in ms or bytes."""
     logs = TopicConfig.of({}, settings)
     if kind == "ms":
         return logs.retention_ms, logs.local_retention_ms

@@ -47,10 +47,10 @@ def resumed_positions(
     known: Mapping[TopicPartition, int],
     noted: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    """Return the next offset of each partition of the source that is not copied.
+    """Return the next offset to copy of each partition of the source.
 
-    `known` are the positions that count, `noted` those of the journal; both by partitions of the
-    source. Errors: ProgressLost, those of asking.
+    `known` are the authoritative positions, `noted` those of the journal; both by partitions of the
+    source. Errors: ProgressLost, those of the requests.
     """
     ranges = plan.ranges
     begun = [

@@ -202,7 +202,7 @@ class ExactlyOnceWriter:
         self._translation.settle(positions, ends)
 
     def finish(self) -> None:
-        """Commit the offsets of groups that are behind all that is copied."""
+        """Commit group offsets that lie after all copied records."""
         if not self._translation.is_needed:
             return
         self._settle(None)
