@@ -28,7 +28,7 @@ _REQUESTS: Final = "kafka.network:type=RequestMetrics,name="
 
 
 def fold_requests(requests: RequestMetrics, clock: Clock, tasks: LoopTasks) -> None:
-    """Add requests to their histograms every second from now on."""
+    """Start to add requests to their histograms every second: adding each one costs too much."""
     tasks.every_in_steps(
         "request-metrics", _FOLD_MS, lambda: folded(requests, clock), first_after_ms=_FOLD_MS
     )

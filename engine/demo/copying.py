@@ -118,9 +118,9 @@ class CopyingInstance:
         return self._counts._replace(partitions=partitions)
 
     def step(self, wait_ms: int) -> None:
-        """Copy the records that have come, after about so long.
+        """Copy the records that arrive within about `wait_ms`, in transactions.
 
-        Errors: those of the group, of reading, and of brokers that stay away.
+        Errors: those of the group, of reading, and of brokers that stay unreachable.
         """
         for parts in transactions_of(self._consumer.poll(wait_ms)):
             if not self._copy(parts):
@@ -195,7 +195,10 @@ class CopyingInstance:
 
 
 def transactions_of(consumed: list[ConsumedRecords]) -> Iterator[list[Part]]:
-    """Yield what came in transactions of so many records at most; raises the error of reading."""
+    """Split fetched records into transactions of RECORDS_PER_TRANSACTION at most.
+
+    Raises the error of a partition that cannot be read.
+    """
     parts: list[Part] = []
     room = RECORDS_PER_TRANSACTION
     for records in consumed:

@@ -36,7 +36,7 @@ class TemporaryCluster:
         return self._plan.broker_ids()
 
     def __enter__(self) -> TemporaryCluster:
-        """Start it. Errors: those of `daemon.start`."""
+        """Start the cluster. Errors: those of `daemon.start`."""
         with self._turn():
             daemon.start(self._data, self._files, self._plan, _TIMEOUT_S)
         try:

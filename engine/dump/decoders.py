@@ -75,9 +75,9 @@ class Decoder(Protocol):
     def unreadable(
         self, offset: int, has_key: bool, key: Text, error: SizeBeyondMessage
     ) -> tuple[Text, Text]:
-        """Return what is printed for a message whose sizes do not hold, or raise.
+        """Return the text for a message whose sizes contradict its length, or raise.
 
-        `key` is None where it has none or cannot be read itself.
+        `key` is None for a message without a key, or with an unreadable one.
         """
         ...
 

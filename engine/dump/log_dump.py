@@ -124,7 +124,7 @@ class LogDump:
         return limit is not None and self.shown_count >= limit
 
     def _batch(self, position: int, size: int) -> bool:
-        """Print one batch; returns False once all that is wanted has been seen."""
+        """Print one batch; return False once the wanted range is over."""
         batch = self._window.exactly(position, size, "a record batch")
         magic = batch[16]
         if magic >= 128:
@@ -270,7 +270,10 @@ def _line_tier(options: DumpOptions, record_count: int, size_bytes: int) -> Line
 
 
 def _estimated_records(window: Window, end: int) -> int:
-    """Return how many records a log may hold, judged by its first batch."""
+    """Return an estimate of a log's record count, from its first batch.
+
+    It decides whether compiled code is worth loading.
+    """
     header = window.at(0, HEADER_BYTES)
     if len(header) < HEADER_BYTES or header[16] != 2:
         return 0

@@ -53,7 +53,7 @@ class Output:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is held."""
+        """Write the buffered bytes."""
         if self.end:
             end, self.end = self.end, 0
             self._write(self._view[:end])

@@ -393,7 +393,7 @@ def header_row(name: str, value: bytes | None) -> Row:
 
 
 def decoded(text: bytes | None) -> Any:
-    """Return what a decoder printed: as JSON where it is JSON, else as text."""
+    """Return a decoder's output: parsed if it is JSON, else as text."""
     if text is None:
         return None
     from engine.json_text import read_json

@@ -29,7 +29,7 @@ class Write(NamedTuple):
     content: bytes | None
 
     def apply_to(self, image: bytearray) -> None:
-        """Apply this change to an image; a gap before it is zero-filled."""
+        """Apply this write, or truncation if it has no content, to an image; gaps become zeros."""
         end = self.position + len(self.content or b"")
         if self.content is None:
             del image[end:]

@@ -65,7 +65,7 @@ class OffsetIndexCheck:
             self._open = None
 
     def see_damage(self, start: int, end: int) -> None:
-        """Go on over bytes [start, end) that are no good batch: entries for them may be right."""
+        """Skip damaged bytes [start, end): index entries into them may be right."""
         while self._head and self._head.position < end:
             if self._rises(self._head):
                 self._close()
@@ -164,7 +164,8 @@ class TimeIndexCheck:
     def _rises(self, index_entry: TimestampOffset) -> bool:
         """Check that an entry lies above the last one in timestamp and offset.
 
-        One with the same offset and a later timestamp is kept as a doubt: a batch may explain it.
+        An entry with the same offset and a later timestamp is kept as a doubt: a batch may explain
+        it.
         """
         last = self._last
         if index_entry.offset > last.offset and index_entry.timestamp > last.timestamp:

@@ -337,7 +337,7 @@ class Segment:
         self._sure_bytes = _NOTHING_SURE
 
     def add_aborted(self, transaction: AbortedTransaction) -> None:
-        """Append to the transaction index, whose file starts with its first entry."""
+        """Append a transaction to the .txnindex, which is created with its first entry."""
         self.aborted.append(transaction)
         handle = self._files.open(self.path(FileKind.TXNINDEX), write=True, create=True)
         try:
@@ -400,7 +400,7 @@ class Segment:
         return now_ms - self.created_ms
 
     def _first_timestamp_ms(self) -> int:
-        """Read the largest timestamp of the first batch from the file, −1 without a batch."""
+        """Read the first batch's largest timestamp, by which segment.ms rolls; −1 if empty."""
         for _, batch in scan_batches(self._file, chunk_bytes=HEADER_WALK_BYTES):
             return batch.max_timestamp_ms
         return NO_TIMESTAMP

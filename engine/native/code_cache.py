@@ -56,7 +56,7 @@ def read_ours(files: RealFiles, path: str) -> bytes | None:
 
 
 def make_folder() -> bool:
-    """Make the folder, for its owner alone; returns whether it is there."""
+    """Create the cache folder, for its owner alone; return whether it exists."""
     try:
         os.makedirs(kept_path(""), mode=0o700, exist_ok=True)
     except OSError:
@@ -79,7 +79,7 @@ def keep(files: RealFiles, path: str, content: bytes) -> bool:
 
 
 def _remove_unused(files: RealFiles, kept: str) -> None:
-    """Remove what nobody has loaded for long; what belongs to the kept file stays."""
+    """Remove cached files unused for long, except those that belong to the kept file."""
     folder, _, own = kept.rpartition("/")
     own = own.partition(".")[0]
     for name in files.list_dir(folder):

@@ -161,7 +161,7 @@ def compile_flat(kernel: Kernel, path: str) -> bool:
 
 
 def _make_sure_of(kernel: Kernel) -> bool:
-    """Compile a function if it is not kept and nobody else does; returns whether it is there."""
+    """Compile a function unless it is cached or being compiled; return whether it is cached."""
     path = kernel.path()
     if path is None:
         return False

@@ -65,10 +65,10 @@ class _Round(NamedTuple):
 
 
 def _bound(first: _Round, last: _Round, before: Sequence[int], end: PlacementState) -> int:
-    """Return the fewest moves for what was reached in the end.
+    """Return a lower bound of the moves for the balance that was reached.
 
-    What balancing takes is no bound of a plan that cannot reach it. Counts may end otherwise than
-    the first search had them; where a budget cut that short, what they take is what it takes.
+    The bound of a goal that was not reached does not count. If a budget ended the search early, the
+    counts that were reached give the bound.
     """
     ended = {b: end.counts[b] for b in range(len(before))}
     for_counts = first.for_counts
@@ -84,9 +84,10 @@ def _bound(first: _Round, last: _Round, before: Sequence[int], end: PlacementSta
 
 
 def _balance_once(state: PlacementState, goals: Collection[LevelGoal], small: bool) -> _Round:
-    """Balance once, in order: counts, bytes, bytes in, leaders, bytes out; return what remains.
+    """Balance once, in order: counts, bytes, bytes in, leaders, bytes out.
 
-    Later steps keep what earlier ones reached, as far as their goals are wanted.
+    Later steps keep what earlier ones reached, as far as their goals are wanted. Returns the
+    round's bounds and findings.
     """
     notes = PlanFindings("balance")
     constraints = state.constraints

@@ -92,7 +92,7 @@ def _move_surplus(
 
 
 def _picks(held: list[int], wanted: int, smallest_first: bool) -> Iterator[int]:
-    """Yield what to give away: evenly over the sizes, then the rest."""
+    """Yield the replicas to give away: evenly over the sizes, then the remaining ones."""
     if not smallest_first:
         stride = len(held) / max(wanted, 1)
         for number in range(wanted):
@@ -178,7 +178,7 @@ def _walk_back(
 
 
 def _steps_from(state: PlacementState, source: int) -> list[tuple[_Step, int]]:
-    """Return a replica that may go from a broker to each other one, one that moves anyway first."""
+    """Return the cheapest move from a broker to each other one; a moved replica comes first."""
     found: dict[int, _Step] = {}
     targets = [b for b in range(len(state.brokers)) if state.in_play[b] and b != source]
     held = state.on_broker[source]

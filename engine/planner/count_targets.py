@@ -35,7 +35,7 @@ class CountBounds(NamedTuple):
 def level_counts(
     bounds: Sequence[CountBounds], group_bounds: Sequence[tuple[int, int]], total: int
 ) -> dict[int, int]:
-    """Return how many replicas each broker should hold, `total` in all as far as bounds allow."""
+    """Return the target count of replicas of each broker, `total` in all if bounds allow it."""
     groups: dict[int, list[CountBounds]] = {}
     for bound in bounds:
         groups.setdefault(bound.group, []).append(bound)

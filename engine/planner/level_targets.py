@@ -28,7 +28,7 @@ class TargetRule(Enum):
 def find_targets(
     state: PlacementState, rule: TargetRule, before: Sequence[int] | None = None
 ) -> dict[int, int]:
-    """Return how many replicas each broker in play should hold, racks as level as they can be.
+    """Return the target count of replicas of each broker, with racks as balanced as possible.
 
     `before` is what NONE_SINKS must keep: counts from before anything was placed.
     """

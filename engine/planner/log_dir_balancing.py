@@ -42,7 +42,7 @@ class _Directories:
         self.moved: dict[tuple[str, int], str] = {}
 
     def add(self, path: str, replica: _Replica, *, movable: bool) -> None:
-        """Take note of a replica; one in a directory that is not known stays out of it."""
+        """Add a replica to its log directory; ignore a replica in an unknown directory."""
         if path in self.held:
             self.held[path] += replica.size
             self._peak[path] += replica.size

@@ -258,9 +258,9 @@ def _plan(rows: Sequence[TargetRow], ours: PlanFields) -> ReassignmentPlan:
 
 
 def _change(row: TargetRow, own: PlanFields) -> PartitionChange:
-    """Read one change from Kafka's row and ours.
+    """Read one change from Kafka's row and our additional fields.
 
-    Raises BadPlanFile if the leader is no replica, or lists have other lengths.
+    Raises BadPlanFile if the leader is no replica, or lists have different lengths.
     """
     old_replicas = own.broker_ids("old_replicas")
     change = PartitionChange(
@@ -314,7 +314,7 @@ def _load(row: PlanFields) -> LoadFigures:
 
 
 def _level(row: PlanFields) -> LevelFigures:
-    """Read the figures of balance; those of rates are absent in older files, and 1.0 then."""
+    """Read the balance figures; older files lack those of rates, which are then 1.0."""
     return LevelFigures(
         count_spread_in_rack=row.whole("count_spread_in_rack"),
         count_spread=row.whole("count_spread"),

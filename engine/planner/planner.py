@@ -58,7 +58,7 @@ _DEFAULT = PlanConstraints()
 def spread(
     model: ClusterModel, added: Collection[int], constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan moves to added brokers until they hold as much as the others; none among old ones."""
+    """Plan moves to added brokers until they hold their share; none between old brokers."""
     _check(model, added)
     return in_budget(constraints, lambda c, small: _spread(model, added, c, small))
 
@@ -120,7 +120,7 @@ def replace(
         raise PlanRefused(f"broker {old}", "cannot be replaced by itself")
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
-        """Move all replicas of the old broker to the new one, others where it cannot take them."""
+        """Move all replicas of the old broker to the new one, or elsewhere if it is not allowed."""
         state = PlacementState(model, c, leaving=(old,))
         notes = PlanFindings("replace")
         source, target = state.index_of[old], state.index_of[new]
@@ -150,7 +150,7 @@ def replace(
 
 
 def repair(model: ClusterModel, constraints: PlanConstraints = _DEFAULT) -> ReassignmentPlan:
-    """Plan new places for offline replicas, and other racks for those that share one needlessly."""
+    """Plan new places for offline replicas, and other racks for replicas that share one."""
     model.check()
     dead = [b.broker_id for b in model.brokers if not b.is_alive]
 

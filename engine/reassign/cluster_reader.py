@@ -42,7 +42,7 @@ class _Copy(NamedTuple):
 
 
 def read_cluster(client: KafkaClient) -> ReadCluster:
-    """Read all that a plan needs; raises ReassignmentInProgress and the errors of requests."""
+    """Read the facts that a plan needs; raises ReassignmentInProgress and errors of requests."""
     view = client.view(None)
     ongoing = list_reassignments(client)
     if ongoing:

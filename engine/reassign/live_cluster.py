@@ -83,7 +83,7 @@ class MovedCluster(Protocol):
     def throttles(
         self, settings: Iterable[ThrottleSetting]
     ) -> dict[ThrottleSetting, str | EngineError | None]:
-        """Return the values that were set for these alone, None where nobody did."""
+        """Return the values set on exactly these resources, None if they are not set."""
         ...
 
     def set_throttles(
@@ -124,7 +124,7 @@ class LiveCluster:
         self._min_isr: dict[str, int] | None = None
 
     def read(self) -> ObservedCluster:
-        """Return how things are."""
+        """Return the present state of the plan's partitions: replicas, leaders, sizes, progress."""
         client = self._client
         # First: what ended in between shows in the metadata as it does without a reassignment.
         ongoing = list_reassignments(client)
@@ -220,7 +220,7 @@ class LiveCluster:
     def throttles(
         self, settings: Iterable[ThrottleSetting]
     ) -> dict[ThrottleSetting, str | EngineError | None]:
-        """Return the values that were set for these alone, None where nobody did."""
+        """Return the values set on exactly these resources, None if they are not set."""
         by_resource: dict[Resource, list[ThrottleSetting]] = {}
         for setting in settings:
             by_resource.setdefault(setting.resource, []).append(setting)

@@ -119,7 +119,7 @@ class Throttling:
             raise ThrottleNotSet(setting, error)
 
     def _read_before(self, settings: Iterable[ThrottleSetting], now: ObservedCluster) -> None:
-        """Note what is there of settings that are not known, or were brought back since (step 1).
+        """Note the present values of settings that are unknown, or were restored since (step 1).
 
         Errors: ThrottleOfAnotherMove.
         """
@@ -199,9 +199,10 @@ class Throttling:
         self._cluster.set_throttles(values)
 
     def bring_back(self) -> dict[ThrottleSetting, EngineError]:
-        """Bring back what was there before (step 3).
+        """Restore the throttles from before the execution (step 3).
 
-        What could not be is returned, and the journal does not say that it was done.
+        Returns the settings that could not be restored, with their errors; the journal then does
+        not note the restore as done.
         """
         if self._is_returned or not self._ours:
             return {}
@@ -212,7 +213,7 @@ class Throttling:
         return left
 
     def _return(self, settings: Iterable[ThrottleSetting]) -> dict[ThrottleSetting, EngineError]:
-        """Bring back some of the throttles of ours; returns those that could not be."""
+        """Restore some of our throttles; return those that could not be restored."""
         ours = {setting: self._ours[setting] for setting in settings}
         if not ours:
             return {}
@@ -233,7 +234,7 @@ class Throttling:
 def _set_by(state: JournalState) -> dict[ThrottleSetting, list[str]]:
     """Return all values that an execution may have set.
 
-    In a damaged journal a line of them may be missing: those that its settings ask for count too.
+    A damaged journal may lack a line of them: values that its settings imply count too.
     """
     ours = {setting: list(values) for setting, values in state.ours.items()}
     if not state.damage:

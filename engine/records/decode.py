@@ -155,7 +155,7 @@ def _time_rule(origin: Origin) -> tuple[TimestampType, int, int]:
 
 
 def _headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], int]:
-    """Return the headers, of which there are 1 to 63; IndexError for others and wrong ones."""
+    """Return 1 to 63 headers; IndexError for another number, and for malformed ones."""
     if raw > 0x7F or raw & 1:
         raise IndexError
     headers = []
@@ -179,7 +179,7 @@ def _headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], 
 
 
 def headers_fast(data: bytes, position: int) -> tuple[Header, ...] | None:
-    """Return the headers whose number stands at a position, None where others must read them."""
+    """Return the headers whose count is at a position, None if they need the strict reader."""
     try:
         raw = data[position]
         return _headers(data, position + 1, raw)[0] if raw else _NONE

@@ -145,7 +145,7 @@ def _topics(
 def _broker_settings(
     configs: Mapping[int, Sequence[ConfigEntry] | EngineError],
 ) -> list[BrokerOverrides]:
-    """Return what is set at each broker; brokers with an error are left out."""
+    """Return the overridden settings of each broker; brokers with an error are left out."""
     return [
         BrokerOverrides(broker_id, _set_values(entries))
         for broker_id, entries in sorted(configs.items())

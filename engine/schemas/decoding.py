@@ -81,7 +81,7 @@ class SchemaDecoder:
         )
 
     def value(self, raw: bytes) -> object:
-        """Return what bytes say that `decodes` was true for; raises EngineError."""
+        """Decode bytes for which `decodes` was true; raises EngineError."""
         if self._one is not None:
             return _value(self._one, raw, "the schema")
         envelope = open_envelope(raw)
@@ -152,7 +152,7 @@ def require_package(schema: Schema) -> None:
 def reader_of(
     schema: Schema, what: str, *, is_enveloped: bool, with_defaults: bool = False
 ) -> Callable[[bytes], object]:
-    """Return what reads values of a schema, which raises ValueError for others.
+    """Return a function that decodes values of a schema, and raises ValueError for others.
 
     Errors: UnusableSchema, SchemaPackageMissing.
     """

@@ -53,7 +53,7 @@ class GroupFold:
         self._has_leader = False
 
     def leader_began(self) -> None:
-        """Collect later records as alternatives: the leader may have applied each of them or not."""
+        """Collect later records as alternatives: the leader may have applied each or not."""
         self._has_leader = True
         for pending in self._open.values():
             for key, committed in pending:
@@ -93,7 +93,7 @@ class GroupFold:
             self._apply_group(decoded.key.group, decoded.value)
 
     def _apply_group(self, group_id: str, value: object) -> None:
-        """Apply a group's record as loaded; of later records only tombstones count."""
+        """Apply a group's record from before the leader's epoch; of later ones only tombstones."""
         if isinstance(value, messages.GroupMetadataValue):
             if not self._has_leader:
                 self.generations[group_id] = value.generation

@@ -361,7 +361,7 @@ class LossRules:
     def led_of_before(
         self, history: History, partition: Partition, start: int, end: int, now_ms: int
     ) -> None:
-        """Note the batches that a leader of an epoch before a loss commits; no replica keeps any."""
+        """Note the batches that a leader of an epoch before a loss commits; no replica keeps it."""
         others = [b for b in content_batches(partition, start, end) if not history.has(b)]
         if not others:
             return

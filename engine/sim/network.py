@@ -81,7 +81,7 @@ class MachineNetwork:
         return listener
 
     def forget(self, key: tuple[str, int]) -> None:
-        """Let go of a closed listener."""
+        """Remove a closed listener, unless a later life of the process listens there."""
         life, _ = self._network.listeners.get(key, (None, None))
         if life == self.timers.life:
             del self._network.listeners[key]

@@ -111,7 +111,7 @@ class Moments:
 
 
 def quantile(ordered: Sequence[int], share: float) -> float:
-    """Return the value below which a share of the values lies, between two of them if need be."""
+    """Return the value below which a share of the values lies, interpolated between two."""
     if not ordered:
         return 0.0
     position = share * (len(ordered) + 1)

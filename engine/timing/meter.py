@@ -80,7 +80,7 @@ class Meter:
         self._rates = (one, five, fifteen)
 
     def reading(self, number: int, count: int, now_ms: int) -> MeterReading:
-        """Return the count of now, and the rates as they were after the tick of that number."""
+        """Return the present count, and the rates as they were after the tick of that number."""
         self._make_up(number)
         lasted_ms = now_ms - self._began_ms
         mean = count * _MS_PER_S / lasted_ms if lasted_ms > 0 else 0.0

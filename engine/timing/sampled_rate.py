@@ -36,7 +36,7 @@ class SampledRate:
         self._current = 0
 
     def record(self, now_ms: int, count: float = 1) -> None:
-        """Count what happened at once."""
+        """Add to the count of the present window."""
         if not self._windows:
             self._windows.append(_Window(now_ms, now_ms))
         window = self._windows[self._current]
@@ -78,7 +78,7 @@ class SampledRate:
         return math.floor(over_ms + 0.5) if math.isfinite(over_ms) else over_ms
 
     def rate_per_s(self, now_ms: int) -> float:
-        """Return how many there were a second."""
+        """Return the events per second over the last windows; older windows are reset."""
         for window in self._windows:
             if now_ms - window.last_event_ms >= self._window_count * self._window_ms:
                 window.began_ms = window.last_event_ms = now_ms

@@ -35,7 +35,7 @@ def matching(
 def ordered(
     rows: Iterable[Mapping[str, Any]], key: str, *, is_descending: bool, rank: Sequence[str] = ()
 ) -> list[Mapping[str, Any]]:
-    """Return rows by a field; those without it are the last either way, equal ones stay.
+    """Return rows sorted by a field; rows without a value are last, equal ones keep their order.
 
     Values in `rank` come before others, in its order.
     """

@@ -36,7 +36,7 @@ class _Source:
         self.formats: dict[str, Format] = {}
 
     def line(self, text: str) -> None:
-        """Add one line at the present depth; what is pending comes first."""
+        """Add one line at the present depth, after the pending fixed-size fields."""
         if self.pending_codes:
             self.flush()
         self.lines.append(" " * self.depth + text)
@@ -70,7 +70,7 @@ class _Source:
 
 
 def _read_string(out: _Source, field: FieldLayout, target: str, *, nullable: bool) -> None:
-    """Read a string; the short ones without a call."""
+    """Generate the read of a string, without a call for short ones."""
     length = out.name("n")
     take = f"{target} = str(b[p:q], 'utf-8'); p = q"
     if field.compact:
@@ -143,7 +143,7 @@ def _read_array(out: _Source, field: FieldLayout, target: str) -> None:
 
 
 def _read_nullable_struct(out: _Source, field: FieldLayout, target: str) -> None:
-    """Read a struct that a byte (in a tagged field a varint) before it may say is null."""
+    """Generate the read of a struct after its null flag, a byte or in a tagged field a varint."""
     assert field.struct is not None
     flag, item = out.name("n"), out.name("o")
     if field.place == "tagged":
@@ -160,7 +160,7 @@ def _read_nullable_struct(out: _Source, field: FieldLayout, target: str) -> None
 
 
 def _read_field(out: _Source, field: FieldLayout, target: str) -> None:
-    """Read one field into `target`."""
+    """Generate the read of one field into the variable `target`."""
     if field.struct is None and field.type in FIXED:
         if field.is_array:
             _read_flat(out, field, target)

@@ -20,7 +20,7 @@ _INT32_BYTES = 4
 
 
 def encode_rows(api_name: str, version: int, message: Message, field: str) -> bytes:
-    """Return the bytes of a response's rows: those of an array with fixed fields behind it."""
+    """Return the bytes of a response's rows: an array that only fixed-size fields follow."""
     codec = message_codec(f"{api_name}Response", version)
     empty = copy.copy(message)
     setattr(empty, field, [])

@@ -52,7 +52,7 @@ class _Source:
         self.formats: dict[str, Format] = {}
 
     def line(self, text: str) -> None:
-        """Add one line at the present depth; what is pending comes first."""
+        """Add one line at the present depth, after the pending fixed-size fields."""
         if self.pending_codes:
             self.flush()
         self.lines.append(" " * self.depth + text)
@@ -154,7 +154,7 @@ def _write_array(out: _Source, field: FieldLayout, value: str) -> None:
 
 
 def _write_field(out: _Source, field: FieldLayout, value: str) -> None:
-    """Append one field in its place."""
+    """Generate the code that appends one positional field."""
     if not field.is_array and field.type in FIXED:
         if field.type == "uuid":
             out.early(f"if len({value}) != 16: raise Unwritable")

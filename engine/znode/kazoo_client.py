@@ -429,7 +429,7 @@ class KazooZnodeClient:
         """Set a watch at the server and return the zxid of its node's last change."""
 
         def on_kazoo_event(event: WatchedEvent) -> None:
-            """Hand an event over from kazoo's thread; one of the connection is the session's."""
+            """Hand an event over from kazoo's thread; connection events belong to the session."""
             event_type = _EVENTS.get(event.type)
             if event_type is not None:
                 self._soon(partial(on_event, event_type))

@@ -50,10 +50,10 @@ class Arm(Protocol):
     def __call__(
         self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]
     ) -> PromiseCoroutine[int | None]:
-        """Return the node's mzxid or, for children, its pzxid; None where there is no node.
+        """Set a watch; return the node's mzxid or, for children, its pzxid; None without a node.
 
-        The request is on its way when this first waits. Raises NoNode for children of no node,
-        ConnectionLost, SessionExpired.
+        The request is in flight when this first waits. Raises NoNode for the children of a missing
+        node, ConnectionLost, SessionExpired.
         """
         ...
 
@@ -89,7 +89,7 @@ class KeptWatches:
         self._loss_count = 0
 
     def connection_lost(self) -> None:
-        """Note that the server has forgotten all watches; reads wait from now on."""
+        """Note that the server has forgotten all watches; reads wait until they are set again."""
         self._loss_count += 1
         for watch in self._watches.values():
             watch.is_lost = True
@@ -99,7 +99,7 @@ class KeptWatches:
     async def reconnected(self) -> bool:
         """Set all watches again and report missed events; False if the connection was lost again.
 
-        All requests are on their way when this first waits, and reads go after them. A watch whose
+        All requests are in flight when this first waits, and reads go after them. A watch whose
         first request has no response yet was never set: that request fails, and is sent again.
         """
         lost = [

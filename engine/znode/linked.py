@@ -40,7 +40,7 @@ class LinkedZnodeClient:
     def __init__(
         self, client: EmbeddedZnodeClient, links: PlaceLinks, place: str, store_place: str
     ) -> None:
-        """`client` is of this one alone; the places are those of the two ends of the link."""
+        """`client` is used by this object alone; the places are the two ends of the link."""
         self._client = client
         self._out = links.channel(place, store_place)
         self._in = links.channel(store_place, place)

@@ -106,7 +106,7 @@ class ZookeeperServer:
         return digest[:PASSWORD_BYTES]
 
     def begin(self, request: ConnectRequest, peer: _Peer) -> tuple[int, int]:
-        """Begin or go on with a session on a connection; returns its id and its timeout in ms.
+        """Open or resume a session on a connection; return its id and its timeout in ms.
 
         Errors: SessionExpired, those of the store.
         """
