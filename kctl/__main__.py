@@ -167,7 +167,11 @@ def entry() -> NoReturn:
 
 
 def own_process() -> int:
-    """Run the command of this process, which is only there for it; return its exit code."""
+    """Run the command for which this process was started; return its exit code.
+
+    Such a process may skip garbage collection and the interpreter's shutdown, unlike one that calls
+    kctl as a library.
+    """
     exits.OwnProcess.is_own = True
     # What is imported lives as long as the process: there is nothing to collect.
     gc.disable()
@@ -188,16 +192,16 @@ def own_process() -> int:
 
 
 def _collect_from_here() -> None:
-    """Collect garbage from here on, without a look at what the command was imported with."""
+    """Enable garbage collection; objects of the imports are frozen, and never scanned."""
     if exits.OwnProcess.is_own:
         gc.freeze()
         gc.enable()
 
 
 def _end_process(code: int) -> NoReturn:
-    """End without the end of the interpreter, which frees one object after the other for 20 ms.
+    """End the process without the interpreter's shutdown, which takes 20 ms to free objects.
 
-    Not where something waits for that end: registered calls, threads, profilers, warnings.
+    The shutdown runs if something waits for it: registered calls, threads, profilers, warnings.
     """
     threads = sys.modules.get("threading")
     is_awaited = (

@@ -147,7 +147,7 @@ def _lags(client: KafkaClient, group: StreamsGroup) -> dict[TopicPartition, _Lag
 
 
 def source_topics(group: StreamsGroup, *, has_repartitions: bool) -> set[str]:
-    """Return what a topology reads, its own repartition topics only on request."""
+    """Return the topics that a topology reads; its repartition topics only on request."""
     return {
         topic
         for part in group.subtopologies or ()

@@ -50,7 +50,7 @@ def internal_topics_of(
 
 
 def _internal_topics(group: StreamsGroup, out: TextIO) -> list[str]:
-    """Return a topology's repartition and changelog topics that are named as such."""
+    """Return a topology's repartition and changelog topics whose names are internal ones."""
     sources = source_topics(group, has_repartitions=False)
     internal = []
     for part in group.subtopologies or ():

@@ -34,7 +34,7 @@ _OPEN: Final = list(OPEN_ACL)
 
 
 def protect_nodes(address: str, settings: Mapping[str, str], timeout_s: float) -> None:
-    """Protect the nodes of a store that are open, as the user whom a cluster's settings name.
+    """Set ACLs on the nodes of a store that are open, as the user in a cluster's settings.
 
     Errors: ConfigError, those of the store.
     """

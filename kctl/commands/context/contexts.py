@@ -110,7 +110,10 @@ def set_context(name: str, change: ContextChange, *, use: bool) -> int:
 def _with_changes_of(
     now: Profile | None, profile: Profile, change: ContextChange, name: str
 ) -> Profile:
-    """Return a context as it is now with a change, and with the id that was found for that."""
+    """Return the stored context with a change applied, and the cluster id that was found.
+
+    Another command may have changed the context while the cluster was requested.
+    """
     merged = _changed(name, now, change)
     if change.cluster_id is None and profile.cluster_id is None:
         return merged

@@ -178,7 +178,7 @@ class GroupReset:
         self._group_id = group_id
 
     def run(self) -> tuple[list[OutputRow], int]:
-        """Return a row for each partition, and how many failed.
+        """Reset the offsets, or show the new ones; return the rows and the number of failures.
 
         Errors: GroupHasMembers, and those of reading and committing offsets.
         """
