@@ -104,7 +104,7 @@ class ConfigAdmin:
         return decode_config(data, path), stat.version
 
     async def _write(self, path: str, data: bytes, version: int | None, note: Create) -> bool:
-        """Write an entity with its note; returns whether it still was as it had been read."""
+        """Write an entity with its change notification; return False if its version has changed."""
         guard = Check(CONTROLLER, await self._controller_version())
         write: Operation
         if version is None:

@@ -138,9 +138,9 @@ def anonymise(
 
 
 def _changed(value: Any, fields: Sequence[str], method: str, key: bytes | None) -> Any:
-    """Anonymise one value, or the field of it that `fields` leads to, in every item of a list.
+    """Anonymise one value, or its field at the path `fields`, in every item of a list.
 
-    Dropped values are None, as are values that were. Of headers only the values are changed.
+    Dropped values are None, as are null values. Of headers only the values are changed.
     """
     if value is None:
         return None

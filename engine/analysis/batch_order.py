@@ -128,7 +128,7 @@ class BatchOrder:
         self._after_damage = True
 
     def accepts(self, position: int, batch: RecordBatch) -> bool:
-        """Return whether a batch with the right CRC is where it should be, and note what is not."""
+        """Return True if a batch with the right CRC is at its place; note a problem otherwise."""
         try:
             base_offset = batch.base_offset
         except CorruptRecord as error:
@@ -188,7 +188,7 @@ class BatchOrder:
     def _fits(
         self, position: int, batch: RecordBatch, base_offset: int, following: int | None
     ) -> bool:
-        """Return whether a base offset can be right, and note what it leaves out or repeats."""
+        """Return True if a base offset can be right; note the offsets that it skips or repeats."""
         expected = self._expected
         was_in_conflict, self._is_in_conflict = self._is_in_conflict, False
         if base_offset < 0 or batch.last_offset < base_offset:

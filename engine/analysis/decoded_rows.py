@@ -178,7 +178,7 @@ def _transaction(record: Record) -> Row:
 
 
 def _group_row(view: str, batch: RecordBatch, record: Record) -> Row | None:
-    """Return the columns of `offsets` or `groups`, None for a record of the other one."""
+    """Return the columns of `offsets` or `groups`, None for a record of the other view."""
     key = record.key
     if key is not None and len(key) >= _TYPE.size:
         (type_id,) = _TYPE.unpack_from(key)

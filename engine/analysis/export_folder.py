@@ -120,9 +120,10 @@ class ExportFolder:
             self._release()
 
     def publish(self) -> list[str]:
-        """Give the staging folder its name; returns the paths that could not be removed after it.
+        """Rename the staging folder to its final name; return the paths that could not be removed.
 
-        Its files must be durable, the manifest as the last one.
+        Its files must be durable, the manifest last. An earlier export is moved aside first, so
+        that a crash leaves one of the two whole.
         """
         files = self._files
         files.sync_dir(self.staging)

@@ -49,7 +49,7 @@ _OF_SPLIT: Final = {
 def are_of_split(
     columns: tuple[ViewColumn, ...], decoding: ValueDecoding | None, wanted: RecordRange
 ) -> bool:
-    """Return whether rows of `records` with these columns follow from headers."""
+    """Return True if rows of `records` with these columns can be made from headers alone."""
     names = {column.name for column in columns}
     return decoding is None and wanted == ALL_RECORDS and names <= _OF_SPLIT.keys()
 

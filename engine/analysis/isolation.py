@@ -166,7 +166,7 @@ def committed_here(files: Files, splits: list[Split]) -> Committed:
 
 
 def committed_on_spark(session: SparkSession, splits: list[Split]) -> Committed:
-    """Do `committed_only` for all partitions, each in a task of its own."""
+    """Apply `committed_only` to all partitions, each in a Spark task of its own."""
     groups = [(encode_splits(group),) for group in partitions_of(splits)]
     frame = frame_of_tasks(session, groups, "splits string")
     rows = frame.mapInArrow(_map_committed, "splits string, problems string").collect()

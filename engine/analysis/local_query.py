@@ -133,7 +133,7 @@ def _named(table: pa.Table, query: LocalQuery) -> pa.Table:
 
 @contextmanager
 def spill_folder() -> Iterator[str]:
-    """Yield a folder for temporary files, an empty path where there is no place for one."""
+    """Yield a folder for temporary files, an empty path if no folder can be created."""
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(temporary_folder("kctl-sql-"))

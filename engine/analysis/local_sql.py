@@ -257,7 +257,7 @@ def _result_names(
 
 
 def _replace_differences(tree: exp.Query) -> None:
-    """Replace what DuckDB would take for something else than Spark; see the module's head."""
+    """Replace expressions that mean something else in DuckDB; see the module's head."""
     from sqlglot import exp
 
     nodes = list(tree.walk())

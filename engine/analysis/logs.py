@@ -100,7 +100,7 @@ def open_logs(
 
 
 def register(session: SparkSession) -> None:
-    """Make the format `kafka-log` known to a Spark session, and send kctl to its executors.
+    """Register the format `kafka-log` in a Spark session, and ship kctl to its executors.
 
     Raises SparkMissing.
     """

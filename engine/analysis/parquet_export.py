@@ -100,7 +100,7 @@ class ExportPlan(NamedTuple):
     earlier: Earlier | None = None
 
     def after(self, earlier: Earlier) -> ExportPlan:
-        """Return the plan for what an earlier export lacks."""
+        """Return the plan of the records that an earlier export lacks."""
         splits = not_exported(self.splits, earlier)
         problems = (*self.problems, *deleted_offsets(splits, earlier))
         return self._replace(splits=splits, problems=problems, earlier=earlier)
@@ -251,7 +251,10 @@ def found_problems(plan: ExportPlan, reports: list[TaskReport]) -> list[Problem]
 
 
 def keep_listed(files: Files, folder: str, listed: set[str], within: str = "") -> None:
-    """Remove the files that no finished task reported; the names of the others are durable then."""
+    """Remove the files that no finished task reported; make the names of the others durable.
+
+    A killed task may have left a partial file.
+    """
     for name in files.list_dir(folder):
         path, relative = f"{folder}/{name}", f"{within}{name}"
         if files.is_dir(path):

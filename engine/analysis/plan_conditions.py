@@ -122,7 +122,7 @@ def _sql_of(text: str, columns: Mapping[str, str]) -> str | None:
 
 
 def _constant(name: str, text: str) -> str | None:
-    """Return a constant of a column in SQL, None for what its column is not compared with."""
+    """Return a column's constant as SQL, None for a text that is no constant of its type."""
     if name not in _CONSTANTS or not re.fullmatch(_CONSTANTS[name], text, re.A):
         return None
     cast = _CAST.fullmatch(text)

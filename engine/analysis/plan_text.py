@@ -89,7 +89,7 @@ def writing_operator(explained_query: str) -> str | None:
 def used_columns(
     plan: PlanText, views: Mapping[str, tuple[ViewColumn, ...]]
 ) -> dict[str, set[str]] | None:
-    """Return the names of columns that a query uses by its views, None for a plan of other form."""
+    """Return the columns that a query uses by view, None for a plan of unknown form."""
     of_result = set(re.findall(r"(?:^|, )(\w+): ", plan.analyzed[0]))
     referred: set[str] = set()
     sources: list[list[tuple[str, str]]] = []
@@ -129,7 +129,7 @@ def conditions_of_all(
 
 
 def _operators(lines: list[str]) -> Iterator[tuple[str, str | None]]:
-    """Yield of each line what it refers to, and the output of a view that it is."""
+    """Yield each line of a plan with its references, or the output columns of a view's scan."""
     for line in lines:
         source = _SOURCE.search(line)
         yield (line, None) if source is None else ("", source[1])

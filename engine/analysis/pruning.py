@@ -187,7 +187,7 @@ def _ranges(conditions: Iterable[str], dialect: str) -> Iterator[tuple[str, Valu
 
 
 def _range_of(node: exp.Expression) -> tuple[str, ValueRange] | None:
-    """Return the column of one condition and its values; None for what is not understood."""
+    """Return the column of one condition and its values; None for an unknown form."""
     from sqlglot import exp
 
     if isinstance(node, exp.Or):

@@ -82,7 +82,7 @@ class RecordColumns:
         wanted: RecordRange = ALL_RECORDS,
         memory: RowMemory | None = None,
     ) -> None:
-        """`memory` serves one split after the other."""
+        """`memory` holds the columns, and is reused for one split after the other."""
         # A consumer is given no record below the log's start.
         start = max(split.log_start_offset, wanted.first_offset)
         self._wanted = wanted._replace(first_offset=start)

@@ -72,7 +72,7 @@ class RowMemory:
     """Columns for the rows of one Arrow batch after the other."""
 
     def __init__(self, names: set[str]) -> None:
-        """For the columns of these `names` of the view `records`."""
+        """Allocate columns later, for these `names` of the view `records`."""
         self._takes = 0
         for name in names:
             self._takes |= _NEEDS.get(name, 0)
@@ -84,7 +84,7 @@ class RowMemory:
         self._set_room(ARROW_BATCH_RECORDS_MAX, ARROW_BATCH_BYTES, ARROW_BATCH_HEADERS_MAX)
 
     def _set_room(self, rows: int, size_bytes: int, headers: int) -> None:
-        """Have columns of these sizes from the next call on."""
+        """Set the sizes of the columns that the next call allocates."""
         self._rows_max, self._bytes_max, self._headers_max = rows, size_bytes, headers
         self._columns.clear()
         self._lacks_columns = True
@@ -131,7 +131,7 @@ class RowMemory:
         return used.copy() if self._is_sparse(name) else used
 
     def contents(self, data: str, ends: str, sizes: str, nulls: str) -> pa.Array:
-        """Return a column of bytes, by the names of its memory."""
+        """Return a binary column, made of the memory with these names."""
         import numpy as np
         import pyarrow as pa
 
@@ -183,7 +183,10 @@ class RowMemory:
         numbers[_SLOTS["least_ms"]], numbers[_SLOTS["most_ms"]] = _INT64_MAX, _INT64_MIN
 
     def _is_sparse(self, name: str) -> bool:
-        """Return whether so little of a column is used that a copy of that is given away."""
+        """Return True if so little of a column is used that a copy should be handed out instead.
+
+        The large memory is then kept for the next rows.
+        """
         column = self._columns[name]
         factor = _SPARSE_FACTOR if column.nbytes > _SMALL_BYTES else _SMALL_SPARSE_FACTOR
         return self._used(name) * factor < len(column)

@@ -189,7 +189,7 @@ class RunRows:
         return self._of_batches(_OF_BATCH[name])
 
     def _of_batches(self, slot: str) -> Numbers:
-        """Return a number of each batch for each of its records."""
+        """Return a header field of each batch, repeated for each of its records."""
         import numpy as np
 
         assert self._batches is not None
@@ -207,7 +207,7 @@ class RunRows:
         return sequences
 
     def _timestamps(self, kind: pa.DataType) -> pa.Array:
-        """Return the timestamps as a column in µs; slower for times outside of what is shown."""
+        """Return the timestamps as a column in µs; slower for times beyond the shown range."""
         import pyarrow as pa
 
         times = self._memory.column("times")

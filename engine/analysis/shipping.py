@@ -42,7 +42,7 @@ _sent: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
 
 
 def ship(session: SparkSession, packages: tuple[str, ...]) -> None:
-    """Send packages of this environment to the executors of a session, those there are."""
+    """Send installed packages of this environment to the executors of a session."""
     sent = _sent.setdefault(session, set())
     wanted = [name for name in packages if name not in sent]
     sent.update(wanted)

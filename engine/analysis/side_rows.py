@@ -180,7 +180,7 @@ def index_rows(files: Files, split: Split, *, checked: bool) -> Iterator[Row]:
 
 
 def _entries(index: OffsetIndex | TimeIndex, check: IndexCheck | None) -> Iterator[Row]:
-    """Yield a row for each index entry; `check` adds what the log contradicts."""
+    """Yield a row for each index entry; `check` adds the contradictions with the log."""
     if isinstance(index, OffsetIndex):
         problems = check.offset_problems(index) if check else [None] * len(index)
         for number, (entry, problem) in enumerate(zip(index, problems, strict=True)):

@@ -131,7 +131,7 @@ def _own_session(master: str, settings: dict[str, str]) -> SparkSession:
 
 
 def _name_python(master: str, settings: dict[str, str]) -> None:
-    """Leave the Python of tasks where PySpark looks for it."""
+    """Set the Python of tasks in the environment variable that PySpark reads."""
     if named := settings.get("spark.pyspark.python"):
         os.environ["PYSPARK_PYTHON"] = named
     elif master.startswith("local"):

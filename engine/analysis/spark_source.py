@@ -197,7 +197,7 @@ class PushingLogReader(KafkaLogReader):
 
 
 def range_of_filter(pushed: Any) -> tuple[str, ValueRange] | None:
-    """Return the column of a filter of Spark's and its values, None for what narrows nothing."""
+    """Return the column and values of Spark's pushed filter, None if it excludes nothing."""
     kind = type(pushed).__name__
     if kind != "In" and kind not in _OPERATORS:
         return None

@@ -202,7 +202,7 @@ def register_views(
 
 
 def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
-    """Return the SQL of a view's column: itself, or a constant that nobody reads."""
+    """Return the SQL of a view's column: itself, or a constant for an unused one."""
     if column in used:
         return f"`{column.name}`"
     if not column.nullable:

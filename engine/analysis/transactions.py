@@ -126,7 +126,7 @@ class PartitionTransactions:
         self._doubt_all(self._unbounded[-1])
 
     def see(self, position: int, batch: RecordBatch, *, is_compacted: bool) -> None:
-        """Go on by one good batch; only in a compacted log may offsets be missing before it."""
+        """Note one good batch; only in a compacted log may offsets be missing before it."""
         if self._unbounded:
             self._bound(batch.base_offset)
         elif not (is_compacted or self._is_gap_known) and batch.magic >= MAGIC:

@@ -111,9 +111,9 @@ def ids_in(rows: Iterable[Mapping[str, object]]) -> tuple[set[int], set[int]]:
 def by_schemas(
     source: SchemaSource, of_values: set[int], of_keys: set[int], *, shapes_keys: bool = False
 ) -> ValueDecoding:
-    """Return a decoding by the schemas of these ids, with `shapes_keys` of keys into columns too.
+    """Return a decoding by the schemas with these ids; `shapes_keys` also makes columns of keys.
 
-    One that is not there or cannot be used is a problem of its records; other errors are raised.
+    A missing or unusable schema is a problem of its records; other errors are raised.
     """
     schemas: dict[int, Schema] = {}
     unusable: dict[int, tuple[str, str]] = {}

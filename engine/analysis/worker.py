@@ -18,7 +18,10 @@ def calm_worker() -> None:
 
 
 def attempt_name() -> str:
-    """Return a name that no other attempt at any task of this application has."""
+    """Return a name that is unique among all task attempts of this application.
+
+    So a retried task does not write the file of an earlier attempt.
+    """
     from pyspark import TaskContext
 
     context = TaskContext.get()

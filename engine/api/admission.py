@@ -197,7 +197,7 @@ class Session:
         return self._host
 
     def authenticate(self, principal: str, *, by_token: bool = False) -> None:
-        """Set the principal: rules and quotas of that user hold from now on."""
+        """Set the principal: ACLs and quotas of that user apply from now on."""
         self.principal = principal
         self.is_by_token = by_token
         self.admission.begin(self)

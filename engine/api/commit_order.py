@@ -48,10 +48,10 @@ def answered_rows(
     *,
     have_topic_ids: bool = True,
 ) -> list[tuple[str, list[tuple[int, int]]]]:
-    """Return topics with an index and a code for each partition.
+    """Return topics with an index and a code for each partition, in Kafka's order.
 
-    `refused` are the codes of partitions that the group did not see, `written` the group's codes.
-    `have_topic_ids`: the keys of Kafka's map of those had topic ids too, as of commits.
+    `refused` are the codes of partitions refused before the group, `written` the group's codes.
+    `have_topic_ids`: the keys of Kafka's map had topic ids too, as for commits.
     """
     out: dict[str, list[tuple[int, int]]] = {}
     for topic in topics:

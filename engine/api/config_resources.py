@@ -113,7 +113,7 @@ def value_message(error: ConfigError) -> str:
 
 
 def _value_message(error: ConfigError) -> str:
-    """Return Kafka's message for a ConfigError whose rule has a text of this code."""
+    """Translate a ConfigError of ours into Kafka's message for the value."""
     key = known_key(error.key)
     value, rule = error.value, error.rule
     if rule.startswith("requirement failed: "):

@@ -97,7 +97,7 @@ class FastFetch:
     def answer(
         self, request: FetchRequest, exchange: Exchange
     ) -> FastResponse | Promise[FastResponse] | None:
-        """Return the response, or a promise of it; None if nothing has been done."""
+        """Return the response or a promise of it; None, with nothing done, if off the fast path."""
         (
             replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics,
             forgotten, rack_id, _,

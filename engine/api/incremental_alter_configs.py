@@ -93,7 +93,7 @@ def _response(
 
 
 def _check_topic(name: str) -> None:
-    """Raise InvalidConfiguration for a name that no node can have.
+    """Raise InvalidConfiguration for a topic name that no znode can have.
 
     Kafka reads a topic's settings before it checks whether the topic exists.
     """

@@ -143,8 +143,8 @@ class Produce:
     ) -> Encoded | Promise[Encoded] | None:
         """Append one batch to the only partition and return the response, or a promise of it.
 
-        None when the request wants something else, or something can be denied to the client;
-        nothing has been done then.
+        Returns None, with nothing done, for a request of another shape, or if the client can be
+        denied something.
         """
         topics = request.topics
         if len(topics) != 1:
@@ -330,7 +330,7 @@ class Produce:
     async def _judged_in_turns(
         self, request: ProduceRequest, exchange: Exchange, share: Share
     ) -> _Judged:
-        """Judge all partitions of a request; raise what refuses it as a whole, as `_judge` does."""
+        """Judge all partitions of a large request over several turns, as `_judge` does."""
         found = _Judged({}, {}, {})
         for topic, partitions in pieces(request.topics):
             if share.is_over():
@@ -517,7 +517,7 @@ def _check_producers(found: _Judged) -> None:
 
 
 def _copied(request: ProduceRequest) -> ProduceRequest:
-    """Return the request with copied records: the next frame overwrites the buffer of these."""
+    """Return the request with copied records: the next frame overwrites the receive buffer."""
     topics = [
         (topic, [(index, _copy_of(records)) for index, records in partitions])
         for topic, partitions in request.topics

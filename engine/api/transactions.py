@@ -163,7 +163,10 @@ class Transactions:
         return {topic for topic in counts if not _may_write(session, topic, counts[topic])}
 
     def _refused(self, partitions: Sequence[TopicPartition], denied: Set[str]) -> _Codes:
-        """Return the codes of a transaction of which nothing is done; none if it may go on."""
+        """Return the codes of a refused transaction; empty if the request may proceed.
+
+        One denied or unknown partition refuses all of them: the others get OPERATION_NOT_ATTEMPTED.
+        """
         failed: _Codes = {}
         for partition in partitions:
             if partition.topic in denied:

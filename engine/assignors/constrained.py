@@ -147,7 +147,7 @@ class ConstrainedAssignment:
                 self._larger += 1
 
     def _assign(self, partition: TopicPartition, member_id: str) -> None:
-        """Assign a partition; note it as moved if others had or claimed it."""
+        """Assign a partition; note it as moved if another member had or claimed it."""
         self.assignment[member_id].append(partition)
         former = self._given_up.get(partition, member_id)
         if former != member_id or partition in self._owners.contested:

@@ -119,7 +119,7 @@ class _TopicState:
 
 
 def _assign_by_racks(states: Sequence[_TopicState], assignment: Assignment) -> None:
-    """Assign what racks decide (2)."""
+    """Assign the partitions whose member racks decide (2)."""
     together: dict[tuple[tuple[str, ...], int], list[_TopicState]] = {}
     for state in states:
         together.setdefault((state.members, state.partition_count), []).append(state)

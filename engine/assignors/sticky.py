@@ -87,7 +87,7 @@ def _of_owned_partitions(subscription: Subscription) -> PreviousAssignment:
 def _assign(
     topics: Topics, subscriptions: Subscriptions, previous_of: PreviousOf
 ) -> tuple[Assignment, Mapping[TopicPartition, str] | None]:
-    """Return the assignment, and what changes its member, None if that is not known."""
+    """Return the assignment, and the partitions that change members, None if unknown."""
     members = {name: subscriptions[name] for name in in_java_hash_order(subscriptions)}
     if not members:
         return {}, {}

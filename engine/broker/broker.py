@@ -558,7 +558,7 @@ class Broker:
         _log.info("broker %d is registered again, epoch %d", self.broker_id, self._epoch)
 
     async def _register_again(self) -> None:
-        """Register in a new session, and read and watch again what is watched there."""
+        """Register in a new session, and read and watch again all that the old session watched."""
         await create_persistent_paths(self.znodes)
         await self._register()
         await self.dynamic.start()

@@ -142,7 +142,7 @@ class ChangeWatch:
         work.watch(lambda: self._applied(work))
 
     def _has_read(self) -> None:
-        """End a reading; schedule another one if changes came meanwhile."""
+        """End a read of the changes; schedule another one if changes arrived meanwhile."""
         self._is_reading = False
         has_unread_change, self._has_unread_change = self._has_unread_change, False
         if has_unread_change:

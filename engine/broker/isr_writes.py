@@ -104,7 +104,7 @@ class IsrWrites:
         self._tasks.once("isr-write", 0, partial(self._write, proposal))
 
     def _write(self, proposal: ProposeIsr) -> None:
-        """Begin to write a proposed ISR to its znode; do nothing after `stop`."""
+        """Start to write a proposed ISR to its znode, unless stopped."""
         if self._is_stopped:
             return
         writing = drive(self._written(proposal))

@@ -121,7 +121,10 @@ class LiveTls:
         return layer_of
 
     def layer_to_peers(self, listener: ListenerAddress) -> LayerTo:
-        """Return the layer of connections to the same listener of others; raises ConfigError."""
+        """Return the TLS layer of connections to other brokers, current at each connection.
+
+        Raises ConfigError.
+        """
         self._peer = peer_layer(self._live.settings, listener)
 
         def layer_to(host: str) -> LayerOf:
@@ -180,7 +183,7 @@ class LiveTls:
         listeners = [one for one in self._live.config.bound_listeners if one.name in loaded]
 
         def read() -> list[ReplacedFiles]:
-            """Return the listeners whose files differ from those judged last, and the new files."""
+            """Return the listeners whose files have changed since the last look, and the files."""
             found = []
             for listener in listeners:
                 used = loaded[listener.name]

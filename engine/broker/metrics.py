@@ -154,7 +154,7 @@ def directory_metrics(
 
 
 def controller_metrics(context: ControllerContext, *, is_active: bool) -> Iterator[BrokerMetric]:
-    """Yield the gauges of the controller, of which another broker has none but zeros."""
+    """Yield the gauges of the controller; 0 on a broker that is not the controller."""
     gauges: dict[str, int] = {
         "ActiveBrokerCount": len(context.live_brokers),
         "ActiveControllerCount": 1,

@@ -148,7 +148,7 @@ class QuotaSettings:
 
 
 def _user_of(entity_path: str) -> str | None:
-    """Return the user that an entity is, None for a default and for others."""
+    """Return the user of an entity's path, None for the default user and other entities."""
     kind, name, *more = entity_path.split("/")
     if kind != USER_CONFIGS or more or name == DEFAULT:
         return None

@@ -74,7 +74,7 @@ class TlsFileWatch:
         self._tasks.offload(_NAME, work, done)
 
     def _judge(self, replaced: ReplacedFiles) -> None:
-        """Use files that can be used, and log why others cannot."""
+        """Use replaced files that are valid, and log why others cannot be used."""
         name = replaced.listener.name
         if not self._tls.is_current(replaced):
             # A request was sooner: its files are compared with theirs.

@@ -217,9 +217,9 @@ class ProduceSender:
         )
 
     def poll(self, wait_ms: int, *, may_be_interrupted: bool = True) -> list[BatchResult]:
-        """Send the batches that may be sent, wait up to `wait_ms`, and return the results.
+        """Send the batches that are due, wait up to `wait_ms`, and return the results.
 
-        A partition with an error waits before it is sent again, and holds up no other.
+        A partition with an error backs off, and does not delay the others.
         """
         # Lost connections are noticed before something is sent on them.
         self._receive_responses(0)
@@ -508,7 +508,7 @@ class ProduceSender:
         self._fail(queue, error)
 
     def _fail(self, queue: _Queue, error: EngineError) -> None:
-        """Fail the waiting batches of a partition; later ones fail too unless it goes on."""
+        """Fail the queued batches of a partition; later ones fail too unless it may continue."""
         queue.error = error
         failed, queue.waiting = queue.waiting, []
         for left in failed:

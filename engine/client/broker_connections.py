@@ -223,7 +223,7 @@ class BrokerConnections:
             self._fail(channel, ConnectionLost(*address, "closed here"))
 
     def close_streams(self) -> None:
-        """Close all connections and what wakes the streams: nothing is sent any more."""
+        """Close all connections and the waker of the streams: nothing can be sent any more."""
         self.close()
         assert isinstance(self._streams, WakeableStreams)
         self._streams.close()

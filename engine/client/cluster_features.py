@@ -79,7 +79,7 @@ class ClusterFeatures(NamedTuple):
 
 
 def cluster_features(views: Mapping[int, FeaturesView]) -> ClusterFeatures:
-    """Return the features of a cluster by what each of its brokers knows."""
+    """Return the features of a cluster by the responses of all its brokers."""
     latest = max(views.values(), key=lambda view: view.epoch or 0, default=FeaturesView({}, {}, 0))
     names = sorted({*latest.finalized, *(name for v in views.values() for name in v.supported)})
     behind = {

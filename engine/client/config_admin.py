@@ -279,8 +279,8 @@ def list_config_resources(
 ) -> list[Resource]:
     """Return the resources of some kinds that have settings of their own.
 
-    Errors: NoCommonVersion of brokers with znodes, and of older ones for other kinds than
-    subscriptions of client metrics. Source: KIP-1142.
+    Errors: NoCommonVersion from brokers with ZooKeeper, and from older ones for kinds other than
+    client metrics. Source: KIP-1142.
     """
     is_of_metrics = set(kinds) == {ConfigResourceType.CLIENT_METRICS}
     request = message_class("ListConfigResourcesRequest", _LATER_RELEASE)

@@ -262,7 +262,7 @@ class BrokerConnection:
         self._sent.popleft()
 
     def send_again(self, sent: Sent, encode: Callable[[int], bytes]) -> bytes:
-        """Return the frame of a request like an earlier one; it is sent by who calls."""
+        """Encode a request like an earlier one, with a new correlation id; the caller sends it."""
         api_name, key, version, _, token, release = sent
         correlation_id = self._next_correlation_id
         frame = encode(correlation_id)

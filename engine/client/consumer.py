@@ -76,7 +76,7 @@ class NotAssigned(EngineError):
 
 
 def _is_cured_by_polling(failure: EngineError) -> bool:
-    """Return whether a partition with this error may be read by a later poll.
+    """Return True if a later poll may read a partition that has this error.
 
     Source: FetchCollector.handleInitializeErrors of 3.9.1, where CORRUPT_MESSAGE is raised although
     it is retriable.
@@ -185,7 +185,7 @@ class Consumer:
             self._assigned = frozenset()
 
     def _leave(self, group: GroupConsumer) -> None:
-        """Commit, call the listener, and leave: what the listener commits is the last word.
+        """Commit, call the listener, and leave: the listener's commit is the last one.
 
         Source: ConsumerCoordinator.close, AbstractCoordinator.close of 3.9.1.
         """

@@ -217,7 +217,7 @@ class ConsumerGroupSession:
         self._apply_response(answer)
 
     def _claims(self) -> MemberClaims:
-        """Return the fields of the heartbeat that describe this member and what it owns."""
+        """Return the heartbeat's fields about this member: subscription, owned partitions."""
         settings, topics = self._settings, self._topics
         is_pattern = isinstance(topics, SubscriptionPattern)
         return MemberClaims(
@@ -294,11 +294,11 @@ class ConsumerGroupSession:
         return self.states.current is MemberState.RECONCILING
 
     def take_target(self) -> tuple[TopicPartition, ...]:
-        """Begin to reconcile the target (2); returns its partitions.
+        """Start to reconcile the target assignment (2); return its partitions.
 
-        The caller has committed before, gives up what is not in `kept_partitions` then, and calls
-        `acknowledge`. Until then heartbeats name the partitions that it owned before. Errors: those
-        of asking for names, after which nothing has changed.
+        The caller has committed before; it then gives up partitions that are not in
+        `kept_partitions`, and calls `acknowledge`. Until then heartbeats name the partitions owned
+        before. Errors: those of requesting names, with nothing changed.
         """
         target = self._resolved()
         kept = {
@@ -413,7 +413,7 @@ class ConsumerGroupSession:
         self._leave(MemberState.STALE)
 
     def _leave(self, then: MemberState) -> None:
-        """Leave the group and enter state `then`, also if the request fails.
+        """Leave the group and enter the state `then`, even if the request fails.
 
         A static member leaves with epoch -2, so that its assignment is kept for its return.
         """

@@ -185,9 +185,9 @@ class Fetcher:
             self._view = None
 
     def try_again(self, partition: TopicPartition, position: int) -> None:
-        """Fetch a partition that was given up with an error from its position on.
+        """Resume a partition that was given up with an error, at its position.
 
-        It stays paused if it was, and its position is still to be checked if it was.
+        It stays paused if it was, and a pending check for truncation stays too.
         """
         self._positions[partition] = position
 
@@ -375,7 +375,7 @@ class Fetcher:
         return given_up
 
     def _fail(self, partition: TopicPartition, error: EngineError) -> list[ConsumedRecords]:
-        """Note a failure; returns the partition with its error once it is given up."""
+        """Note a failure of a partition; return it with its error once it is given up."""
         self._read_replicas.forget(partition)
         now_ms = self._client.clock.monotonic_ms()
         since_ms, attempts, _ = self._troubles.get(partition, _FailedPartition(now_ms, 0, error))

@@ -64,7 +64,7 @@ class FirstResponse:
         raise _together(self._failures)
 
     def _submit(self, address: Address) -> None:
-        """Send the request to one more address, with what is left of the time."""
+        """Send the request to one more address, within the remaining time."""
         left_ms = max(self._deadline_ms - self._clock.monotonic_ms(), 1)
         token = object()
         self._requested.add(token)

@@ -173,7 +173,7 @@ def _await_off(client: KafkaClient, partition: TopicPartition) -> None:
 
 
 def _entries_of(client: KafkaClient, resource: Resource) -> list[ConfigEntry]:
-    """Return a resource's setting for transaction verification; raises the error of that."""
+    """Return a resource's setting for transaction verification; raises the resource's error."""
     entries = describe_configs(client, [resource], names=[_VERIFICATION])[resource]
     if isinstance(entries, EngineError):
         raise entries

@@ -120,7 +120,7 @@ class GroupConsumer:
         return consumed
 
     def keep_up(self) -> None:
-        """Do the steps 1 to 3 of a poll: commit what is processed, stay in the group or join."""
+        """Do steps 1 to 3 of a poll: commit processed offsets, keep the membership or join."""
         if self._client.clock.monotonic_ms() >= self._next_commit_ms:
             commit_automatically(self._commit_processed, self._group_id, self._processed)
         self._stay_in_group()
@@ -214,7 +214,7 @@ class GroupConsumer:
             self.session.leave()
 
     def commit_before_leaving(self) -> None:
-        """Commit what is processed, also in a generation that ends. Errors: of the request."""
+        """Commit processed offsets, even if the generation is ending. Errors: of the request."""
         if self.session.is_joined:
             self._commit_processed()
         elif not self.session.is_joining:

@@ -189,7 +189,7 @@ class GroupSession:
         return joined
 
     def _metadata(self, assignor: str) -> bytes:
-        """Return the subscription that goes with an assignor; owned are none if it is eager."""
+        """Return the subscription for an assignor; an eager one names no owned partitions."""
         return encode_subscription(
             self._subscription._replace(
                 owned_partitions=self.partitions if self.is_cooperative else (),
@@ -287,10 +287,10 @@ class GroupSession:
         self._next_refresh_ms = 0
 
     def keep_alive(self) -> int:
-        """Send a heartbeat between polls if it is due; return when the next one is, in ms.
+        """Send a heartbeat between polls if it is due; return the ms until the next one.
 
-        A member that is to join again heartbeats, too: the group waits for it until the rebalance
-        time-out has passed, unless its session times out before.
+        A member that has to rejoin sends heartbeats too: the group waits for it until the rebalance
+        timeout, unless its session times out before.
 
         Source: AbstractCoordinator.HeartbeatResponseHandler of 3.9.1, REBALANCE_IN_PROGRESS.
         """

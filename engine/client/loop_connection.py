@@ -86,10 +86,10 @@ class LoopConnection:
         return len(self._owed)
 
     def send(self, call: Call) -> Promise[Response]:
-        """Send a call, connecting first if need be.
+        """Send a call, after connecting if needed.
 
-        It fails with Unreachable, ConnectionLost, TimedOut, NoCommonVersion, or what the
-        connection finds wrong with the responses.
+        It fails with Unreachable, ConnectionLost, TimedOut, NoCommonVersion, or an error in the
+        broker's responses.
         """
         promise: Promise[Response] = Promise()
         token = object()

@@ -110,7 +110,7 @@ class OutgoingBatch:
         *,
         is_transactional: bool = False,
     ) -> None:
-        """Give the batch its producer's id and epoch and the sequence of its first record."""
+        """Set the batch's producer id and epoch, and the sequence of its first record."""
         producer_id, epoch = identity or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
         self.base_sequence = base_sequence if identity else None
         self._builder.settings = self._builder.settings._replace(

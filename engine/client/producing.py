@@ -121,7 +121,7 @@ class Producer:
         *,
         transaction: OpenTransaction | None = None,
     ) -> None:
-        """With a `transaction` every batch is part of it, and has its producer id and epoch."""
+        """With a `transaction` every batch belongs to it, with its producer id and epoch."""
         self._client = client
         self._transaction = transaction
         self._options = options or ProducerOptions()

@@ -32,9 +32,9 @@ QuotaEntity = tuple[tuple[str, str | None], ...]
 def describe_quotas(
     client: KafkaClient, filters: Sequence[QuotaEntityFilter], *, is_strict: bool = True
 ) -> dict[QuotaEntity, dict[str, float]]:
-    """Return the quotas of entities that have just these parts; raises ApiError.
+    """Return the quotas of entities with exactly these parts; raises ApiError.
 
-    Without `is_strict` of entities that have these parts and maybe others.
+    Without `is_strict`, also of entities that have further parts.
     """
     request = messages.DescribeClientQuotasRequest
     components = [

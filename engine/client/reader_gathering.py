@@ -113,7 +113,7 @@ class _Gathering:
         }
 
     def _ends(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the log end offsets of those partitions that are in this view and can be read."""
+        """Return the log end offsets of the partitions that are in the view and readable."""
         requested = set(self._partitions()) & set(partitions)
         calls = {
             leader: (self._addresses[leader], offsets_call(dict.fromkeys(led, LATEST)))

@@ -263,7 +263,10 @@ class _Reader:
         return int(text)
 
     def refuse_unread_settings(self, protocol: str) -> None:
-        """Refuse what concerns security and was not understood, or is not followed."""
+        """Raise ClientSettingRefused for security properties that this client does not support.
+
+        Ignoring one could weaken the protection that the user expects.
+        """
         used = [p for p in _SECURITY_PREFIXES if p != "ssl." or protocol.endswith("SSL")]
         if not protocol.startswith("SASL"):
             used.remove("sasl.")
@@ -279,7 +282,7 @@ class _Reader:
 
 
 def _unknown(key: str) -> ClientSettingRefused:
-    """Return the refusal of a property that no client has, with what may be meant."""
+    """Return the error for an unknown property, with a hint at a similar one."""
     from difflib import get_close_matches
 
     refused = ClientSettingRefused(key, "…", "no client of Kafka's has this property")

@@ -213,7 +213,10 @@ def _committed_code(message: Message) -> int:
 
 
 def _first_error(codes: list[int]) -> int:
-    """Return the first error that is the cause of others, NONE without errors."""
+    """Return the first error that caused others, NONE without errors.
+
+    OPERATION_NOT_ATTEMPTED is only a consequence.
+    """
     errors = [code for code in codes if code != NONE]
     caused = [code for code in errors if code != OPERATION_NOT_ATTEMPTED]
     return next(iter(caused or errors), NONE)

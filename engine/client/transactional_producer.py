@@ -188,10 +188,10 @@ class TransactionalProducer:
         self.phase = TransactionPhase.OPEN
 
     def commit(self) -> list[BatchResult]:
-        """Commit (3); returns what became of the batches since the last call that returned it.
+        """Commit the transaction (3); return the results of batches not returned before.
 
-        Errors: WrongPhase, TransactionFailed where a batch was not stored, ProducerFenced; those
-        of the request, after which it is to be called again.
+        Errors: WrongPhase, TransactionFailed if a batch was not stored, ProducerFenced; those of
+        the request, after which it must be called again.
         """
         if self.phase is not TransactionPhase.COMMITTING:
             self._require_open("commit")
@@ -245,7 +245,7 @@ class TransactionalProducer:
             raise
 
     def _end_if_begun(self) -> None:
-        """Abort what a request without an answer may have begun."""
+        """Abort the transaction that a request without a response may have begun."""
         try:
             self._calls.end(self.transactional_identity, is_commit=False)
         except ApiError as error:
@@ -343,7 +343,7 @@ class TransactionalProducer:
         self._call(lambda identity: self._calls.commit_offsets(identity, group, offsets))
 
     def enlist(self, partition: TopicPartition) -> None:
-        """Have a partition take part before a batch for it leaves (1)."""
+        """Add a partition to the transaction before a batch for it is sent (1)."""
         if partition not in self._partitions:
             self._call(lambda identity: self._calls.add_partitions(identity, [partition]))
             self._partitions.add(partition)

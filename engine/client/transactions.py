@@ -278,10 +278,10 @@ def _described_if_known(
 
 
 def abort_in_partition(client: KafkaClient, producer: ActiveProducer) -> None:
-    """Have the leader of a partition end a producer's transaction there, as its coordinator would.
+    """Have a partition's leader abort a producer's transaction there, as its coordinator would.
 
-    Its records are never seen by readers of committed ones. Errors: ApiError of the leader,
-    INVALID_PRODUCER_EPOCH if another producer of the id has come meanwhile.
+    read_committed consumers never get its records. Errors: ApiError of the leader,
+    INVALID_PRODUCER_EPOCH if another producer has used the id meanwhile.
     """
     request = messages.WriteTxnMarkersRequest
     key = producer.partition

@@ -211,7 +211,7 @@ class Cluster:
         return broker
 
     async def _open(self, settings: BrokerSettings) -> Broker:
-        """Start a broker with a znode client of its own."""
+        """Start a broker with its own client of the metadata store."""
         timeout_ms = settings.value("zookeeper.session.timeout.ms")
         assert isinstance(timeout_ms, int)
         znodes = self._linked(self._store.client(timeout_ms), settings)

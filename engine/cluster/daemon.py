@@ -187,7 +187,7 @@ def status_of(data: DataDirectory, timeout_s: float = PROBE_TIMEOUT_S) -> Cluste
 
 
 def status_as(data: DataDirectory, state: ClusterState) -> ClusterStatus:
-    """Return the status of a cluster that is in this state."""
+    """Return the status of a cluster that is known to be in this state."""
     has_process = state in (ClusterState.RUNNING, ClusterState.HUNG)
     running = data.running() if has_process else None
     plan = data.plan() or ClusterPlan()

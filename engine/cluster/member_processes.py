@@ -146,7 +146,7 @@ class MemberProcesses:
         await self._until_ready(broker_id, *await self._spawn(broker_id))
 
     async def _spawn(self, broker_id: int) -> tuple[Started, int]:
-        """Start a process; returns it with the length of the log before it."""
+        """Start a broker's process; return it with the length of its log before the start."""
         if await self._store.end_session_of(broker_path(broker_id)):
             _log.info("broker %d: the session of its earlier process is over", broker_id)
         log_path = self._data.broker_log_path(broker_id)
@@ -201,9 +201,9 @@ class MemberProcesses:
         await self._until_gone(broker_id)
 
     async def carry_out(self, request: ClusterRequest) -> dict[int, list[JsonObject]]:
-        """Have all brokers that run do what is wanted of all, side by side, and await each.
+        """Send a request to all running brokers at once, and wait for each response.
 
-        One that is killed or paused meanwhile sends no answer.
+        A broker that is killed or paused meanwhile sends none.
         """
         requested = []
         for broker_id in self._plan().broker_ids():
@@ -232,7 +232,7 @@ class MemberProcesses:
         return process_state(self._data, broker_id)[0] is not BrokerState.RUNNING
 
     async def close(self) -> None:
-        """Stop all brokers at once: nobody is left to lead."""
+        """Stop all brokers together, without moving leaders: no broker is left to lead."""
         self._cancel()
         # What ends as a whole waits for no network.
         self._process.links.set(LinkFaults())

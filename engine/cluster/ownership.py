@@ -74,7 +74,7 @@ def broker_directories(data: DataDirectory, files: Files) -> dict[int, list[str]
 
 
 def check_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> None:
-    """Refuse what a start must not touch; raises FolderInUse, MetadataLost."""
+    """Raise FolderInUse or MetadataLost if a start would touch foreign or damaged files."""
     if data.state() is ClusterState.ABSENT:
         _check_first_start(data, files, plan)
         return
@@ -94,7 +94,7 @@ def has_store(data: DataDirectory, files: Files) -> bool:
 
 
 def _check_first_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> None:
-    """Refuse a directory with parts of a cluster or with files of others.
+    """Refuse a directory with parts of a cluster or with foreign files.
 
     Raises MetadataLost or FolderInUse. A directory that an interrupted first start left is
     accepted.

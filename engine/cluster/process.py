@@ -173,7 +173,7 @@ class Process:
         on_ready: Callable[[], None],
         on_poll: Callable[[], None] | None,
     ) -> None:
-        """Run the event loop, with its signals, until the process is to end.
+        """Run the event loop, with its signal handlers, until the process has to end.
 
         `on_ready` is called once the controller's metadata has arrived, `on_poll` at a signal.
         """
@@ -247,9 +247,10 @@ def give_up_if_refused(
     is_wanted: Callable[[], bool],
     give_up: Callable[[str], None],
 ) -> None:
-    """Give up a start whose brokers deny the requests of the controller, and so learn nothing.
+    """Give up a start whose brokers deny the controller's requests, and so get no metadata.
 
-    A while later: not for a request that somebody else sends as the broker begins to listen.
+    Checked after a while, and not at a request that a stranger sends as the broker begins to
+    listen.
     """
 
     def poll() -> None:

@@ -245,7 +245,7 @@ def apply(data: DataDirectory, files: Files, clock: Clock, repair: Repair) -> li
 def write_store(
     path: str, clock: Clock, found: FoundCluster, creator: tuple[str, str] | None = None
 ) -> None:
-    """Write a metadata store of what was found, in a file that is not there yet.
+    """Write a metadata store of the data that was found, to a new file.
 
     With a creator its nodes have the ACLs of a protected cluster.
     """

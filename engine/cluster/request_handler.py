@@ -142,7 +142,7 @@ class ClusterSupervisor:
         work.watch(lambda: self._respond(request, work))
 
     async def _carry_out(self, request: ClusterRequest) -> int:
-        """Do what is wanted, and return the broker that it was done to, 0 for all."""
+        """Carry out a request, and return the id of the broker concerned, 0 for all."""
         self._logs = {}
         if request.action in OF_ALL:
             self._logs = await self._members.carry_out(request)

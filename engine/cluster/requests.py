@@ -126,9 +126,9 @@ def request_action(
     timeout_s: float,
     pause: Callable[[int], None],
 ) -> int:
-    """Have the process of a cluster do something, and return the id of the broker it was done to.
+    """Let the process of a cluster carry out an action; return the id of the broker concerned.
 
-    The id is 0 where all are meant. For who has the turn. Errors: ClusterNotRunning,
+    The id is 0 for all brokers. The caller holds the start lock. Errors: ClusterNotRunning,
     ClusterRefused, RequestNotCarriedOut.
     """
     request = ClusterRequest(next_number(data), action, broker_id)
@@ -242,7 +242,7 @@ def read_request(data: DataDirectory, path: str) -> ClusterRequest | None:
 
 
 async def carry_out(broker: Broker, request: ClusterRequest) -> list[JsonObject]:
-    """Have a broker do what is wanted of all; returns its logs or metrics as values of JSON."""
+    """Carry out a request on a broker; return its logs or metrics as values of JSON."""
     from engine.broker.metric_text import encode_metrics
     from engine.log.cleaner.compaction_state import encode_states
 

@@ -221,7 +221,7 @@ def _listen_again(
 def _listen_where_last(
     network: Network, host: str, port: int, store: MetadataStore, entropy: Entropy
 ) -> int:
-    """Listen on a port, or on any if others do there; returns which."""
+    """Listen on a port, or on any free one if it is in use; return the port."""
     try:
         return store.listen(network, host, port, entropy)
     except CannotListen as error:

@@ -151,7 +151,7 @@ def serve_logs(
     requested: ServedLogs,
     plan: ClusterPlan,
 ) -> Served:
-    """Make the cluster that serves log directories, for its first start.
+    """Create the cluster that serves log directories, for its first start.
 
     Errors: TooManyBrokers, NoLogDirectory, OnePartition, SourceInUse.
     """

@@ -79,7 +79,7 @@ class ReconfigurationRefused(ConfigError):
 
 
 def check_broker_change(changed: Mapping[str, str], *, per_broker: bool) -> None:
-    """Raise ConfigError unless a broker's (or all brokers') settings may be set to these."""
+    """Raise ConfigError if the settings of one or all brokers may not be set to these values."""
     for name, text in changed.items():
         _check_mode(name, text, per_broker=per_broker)
         key = known_key(name)

@@ -61,9 +61,9 @@ def elect(
 def without_replica(
     state: PartitionStateNode, replica: int, controller_epoch: int
 ) -> PartitionStateNode:
-    """Return the state once a replica is offline: out of ISR, and without a leader if it led.
+    """Return the state without an offline replica in the ISR, and without a leader if it led.
 
-    The last member of the ISR stays in it, so that only it can bring the partition back.
+    The last member of the ISR stays in it, so that only this replica can bring the partition back.
 
     Source: ISR-1, R13.
     """

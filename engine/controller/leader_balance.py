@@ -89,7 +89,7 @@ class LeaderBalance:
             cancel()
 
     async def check(self) -> None:
-        """Elect the preferred leaders where others lead, and schedule the next check."""
+        """Elect preferred leaders where other replicas lead, and schedule the next check."""
         context = self._machines.context
         try:
             chosen: Iterable[TopicPartition] = ()

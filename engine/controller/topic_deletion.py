@@ -54,7 +54,7 @@ class TopicDeletion:
         self.is_enabled = is_enabled
 
     async def init(self, topics: set[str], ineligible: set[str]) -> None:
-        """Resume after a failover the deletions that were requested before it."""
+        """Resume, after a failover, the topic deletions that were requested before."""
         if not self.is_enabled:
             await self.drop_requests(topics)
             return
@@ -125,7 +125,7 @@ class TopicDeletion:
             await self._start(start)
 
     def _phases(self, topic: str) -> set[ReplicaPhase]:
-        """Return the distinct phases of the topic's replicas, which decide what is next."""
+        """Return the distinct phases of a topic's replicas, which decide the next step."""
         context = self._context
         return {
             context.replica_phases.get(replica, ReplicaPhase.NON_EXISTENT)

@@ -88,7 +88,7 @@ def continued_range(partition: TopicPartition, ends: PartitionEnds, copied_to: i
 
 
 def require_same_topics(topics: Iterable[CopiedTopic], earlier: Iterable[CopiedTopic]) -> None:
-    """Raise SourceReplaced for a topic with another id than it had."""
+    """Raise SourceReplaced if a topic's id has changed: it was deleted and created again."""
     ids = {topic.source: topic.source_id for topic in earlier}
     for topic in topics:
         known = ids.get(topic.source)

@@ -119,7 +119,7 @@ class ExactlyOnceWriter:
         self._results: list[BatchResult] = []
 
     def positions(self) -> dict[TopicPartition, int]:
-        """Fence and end what an earlier process left, and return where to go on."""
+        """Fence an earlier process, abort its transaction, and return where to resume."""
         self._producer.init()
         committed = committed_offsets(self._client, self._plan.name, self._from)
         known = {self._from[there]: offset for there, offset in committed.items()}
@@ -161,7 +161,7 @@ class ExactlyOnceWriter:
         self._note(positions)
 
     def _note(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Record in the journal which partitions got a first position or are at their end.
+        """Record in the journal which partitions got a first position or reached their end.
 
         This must come after the commit: a resume takes a noted end for copied, and raises
         ProgressLost for another noted position that is above the committed one.

@@ -170,7 +170,7 @@ class CopyingInstance:
             yield OutgoingRecord(self._names.output_topic, key, copy, self._headers, None, number)
 
     def _go_back(self, error: ProducerFenced | TransactionFailed) -> None:
-        """Abort, and begin again at what is committed."""
+        """Abort the transaction, and restart at the committed offsets."""
         if self._producer.phase is TransactionPhase.TO_ABORT:
             try:
                 self._end(self._producer.abort)

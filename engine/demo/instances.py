@@ -184,7 +184,7 @@ class _Instance:
         self._now = CopyCounts()
 
     def totals(self) -> InstanceTotals:
-        """Return the instance's counts of this process and of those killed before."""
+        """Return the counts of the instance: of its present process and of those killed before."""
         before, now = self._before, self._now
         return InstanceTotals(
             self.number,

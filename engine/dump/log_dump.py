@@ -192,7 +192,7 @@ class LogDump:
             self.shown_count += 1
 
     def _lines_of(self, shallow: ShallowBatch, batch: memoryview) -> Lines | None:
-        """Return a batch's lines from the tier, None if it is left to the other path."""
+        """Return a batch's lines from the line tier, None if it needs the slow path."""
         if self._lines is None or len(batch) < HEADER_BYTES:
             return None
         numbers = numbers_of(shallow)
@@ -227,7 +227,7 @@ class LogDump:
         self._last_offset = offset
 
     def _filtered(self, shallow: ShallowBatch, position: int, batch: memoryview, crc: int) -> None:
-        """Print a batch only if something of it is wanted, with the wanted records only."""
+        """Print a batch with its matching records, and nothing if it has none."""
         filters, options = self._options.filters, self._options
         if not filters.may_match_batch(
             shallow.last_offset, shallow.max_timestamp_ms, shallow.producer_id

@@ -69,7 +69,7 @@ class KafkaAccess:
     """A cluster by its addresses, and its user if it needs one."""
 
     def __init__(self, bootstrap: str, login: Login | None = None, timeout_s: float = 30.0) -> None:
-        """`timeout_s` bounds each call that has no time of its own."""
+        """`timeout_s` bounds each call that is given no time-out."""
         self._bootstrap = bootstrap
         self.login = login
         self.timeout_s = timeout_s
@@ -327,7 +327,7 @@ def _received(
 
 
 def _missing_at_any(client: KafkaClient, brokers: int) -> list[str]:
-    """Return text on what is not in sync by the metadata of any broker."""
+    """Return text about what is not in sync, by the metadata of each broker."""
     call = Call("Metadata", metadata_request(None), METADATA_LOWEST)
     calls = {row.broker_id: (row.address, call) for row in client.brokers_view().brokers.values()}
     results = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)
@@ -342,7 +342,7 @@ def _missing_at_any(client: KafkaClient, brokers: int) -> list[str]:
 
 
 def _missing(view: ClusterView, brokers: int) -> list[str]:
-    """Return text on what is not in sync yet."""
+    """Return text about brokers, leaders and replicas that are missing in metadata."""
     missing = [f"{len(view.brokers)} of {brokers} brokers"] if len(view.brokers) < brokers else []
     return missing + [
         f"{topic.name}-{row.partition}"

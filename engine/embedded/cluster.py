@@ -254,7 +254,7 @@ class EmbeddedCluster(KafkaAccess):
         kill_broker(self._data, self._plan, broker_id, pause_ms)
 
     def pause(self, broker_id: int) -> None:
-        """Stop the process of a broker in its tracks; errors as `kill`."""
+        """Suspend the process of a broker (SIGSTOP), as a long GC pause would; errors as `kill`."""
         pid = pause_broker(self._data, self._plan, broker_id)
         while processes.is_running(pid) and not processes.is_paused(pid):
             pause_ms(_KILL_POLL_MS)

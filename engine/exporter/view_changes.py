@@ -93,7 +93,7 @@ def _newest_topic(old: TopicView, new: TopicView) -> TopicView:
 
 
 def changes_between(before: ClusterSnapshot, after: ClusterSnapshot) -> list[Change]:
-    """Return the changes: of the cluster, its brokers, topics, partitions, moves, in this order."""
+    """Return the changes of controller, brokers, topics, partitions and moves, in this order."""
     return [
         *_of_controller(before.view, after.view),
         *_of_brokers(before.view, after.view),

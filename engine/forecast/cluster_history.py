@@ -81,7 +81,7 @@ class LogExtent(NamedTuple):
 
 
 def log_starts(client: KafkaClient) -> dict[TopicPartition, LogExtent]:
-    """Return the logs of all partitions that have a leader who answers."""
+    """Return the log start, end and size of all partitions whose leader responds."""
     keys = [
         TopicPartition(topic.name, partition.partition)
         for topic in client.view(None).topics.values()

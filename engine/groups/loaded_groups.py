@@ -89,7 +89,7 @@ class LoadedGroups:
             put(partition, (*committed, None, record.offset))
 
     def _new_offset_keys(self, start: bytes) -> _OffsetKeys | None:
-        """Keep and return the offset keys with these first bytes; None for other records."""
+        """Cache and return the parsed offset keys with these first bytes; None for others."""
         names = offset_key_names(start)
         if names is None:
             return None

@@ -142,7 +142,7 @@ class Memberships:
         return f"{request.client.client_id if name is None else name}-{number}"
 
     def _add(self, group: Group, member_id: str, request: JoinRequest) -> Promise[JoinResult]:
-        """Add a member to the group; return the promise of its join."""
+        """Add a member to the group; return the promise of its JoinGroup response."""
         join: Promise[JoinResult] = Promise()
         member = GroupMember(
             member_id,

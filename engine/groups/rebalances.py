@@ -86,7 +86,7 @@ class Rebalances:
         self.maybe_prepare(group, f"member {member.member_id} joins again")
 
     def add_pending(self, group: Group, member_id: str, session_timeout_ms: int) -> None:
-        """Assign a member id; it is forgotten if no client joins with it in time."""
+        """Assign a member id; forget it if no client joins with it within the session timeout."""
         group.pending_members.add(member_id)
         self._delays.wait(
             _member_key(group, member_id),
@@ -209,7 +209,7 @@ class Rebalances:
         self._delays.wait(_sync_key(group), group.rebalance_timeout_ms, is_over, completed)
 
     def _remove_unsynced(self, group: Group) -> None:
-        """Remove the members that did not send SyncGroup in time, and rebalance the others."""
+        """Remove the members that did not send SyncGroup in time, and start a rebalance."""
         for member_id in tuple(group.pending_sync_members):
             member = group.members.get(member_id)
             group.remove(member_id)

@@ -143,7 +143,7 @@ def _opened(path: str) -> tuple[_Archive, str]:
 
 @lru_cache(maxsize=_OPEN_MAX)
 def _open_archive(path: str, _modified_ns: int, _size_bytes: int) -> _Archive:
-    """Open an archive; another time or size of the file makes it another one."""
+    """Open an archive; cached by path, modification time and size of the file."""
     content = tempfile.TemporaryFile() if path.endswith("gz") else open(path, "rb")  # noqa: SIM115
     try:
         if path.endswith("gz"):

@@ -88,7 +88,7 @@ class ForkServer:
 def start_fork_server(main: Callable[[Sequence[str]], int]) -> ForkServer:
     """Fork a server whose processes run `main` with the arguments of `spawn`.
 
-    They exit with what it returns.
+    They exit with the value that `main` returns.
     """
     ours, of_server = socket.socketpair()
     pid = os.fork()

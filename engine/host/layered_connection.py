@@ -71,7 +71,7 @@ class LayeredBytes(RealConnection):
         self._network.handshakes.later(self._shake)
 
     def _shake(self) -> None:
-        """Continue the handshake; once it is over, resume reading and send what is queued."""
+        """Continue the handshake; once it is done, resume reading and send queued bytes."""
         if self.is_closed or not self._pauses & PauseReason.TLS:
             return
         try:
@@ -196,7 +196,7 @@ class LayeredBytes(RealConnection):
         return super().overdue(now_ms)
 
     def _close_socket(self) -> None:
-        """Close the socket, and end the watch that a handshake has on it."""
+        """Close the socket, and stop watching it for the handshake."""
         if self._pauses & PauseReason.TLS:
             # The handshake reads while the connection is paused.
             self._network.loop.unwatch_readable(self._descriptor)

@@ -165,7 +165,7 @@ class LinkedConnection:
         return self._connection.peer_certificate()
 
     def close(self, reason: str) -> None:
-        """Close now; the other end is notified when the link delivers that."""
+        """Close this end now; the other end is notified when the link delivers the close."""
         if self._is_closed:
             return
         self._is_closed = True

@@ -109,7 +109,7 @@ class LinkChannel:
         return self._is_cut
 
     def send(self, arrive: Callable[[], None], size_bytes: int = 0) -> None:
-        """Run `arrive` at the other end, at once if the link has no fault."""
+        """Run `arrive` at the other end, immediately if the link has no fault."""
         if self.is_clear:
             arrive()
             return

@@ -99,7 +99,7 @@ class OwnerThread:
                 self._do(*taken)
 
     def _do_idle(self) -> None:
-        """Do what is due and sleep."""
+        """Do the due work, then sleep until more is due or submitted."""
         try:
             duration_ms = self._idle()
         except BaseException as error:

@@ -437,7 +437,7 @@ class Workers(Protocol):
     """Worker threads, for work that would block the loop."""
 
     def submit(self, name: str, work: Callable[[], None]) -> None:
-        """Run `work` on a worker thread; it must raise nothing, as nobody would see the error.
+        """Run `work` on a worker thread; it must not raise, because nothing would see the error.
 
         The name is for diagnostics.
         """

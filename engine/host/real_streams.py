@@ -178,7 +178,7 @@ class RealStream:
             self._become_open()
 
     def _become_open(self) -> None:
-        """Report the stream as opened, and send what was queued before."""
+        """Report the stream as opened, and send the bytes queued before."""
         self._phase = "open"
         self._addresses.clear()
         self._owner.report(StreamEvent(self, "opened"))

@@ -76,7 +76,7 @@ class OffsetIndexCheck:
         self._open = None
 
     def finish(self) -> None:
-        """Check what is left at the end of the log."""
+        """Check the entries after the end of the log."""
         self._close()
         while self._head:
             if self._rises(self._head):
@@ -187,7 +187,7 @@ class TimeIndexCheck:
     def _wrong(
         self, rule: str, index_entry: TimestampOffset, reason: str, largest: int | None = None
     ) -> None:
-        """Report an entry; `largest` is the timestamp that was expected of it."""
+        """Report an entry; `largest` is the timestamp that it should have."""
         message = f"timestamp {index_entry.timestamp} up to offset {index_entry.offset}: {reason}"
         self._report.wrong(
             rule,

@@ -127,7 +127,7 @@ class _Planner:
     # 1 leftovers
 
     def _plan_leftovers(self) -> None:
-        """Plan to finish or remove what interrupted cleanings, splits and deletions left."""
+        """Plan to finish or remove the leftovers of interrupted cleanings, splits and deletions."""
         swaps = plan_swaps(
             self._layout,
             lambda name: end_of_log_file(self._files, self._layout.file_path(name)),

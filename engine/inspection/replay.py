@@ -194,7 +194,7 @@ def _wanted_segments(
 
 
 def _may_hold(batch: RecordBatch, bounds: ReplayBounds) -> bool:
-    """Return whether a batch has records to replay, by its header; raises CorruptRecord."""
+    """Return True if a batch's header allows records to replay; raises CorruptRecord."""
     batch.ensure_valid()
     if batch.is_control:
         return False

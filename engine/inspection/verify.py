@@ -166,7 +166,7 @@ class _PartitionScan:
         self._reported_bytes = position
 
     def run(self, reached_offset: int | None) -> PartitionReport:
-        """Check the partition; `reached_offset` is what its log must reach, None if unknown."""
+        """Check the partition; `reached_offset` is an offset that its log once reached, or None."""
         check_names(self._findings, self._layout)
         check_metadata(self._findings, self._files, self._layout)
         for segment in self._layout.segments:
@@ -356,7 +356,7 @@ class _PartitionScan:
     def _step_over(
         self, file: File, at: int, left: int, damage: CorruptRecord | None
     ) -> int | None:
-        """Report what is no batch at `at`; returns where the next good one is, None for the end."""
+        """Report damage at a position; return the next good batch's position, None for the end."""
         tail = Severity.WARNING if self._is_last else Severity.ERROR
         if zero_tail_start(file, at) is not None:
             message = f"{left} zero bytes at the end"

@@ -256,7 +256,7 @@ class _Checksum:
 
 
 def _extent_at(file: File, position: int, end: int, chunk_bytes: int) -> _Checksum | None:
-    """Return the checksum of a batch whose header makes sense but for its length, else None."""
+    """Return the checksum of a batch whose header is plausible except its length, else None."""
     header = file.read_at(position, max(min(HEADER_BYTES, end - position), 0))
     if len(header) < _LEGACY_BYTES_MIN:
         return None
@@ -437,7 +437,8 @@ def _filled(read: Callable[[int, int], bytes], position: int, limit: int) -> int
 def _own_end(file: File, position: int, end: int) -> int | None:
     """Return the end of a message of magic 0 or 1 by its key and value; None for magic 2.
 
-    These sizes are independent of its length, and messages in a value may end where it does.
+    These sizes do not depend on the length field. Inner messages may end at the same position as
+    the wrapper's value.
     """
     magic = file.read_at(position + MAGIC_AT, 1)
     if not magic or magic[0] >= MAGIC:

@@ -114,9 +114,9 @@ class EpochCache:
         return self._become(truncated_from_end(self.entries, end_offset))
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """Drop epochs that ended at or below the log's new start; returns whether it changed.
+        """Drop epochs that ended at or below the new log start offset; return whether any changed.
 
-        The epoch of the first record left is moved up to it.
+        The epoch of the first remaining record now starts there.
         """
         self._highest_starts.clear()
         return self._become(truncated_from_start(self.entries, start_offset))

@@ -42,7 +42,7 @@ class IndexMemory:
         self.size_bytes = 0
 
     def note(self, segment: IndexedSegment, size_bytes: int) -> None:
-        """Note the present memory of a segment's indexes, and drop others beyond the bound."""
+        """Note the memory of a segment's indexes, and evict others beyond the bound."""
         with self._lock:
             self._forget(id(segment))
             reference = ref(segment, partial(self._collected, id(segment)))

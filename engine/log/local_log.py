@@ -565,7 +565,7 @@ class LocalLog:
         return segment
 
     def _start_segment(self, base_offset: int, now_ms: int) -> Segment:
-        """Create the segment that is active from now on, with a jitter of its roll time."""
+        """Create the new active segment, with a random jitter of its roll time."""
         segment = create_segment(
             self._files, self.directory, base_offset, self.config, now_ms=now_ms
         )
@@ -589,9 +589,9 @@ class LocalLog:
         self._flush.flush(now_ms)
 
     def close(self, now_ms: int) -> None:
-        """Make everything durable with its indexes and a snapshot, and close the files.
+        """Flush the log with its indexes and a producer snapshot, and close the files.
 
-        After this and the clean shutdown marker the next start needs no recovery.
+        With the clean shutdown marker the next start needs no recovery.
         """
         self._truncation.settle()
         self._active.become_inactive()
@@ -695,7 +695,7 @@ class LocalLog:
         return self._deletion.delete_before(offset, high_watermark, now_ms)
 
     def replace_segments(self, new: Segment, old: Sequence[Segment]) -> None:
-        """Replace neighbouring segments, of which none is active, by a cleaned one."""
+        """Replace adjacent inactive segments by a cleaned one."""
         self._truncation.settle()
         self._deletion.replace(new, old)
         self._flush.note_new_names()

@@ -113,7 +113,7 @@ class LogDeletion:
         discard_replaced(self._files, gone, new, log.snapshots, tasks, delay_ms=delay_ms)
 
     def discard(self, segments: Iterable[Segment]) -> None:
-        """Remove segments in this order: renamed now, unlinked after the delay."""
+        """Remove segments in this order: renamed now, unlinked after file.delete.delay.ms."""
         log, gone = self._log, list(segments)
         for segment in gone:
             log.segments.remove(segment)

@@ -150,9 +150,9 @@ class LogFlush:
             self.directory = directory
 
     def _segments_up_to(self, offset: int) -> list[tuple[Segment, bool]]:
-        """Return the segments to sync below `offset`, and of each whether its indexes are written.
+        """Return the segments to flush below `offset`, each with whether to flush its indexes.
 
-        For the loop: on it alone the list of segments is whole, between its changes.
+        Only for the loop: other threads may see the list of segments in the middle of a change.
         """
         active = self._segments.active
         segments = self._segments.between(self.recovery_point, offset)

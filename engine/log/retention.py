@@ -91,7 +91,10 @@ class RetentionStep(NamedTuple):
 
 
 def plan_retention(log: LogFacts, config: LogConfig) -> list[RetentionStep]:
-    """Return the segments to delete, in Kafka's order of reasons, each counted from the rest."""
+    """Return the segments to delete, by reason in Kafka's order.
+
+    Each reason applies to the segments that the earlier reasons leave.
+    """
     steps = []
     segments = list(log.segments)
     for reason, count_of in _REASONS:

@@ -470,7 +470,7 @@ class Segment:
         return largest
 
     def become_inactive(self) -> None:
-        """End the time index, and write both; nothing is appended after this."""
+        """Complete the time index and write both indexes; nothing is appended after this."""
         if self.config.preallocate:
             self._file.truncate(self.size_bytes)
         self._keep_indexes()
@@ -606,7 +606,7 @@ class Segment:
     def batches_from(self, offset: int) -> Iterator[RecordBatch]:
         """Yield the batches from the first one on that ends at or after `offset`.
 
-        They are views of a reused buffer. Offsets that fall back later on end nothing.
+        They are views of a reused buffer. A later batch with lower offsets does not end it.
         """
         start = self._search_start(offset)
         is_there = False

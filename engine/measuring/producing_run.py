@@ -129,7 +129,7 @@ class ProducingRun:
         return min(left, int(elapsed_ns * rate / _NS_PER_S) + 1 - self._sent)
 
     def _due_ns(self, number: int) -> int:
-        """Return when a record is due, by its number."""
+        """Return when a record is due, by its number and the target rate."""
         rate = self._load.shape.rate_per_s
         assert rate is not None
         return self.measurement.began_ns + int(number * _NS_PER_S / rate)

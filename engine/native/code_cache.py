@@ -40,7 +40,7 @@ def sources_of(files: RealFiles, beside: str, sources: tuple[str, ...]) -> bytes
 
 
 def read_ours(files: RealFiles, path: str) -> bytes | None:
-    """Return a file's content if nobody else could have written it, None otherwise."""
+    """Return a file's content if no other user could have written it, else None."""
     try:
         status = os.stat(path)
         is_ours = status.st_uid == os.getuid() and not status.st_mode & 0o022
@@ -66,7 +66,7 @@ def make_folder() -> bool:
 
 
 def keep(files: RealFiles, path: str, content: bytes) -> bool:
-    """Write a file for later runs, and remove what is of no use; returns whether that worked."""
+    """Cache a file for later runs, and remove unused ones; return whether that worked."""
     try:
         if not make_folder():
             return False

@@ -162,7 +162,7 @@ def find_kernel(raw: Bytes, numbers: Numbers, frames: Numbers) -> int:
 
 @_inlined
 def _is_passed_over(numbers: Numbers, frames: Numbers, slot: int) -> int:
-    """Return whether a batch has no wanted record, by its header; see `narrowing.can_have`."""
+    """Return True if a batch's header excludes wanted records; see `narrowing.can_have`."""
     max_ms = frames[slot + _MAX_MS]
     base_offset = frames[slot + _BASE_OFFSET]
     has_one_time = _I64(0)
@@ -257,9 +257,9 @@ def _record(raw: Bytes, at: int, batch_end: int) -> tuple[int, int, int, int, in
 
 @_inlined
 def _headers(raw: Bytes, at: int, end: int, takes: int, numbers: Numbers) -> int:
-    """Go over a record's headers, and take them; returns the position behind, 0 off the fast path.
+    """Walk and copy a record's headers; return the position after them, 0 off the fast path.
 
-    What is taken is only counted once the batch is.
+    The copied bytes are counted only once the whole batch is.
     """
     count, at = _number(raw, at, end)
     if count & 1:

@@ -31,7 +31,8 @@ def balance_in_rounds(
 ) -> ReassignmentPlan:
     """Return the plan of a balance; with `small`, the smallest replicas move first.
 
-    What a budget cuts short is planned once: the rest is left for another time.
+    Repeated until a further round changes nothing. A balance that a budget ends early is planned
+    once: a later plan does the remainder.
     """
     rounds: list[_Round] = []
 
@@ -178,7 +179,7 @@ def _moves_for_bytes(
 
 
 def elect_preferred(state: PlacementState, notes: PlanFindings) -> None:
-    """Have those elected who are first but do not lead, where nothing else changes."""
+    """Add elections of preferred leaders that do not lead, for partitions without a change."""
     for number, (partition, replicas) in enumerate(
         zip(state.partitions, state.replicas, strict=True)
     ):

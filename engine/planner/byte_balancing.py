@@ -189,7 +189,7 @@ class ByteBalancing:
         return best
 
     def _partners(self, heavy: int, max_cost: int) -> list[int]:
-        """Return the lightest brokers that may have something to exchange, of its rack first."""
+        """Return the lightest brokers to exchange replicas with, those of the same rack first."""
         state = self._state
         moved = bool(state.arrived[heavy])
         possible = [

@@ -103,7 +103,7 @@ def _picks(held: list[int], wanted: int, smallest_first: bool) -> Iterator[int]:
 def level_by_paths(
     state: PlacementState, targets: Mapping[int, int], *, max_cost: int, max_moves: int | None
 ) -> None:
-    """Move what direct moves did not reach, by paths that cost at most `max_cost` moves each."""
+    """Make the moves that direct moves could not, over paths of at most `max_cost` moves."""
     stuck: set[int] = set()
     while True:
         givers = [b for b, t in targets.items() if state.counts[b] > t and b not in stuck]

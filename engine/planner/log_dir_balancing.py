@@ -108,7 +108,7 @@ class _Directories:
 def plan_log_dirs(
     model: ClusterModel, broker_ids: Collection[int], constraints: PlanConstraints
 ) -> tuple[list[PartitionChange], Mapping[int, Mapping[str, int]]]:
-    """Return the changes that level directories, and what each directory holds afterwards."""
+    """Return the moves that balance log directories, and their bytes afterwards."""
     chosen = {b.broker_id: _Directories(b) for b in model.brokers if b.broker_id in set(broker_ids)}
     for partition in model.partitions:
         movable = (

@@ -254,7 +254,7 @@ class PlacementState:
     def settle(
         self, gone: Iterable[tuple[int, set[int]]], come: Iterable[tuple[int, list[int]]]
     ) -> None:
-        """Bring `on_broker` up to date after shifts: what went and came, by broker."""
+        """Update `on_broker` after shifts, by the replicas that left and came to each broker."""
         for broker, went in gone:
             self.on_broker[broker] = [p for p in self.on_broker[broker] if p not in went]
         for broker, came in come:

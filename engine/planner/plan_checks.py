@@ -92,7 +92,7 @@ def _of_racks(
     constraints: PlanConstraints,
     leaving: Sequence[int],
 ) -> Iterator[BrokenRule]:
-    """Yield changes that put more replicas into a rack than it had beyond its limit."""
+    """Yield changes that raise a rack's number of replicas beyond its limit."""
     if constraints.racks is not RackRule.STRICT:
         return
     group_of = dict(

@@ -139,10 +139,10 @@ def _cluster_id(ours: PlanFields) -> str | None:
 
 
 def changes_from_targets(model: ClusterModel, rows: Sequence[TargetRow]) -> list[PartitionChange]:
-    """Return the changes of a file of Kafka's, from where the cluster is now.
+    """Return the changes from the cluster's present assignment to a file of Kafka's.
 
-    Rows whose replicas are there already, in order and directories, are left out. Raises
-    BadPlanFile for a partition that the cluster does not have.
+    Rows whose replicas have that order and those directories already are left out. Raises
+    BadPlanFile for an unknown partition.
     """
     partitions = {partition.name: partition for partition in model.partitions}
     changes = []

@@ -111,9 +111,10 @@ def drain(
 def replace(
     model: ClusterModel, old: int, new: int, constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan to have one broker stand where another stood, in the same places of the order.
+    """Plan to move one broker's replicas to another, at the same places among the replicas.
 
-    What the new one may not take, because of racks or since it has a replica, goes elsewhere.
+    A replica that the new broker may not hold, because of racks or because it has one already, goes
+    elsewhere.
     """
     _check(model, (old, new))
     if old == new:
@@ -216,7 +217,10 @@ def balance(
 def demote(
     model: ClusterModel, demoted: Collection[int], constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan other leaders for what brokers lead; no replica moves. The demoted become the last."""
+    """Plan other leaders for the partitions that brokers lead; no replica moves.
+
+    The demoted brokers become the last of the replicas.
+    """
     _check(model, demoted)
     state = PlacementState(model, constraints)
     notes = PlanFindings("demote")

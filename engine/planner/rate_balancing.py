@@ -95,7 +95,10 @@ class RateBalancing(ByteBalancing):
         self._most_bytes = most_bytes
 
     def level(self) -> float:
-        """Exchange replicas until rates are level; returns the highest by what it should be."""
+        """Exchange replicas until rates are balanced.
+
+        Returns the highest ratio to the expected rate.
+        """
         if sum(self._rates.held_bytes):
             self.level_paid(self._rates.constraints.rate_tolerance)
         return self.highest()

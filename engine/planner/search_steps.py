@@ -32,7 +32,7 @@ def in_budget(
 
 
 def has_budget(state: PlacementState, partition: int) -> bool:
-    """Return whether one more copy of a partition is within what may be moved."""
+    """Return True if one more copy of a partition is within the budget of moves and bytes."""
     constraints = state.constraints
     if constraints.max_moves is not None and state.moves >= constraints.max_moves:
         return False

@@ -27,7 +27,7 @@ class TradeOff(NamedTuple):
 
     @property
     def cost_and_imbalance(self) -> tuple[float, ...]:
-        """Return the figures to keep low: what is moved, and the imbalance afterwards."""
+        """Return the figures to keep low: moves and bytes, and the imbalance afterwards."""
         after = self.after
         return (
             self.moves,

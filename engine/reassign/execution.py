@@ -304,9 +304,10 @@ class Execution:
         return refused
 
     def _restore_order(self) -> None:
-        """Bring back the order of replicas, and so the preferred leader.
+        """Restore the order of replicas, and so the preferred leader, after a cancellation.
 
-        What is cancelled has the order of its target: the controller knows no other any more.
+        A cancelled reassignment leaves the order of its target: the controller does not keep the
+        original one.
         """
         partitions = self._read().partitions
         orders: dict[TopicPartition, tuple[int, ...] | None] = {
@@ -491,7 +492,7 @@ class Execution:
                     self._refused[key] = error
 
     def _may_pass(self, key: TopicPartition, error: ApiError) -> bool:
-        """Return whether a refusal is of what the next looks may show: a dead broker, no topic."""
+        """Return True if a refusal may be temporary: a dead broker, or an unknown topic."""
         now_ms = self._clock.monotonic_ms()
         since_ms = self._refused_since_ms.setdefault(key, now_ms)
         return error.code in _PASSING and now_ms - since_ms < _REFUSED_MS

@@ -233,7 +233,7 @@ def _hold(files: HeldFiles, path: str, *, create: bool = False) -> HeldFile:
 
 
 def _writer_of(files: HeldFiles, path: str) -> ProcessIdentity | None:
-    """Return the process that took a journal last, None if it does not say yet."""
+    """Return the process that last opened a journal, None if the journal lacks it."""
     try:
         return read_journal(files, path).writer
     except UnreadableJournal:
@@ -241,7 +241,10 @@ def _writer_of(files: HeldFiles, path: str) -> ProcessIdentity | None:
 
 
 def require_free(files: HeldFiles, path: str) -> None:
-    """Raise what `MoveJournal.create` would: JournalHeld, JournalExists, UnreadableJournal."""
+    """Raise the errors that `MoveJournal.create` would, before anything is done.
+
+    These are JournalHeld, JournalExists and UnreadableJournal.
+    """
     if files.exists(path):
         _hold(files, path).close()
         _require_over(files, path)

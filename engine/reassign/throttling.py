@@ -93,7 +93,7 @@ class Throttling:
     def set(
         self, now: ObservedCluster, rates: ThrottleRates, moving: Iterable[PartitionChange]
     ) -> None:
-        """Set throttles for what still moves (steps 1 and 2).
+        """Set throttles for the partitions that still move (steps 1 and 2).
 
         Errors: ThrottleOfAnotherMove, with nothing set; ThrottleNotSet.
         """
@@ -143,7 +143,7 @@ class Throttling:
     def _require_own(
         self, there: Mapping[ThrottleSetting, str | None], now: ObservedCluster
     ) -> None:
-        """Raise ThrottleOfAnotherMove if rates are set where partitions of others move."""
+        """Raise ThrottleOfAnotherMove if rates are set for the reassignments of another plan."""
         plan = {change.name for change in self._changes}
         rates = [s for s, value in there.items() if s.name in RATES and value is not None]
         throttled = {int(setting.resource.name) for setting in rates}
@@ -156,7 +156,7 @@ class Throttling:
             raise ThrottleOfAnotherMove(rates, sorted(others))
 
     def adapt(self, now: ExecutionStatus, rates: ThrottleRates) -> ThrottleRates:
-        """Raise or lower the rate, noted before it is set as any other; returns the rates."""
+        """Raise or lower the rate, after noting it in the journal; return the rates."""
         assert rates.replication is not None
         out = {
             (c.change.name, id_)

@@ -242,7 +242,7 @@ class BatchView:
     def ensure_valid(self, computed_crc: int | None = None) -> None:
         """Raise CorruptRecord if the batch is too short or its checksum is wrong.
 
-        `computed_crc` is what `computed_crc()` returns, for a caller that knows it.
+        `computed_crc` is the result of `computed_crc()`, for a caller that has it.
         """
         self.ensure_size()
         computed = self.computed_crc() if computed_crc is None else computed_crc

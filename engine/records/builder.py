@@ -249,7 +249,7 @@ class BatchBuilder:
     def build(self, *, last_offset: int | None = None) -> bytearray:
         """Return the batch; empty if there are no records.
 
-        `last_offset` (inclusive) goes beyond the last record when later ones were dropped.
+        `last_offset` (inclusive) is above the last record if a cleaning dropped later ones.
         """
         if self.record_count == 0:
             return bytearray()

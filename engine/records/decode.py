@@ -91,8 +91,8 @@ def decode_records(
 ) -> Iterator[Record]:
     """Yield the records in `data`, raising where Kafka would.
 
-    The last record is yielded only if nothing is left after it. `fault` is why `data` ends
-    where it does; it is raised in place of an error about that end.
+    The last record is yielded only if nothing is left after it. `fault` is the reason why `data` is
+    incomplete; it is raised in place of an error about the end.
     """
     base_offset, base_sequence = origin.base_offset, origin.base_sequence
     kind, base_time, factor = _time_rule(origin)
@@ -222,7 +222,7 @@ def _read_strictly(
 
 
 def read_record(data: bytes, start: int, origin: Origin) -> tuple[Record, int]:
-    """Return the record at `start` and the position after it; this reader is the strict one.
+    """Return the record at `start` and the position after it, with all of Kafka's strict checks.
 
     Errors: RecordsEndEarly, CorruptRecord.
     """

@@ -256,7 +256,7 @@ class Appends:
     ) -> ProduceResults | Promise[ProduceResults]:
         """Append a client's batches, as `append_records` does, a few in each turn of the loop.
 
-        Each partition is found at its turn; the partitions left after `stop` are refused with
+        Each partition is looked up in its turn; partitions that are left after `stop` get
         NotLeaderOrFollower. The wait for followers is not part of the call.
         """
         if required_acks not in VALID_ACKS:

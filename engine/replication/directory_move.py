@@ -55,7 +55,10 @@ MoveStep: TypeAlias = "CopyFrom | ReplaceLog | TruncateToDivergence | TruncateTo
 
 
 def move_step(log: LocalLogEnds, future: LocalLogEnds, parted: EpochEnd | None) -> MoveStep:
-    """Return the next step; `parted` is where the future log diverged from the other. Pure."""
+    """Return the next step of a move between log directories. Pure.
+
+    `parted` is where the future log diverges from the current one, None if it does not.
+    """
     if future.log_end_offset < log.log_start_offset:
         return RestartAt(log.log_start_offset)
     if parted is not None:

@@ -145,7 +145,7 @@ class Fetches:
         waiting: WaitingPartition,
         read: Callable[[], T],
     ) -> Promise[T]:
-        """Let a consumer wait that has just read one partition to its end.
+        """Park the fetch of a consumer that has read one partition to its end.
 
         The promise is kept with the result of `read` when the wait is over.
         """

@@ -186,7 +186,7 @@ def out_of_sync_replicas(
 def is_held(
     in_sync: InSyncSet, followers: Mapping[int, FollowerProgress], high_watermark: int
 ) -> bool:
-    """Return whether a member holds the watermark where it is, others may have more (HW-7)."""
+    """Return True if an ISR member's end keeps the high watermark where it is (HW-7)."""
     for replica_id in in_sync.maximal_isr:
         follower = followers.get(replica_id)
         if follower is not None and follower.log_end_offset <= high_watermark:

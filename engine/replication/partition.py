@@ -233,7 +233,7 @@ class Partition:
         return RoleChange(True, is_new_epoch, tuple(effects))
 
     def _is_stale(self, state: PartitionState) -> bool:
-        """Return whether an order is older than what was applied, by either epoch."""
+        """Return True if a controller's state has an older leader or partition epoch than ours."""
         return (
             state.partition_epoch < self.partition_epoch or state.leader_epoch < self.leader_epoch
         )
@@ -519,11 +519,11 @@ class Partition:
         current_leader_epoch: int | None = None,
         is_leader_required: bool = True,
     ) -> OffsetAndTimestamp | None:
-        """Return the first visible record with this time or a later one, None without one.
+        """Return the first visible record at or after a timestamp, None if there is none.
 
-        Negative times request ends, see `log_reader.offset_for_timestamp`. Raises
-        OffsetNotAvailable to consumers while a new leader's watermark is below the start of its
-        epoch, for a result could go backwards. Source: HW-15, KIP-207.
+        Negative timestamps request ends, see `log_reader.offset_for_timestamp`. Raises
+        OffsetNotAvailable to consumers while a new leader's high watermark is below the start of
+        its epoch, for a result could go backwards. Source: HW-15, KIP-207.
         """
         self.require(current_leader_epoch, is_leader_required=is_leader_required)
         log = self.log

@@ -87,7 +87,7 @@ class PartitionOrders:
 
 
 def _extended(topic: str, order: _Order, addition: _Addition) -> _Order:
-    """Return an order with what an update adds (2)."""
+    """Return a topic's order of partitions after an update added some (2)."""
     before = order.indexes
     # The update itself copies the map before it adds to it.
     copies = addition.update_count - order.update_count - 1

@@ -45,7 +45,7 @@ class IsrCounts:
         self.failed_updates = 0
 
     def note(self, before: Collection[int], after: Collection[int]) -> None:
-        """Count the decision on a proposal by the sets before and after it."""
+        """Count the result of an ISR proposal: grown, shrunk, or failed if unchanged."""
         if len(after) > len(before):
             self.expands += 1
         elif len(after) < len(before):

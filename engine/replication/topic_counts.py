@@ -174,7 +174,7 @@ class BrokerTopicCounts:
         return counts
 
     def reset(self, topic: str, names: Iterable[str]) -> None:
-        """Set some counts of a topic to 0; the totals of all topics keep what was counted."""
+        """Set some counts of a topic to 0; the totals of all topics do not change."""
         counts, former = self.of(topic), self.former
         counts.fold()
         for name in names:

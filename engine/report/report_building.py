@@ -89,7 +89,7 @@ def build_report(
 
 
 def as_saved(report: ClusterReport) -> SavedReport:
-    """Return a report as the next one is compared with it."""
+    """Return a report in the form that the next report is compared with."""
     broker_ids = [share.broker_id for share in report.brokers]
     settings = {f"broker {row.broker_id}": row.settings for row in report.broker_settings}
     settings |= {f"topic {topic.topic}": topic.settings for topic in report.topics}

@@ -119,7 +119,10 @@ def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[b
 
 @cache
 def _bound_decimals() -> None:
-    """Have fastavro read no decimal of very many bytes, for this whole process."""
+    """Stop fastavro, in this whole process, from reading decimals of very many bytes.
+
+    Their conversion takes time quadratic in the number of bytes.
+    """
     from fastavro.read import LOGICAL_READERS
 
     for name in ("bytes-decimal", "fixed-decimal"):

@@ -130,7 +130,7 @@ class SchemaDecoder:
 
 
 def _value(reader: Callable[[bytes], object], content: bytes, what: str) -> object:
-    """Return the decoded value; raises Undecodable for what is wrong or nested too deeply."""
+    """Return the decoded value; raises Undecodable for invalid bytes or too deep nesting."""
     try:
         value = reader(content)
         # All that shows it later writes what this does.
@@ -143,7 +143,7 @@ def _value(reader: Callable[[bytes], object], content: bytes, what: str) -> obje
 
 
 def require_package(schema: Schema) -> None:
-    """Raise SchemaPackageMissing where what reads a kind of schema is not installed."""
+    """Raise SchemaPackageMissing if the package for a kind of schema is not installed."""
     package = _PACKAGES.get(schema.kind)
     if package is not None and schema.descriptors is None and find_spec(package) is None:
         raise SchemaPackageMissing(schema.kind)

@@ -68,7 +68,7 @@ def _named(pool: DescriptorPool, name: str, what: str) -> Any:
 
 
 def _indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
-    """Return the message indexes of an envelope, and what follows; raises ValueError."""
+    """Return the message indexes of an envelope, and the remaining bytes; raises ValueError."""
     try:
         return message_indexes(content)
     except EngineError as error:

@@ -174,7 +174,7 @@ def _produced_bytes(call: Call) -> int:
 
 
 def _is_taken(response: Response) -> bool:
-    """Return whether a response accepts what was produced."""
+    """Return True if a Produce response accepts all of the records."""
     topics = getattr(response.message, "responses", ())
     return all(
         getattr(row, "error_code", NONE) == NONE

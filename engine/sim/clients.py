@@ -304,7 +304,7 @@ class ProducerKind(NamedTuple):
 
 
 def passing_kind(number: int) -> ProducerKind:
-    """Return the kind of the producer to the topic that came as so many before it."""
+    """Return the kind of the producer to a short-lived topic, by the number of earlier ones."""
     is_idempotent = number % 2 == 0
     return ProducerKind(
         ACKS_ALL, is_idempotent, 1 + number % 3 if is_idempotent else 1, _PASSING_PERIOD_MS
@@ -576,7 +576,7 @@ class SimulatedProducer:
         self._request_producer_id(lane, go_on)
 
     def _later(self, partition: TopicPartition) -> None:
-        """Find out who leads, and send again after a pause."""
+        """Look up the leader, and send again after a pause."""
         lane = self._lanes[partition]
         lane.waits = True
 

@@ -113,10 +113,10 @@ class CommittedKeys:
     def missing_last_record(
         self, left: Iterable[Sequence[KeyedRecord]], start: int, end: int, now_ms: int
     ) -> KeyedRecord | None:
-        """Return the last record of a key in [start, end) that a log lacks, None if it lacks none.
+        """Return a key's last record in [start, end) that a log lacks, None if it lacks none.
 
-        A tombstone may be gone in its time. `left` are the log's records by batch, in the order of
-        offsets, of [start, end) and perhaps from below.
+        A tombstone may be removed in time. `left` are the log's records by batch, in the order of
+        offsets, of [start, end) and perhaps below.
         """
         found: dict[bytes, int] = {}
         for records in left:

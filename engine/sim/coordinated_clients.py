@@ -125,7 +125,7 @@ class CoordinatedClients:
         requests.timers.call_soon(reader.start)
 
     def check_all(self) -> None:
-        """Check what the coordinators know."""
+        """Check G3: that coordinators know what their logs say."""
         if self.transactors or self.members or self.copiers:
             with self._invariants.without_disk_faults():
                 self.coordinators.check()

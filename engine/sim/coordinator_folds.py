@@ -175,9 +175,9 @@ class TransactionFold:
         return {*self.states, *self._later}
 
     def fault_of(self, transactional_id: str, transaction: Transaction | None) -> str:
-        """Return in words why a coordinator cannot know this of an id; empty if it can.
+        """Return why a coordinator's state of an id contradicts its log, as text; empty if not.
 
-        An epoch that fences is had before it is written.
+        An epoch that fences is in memory before it is written.
         """
         allowed = {self.states.get(transactional_id), *self._later.get(transactional_id, ())}
         if transaction is None:

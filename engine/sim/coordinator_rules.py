@@ -110,7 +110,7 @@ class CoordinatorRules:
         self.compared_count = 0
 
     def check(self) -> None:
-        """Compare what each coordinator knows with its log."""
+        """Compare each coordinator's loaded state with its log."""
         readings: dict[_Led, _Reading] = {}
         for broker_id, node in self._nodes.items():
             if node.broker is None:

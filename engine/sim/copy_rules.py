@@ -117,7 +117,7 @@ class CopyRules:
     def check_end(
         self, group_id: str, offsets: Mapping[TopicPartition, int], is_committed: IsCommitted
     ) -> None:
-        """Check what was copied against the offsets that a group has at rest."""
+        """Check the copies against the group's final committed offsets (X1)."""
         for (of_group, partition), copies in sorted(self._copies.items(), key=lambda it: it[0]):
             if of_group != group_id or self.is_excused(group_id, partition):
                 continue

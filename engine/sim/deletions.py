@@ -44,7 +44,7 @@ class DeletionRules:
     """Knows what was to be deleted, and sees what is."""
 
     def __init__(self, broke: Broke, retention: tuple[int, int]) -> None:
-        """`retention` is `retention.ms` and `retention.bytes` of topics that have no others."""
+        """`retention` has the default `retention.ms` and `retention.bytes` of topics."""
         self._broke = broke
         #: The values that each key of each topic ever had.
         self._given = {name: {value} for name, value in zip(_KEYS, retention, strict=True)}

@@ -33,7 +33,7 @@ class FenceRules:
         self._latest: dict[str, Ids] = {}
 
     def initialized(self, transactional_id: str, ids: Ids) -> None:
-        """Take note of what an instance got; responses may overtake each other."""
+        """Note the producer id and epoch of an instance; responses may overtake each other."""
         latest = self._latest.get(transactional_id)
         if latest is None or latest.producer_id != ids.producer_id or latest < ids:
             self._latest[transactional_id] = ids

@@ -187,7 +187,7 @@ class BatchFilter:
     def _keep_spans(
         self, batch: BatchView, data: bytes, spans: Sequence[RecordSpan], *, stays_empty: bool
     ) -> KeptBatch | None:
-        """Return the kept part of a batch of data by the spans of its records."""
+        """Return a batch with its kept records, found by the positions of the records."""
         self.records_read += len(spans)
         horizon_ms = batch.delete_horizon_ms
         keeps_tombstones = horizon_ms is None or self._moment.now_ms < horizon_ms
@@ -297,7 +297,7 @@ def opened_bytes_max(size_bytes: int, config: LogConfig) -> int:
 
 
 def opened_records(batch: BatchView, config: LogConfig) -> Buffer:
-    """Return the records without compression, in the buffer of the batch if they have none."""
+    """Return the decompressed records, or the batch's own buffer if they are uncompressed."""
     if not batch.record_count:
         return b""
     if not batch.attributes & CODEC_BITS:

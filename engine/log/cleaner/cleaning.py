@@ -157,7 +157,7 @@ class CleaningRun:
         return group_segments(facts, self.log.config, first_uncleanable)
 
     def _size_of(self, path: str) -> int:
-        """Return the size of a closed segment's index, which is not loaded for that."""
+        """Return the size of a closed segment's index file, without loading the index."""
         try:
             return self._files.size_bytes(path)
         except FileMissing:
@@ -200,9 +200,9 @@ class CleaningRun:
     # 6 replacing
 
     def replace(self) -> None:
-        """Replace the group by the new segment: step 6, on the loop.
+        """Replace the group of segments by the cleaned one: step 6, on the loop.
 
-        Raises CleaningAborted when the log has others by now.
+        Raises CleaningAborted if the log's segments have changed meanwhile.
         """
         group = self._group
         assert group is not None

@@ -241,9 +241,9 @@ class LogCleaner:
                 self._ports.tasks.once(_TASK, self._config.backoff_ms, self._round)
 
     def check(self) -> None:
-        """Begin with dirty logs, as many as there are threads; apply retention to the others.
+        """Start to clean dirty logs, one per free thread; apply retention to the other logs.
 
-        It may go on after the call has returned.
+        The check may continue after the call has returned.
         """
         if self._is_stopped:
             return
@@ -254,7 +254,7 @@ class LogCleaner:
         self._ports.tasks.in_steps(_TASK, self._check_steps(), self._checked)
 
     def _checked(self) -> None:
-        """End a check; begin another one if it was requested meanwhile."""
+        """End a check; start another one if it was requested meanwhile."""
         self._is_checking = False
         if self._is_check_pending and not self._is_stopped:
             self._is_check_pending = False
@@ -271,9 +271,9 @@ class LogCleaner:
             yield from self._delete_old()
 
     def clean_soon(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Clean logs before all others, at any dirty ratio, up to the cleanable offset of now.
+        """Clean logs before all others, at any dirty ratio, up to their present cleanable offset.
 
-        Also where the cleaner is not enabled. Those that are uncleanable stay so.
+        Also if log.cleaner.enable is off. Uncleanable logs stay uncleanable.
         """
         now_ms = self._ports.clock.wall_ms()
         for key in topic_partitions:

@@ -123,7 +123,7 @@ class LogDirState(NamedTuple):
         return self.checkpoints.get(checkpoint, {}).get(partition) if partition else None
 
     def reached_offset(self, partition: TopicPartition) -> int | None:
-        """Return an offset that a log had reached at least, by its checkpoints; None without any.
+        """Return an offset that a log certainly reached, by its checkpoints; None without any.
 
         A lower bound of the log end offset: the larger of recovery point and high watermark.
         """

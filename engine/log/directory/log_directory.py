@@ -344,7 +344,7 @@ class LogDirectory:
         self._write(LOG_STARTS, starts)
 
     def write_high_watermarks(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Write down the high watermarks of this directory's partitions."""
+        """Write the high watermark checkpoint of this directory's partitions."""
         for key in self._stopped.keys() & offsets.keys():
             del self._stopped[key]
         kept = self._kept.get(HIGH_WATERMARKS, {})
@@ -426,7 +426,7 @@ class LogDirectory:
 
 
 def _make_durably(files: Files, path: str) -> None:
-    """Create a directory, with its parents, that outlives a power cut; an existing one is fine.
+    """Create a directory with its parents, which then survive a power cut; keep existing ones.
 
     Source: LogManager.createAndValidateLogDirs. Differs: Kafka syncs the nearest parent alone.
     """

@@ -525,7 +525,7 @@ class LogManager:
                 log.configure(config_of(name))
 
     def _checkpoints(self, directory: LogDirectory) -> tuple[Callable[[], None], ...]:
-        """Return the writers of a directory's checkpoint files, to be called in this order."""
+        """Return the writers of a directory's checkpoint files, in the order of their calls."""
         return (
             partial(self._write_recovery_points, directory),
             lambda: directory.write_log_starts(self._logs_in(directory)),
@@ -606,7 +606,7 @@ class LogManager:
 
     @contextmanager
     def _guarded_log(self, directory: LogDirectory, log: LocalLog) -> Iterator[None]:
-        """Guard the work on one log of many: damage in it keeps no other waiting."""
+        """Guard the work on one log of many: damage in it does not stop the work on the others."""
         with self._guarded(directory):
             try:
                 yield
@@ -619,7 +619,7 @@ class LogManager:
         return [directory for directory in self.directories if directory.is_online]
 
     def _each(self) -> Iterator[tuple[LogDirectory, LocalLog]]:
-        """Yield every log with its directory, as long as that is online."""
+        """Yield every log with its directory, as long as the directory is online."""
         for directory in self._online():
             for log in self._logs_in(directory):
                 # One failure may remove other logs of this list.

@@ -76,7 +76,7 @@ def state_of_whole(index: OffsetIndex | TimeIndex) -> IndexState:
 def _state_by_ends(
     files: Files, path: str, entry_bytes: int, problem: Callable[[bytes, bytes], str | None]
 ) -> IndexState | None:
-    """Return the state if size and end entries determine it, None if the rest is to be read."""
+    """Return the state if size and end entries decide it, None if the whole file must be read."""
     handle = files.open(path)
     try:
         size = handle.size_bytes()

@@ -353,7 +353,7 @@ class _Loader:
         return is_truncated
 
     def _truncate(self, segment: Segment, replay: SegmentReplay, later: list[Segment]) -> None:
-        """Drop later segments, then truncate a segment to its good bytes and sync it."""
+        """Drop later segments, then truncate a segment to its good bytes and flush it."""
         self._drop_before_truncation(segment, later)
         truncated_bytes = segment.size_bytes - replay.good_bytes
         segment.truncate_to_bytes(replay.good_bytes)

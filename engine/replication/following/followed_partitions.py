@@ -149,7 +149,7 @@ class FollowedPartitions:
         self._states[topic_partition] = state
 
     def topic_ids(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, bytes]:
-        """Return the ids that local logs have of their topics; some may have none."""
+        """Return the topic ids in the local logs; some logs may have none."""
         ids = {}
         # Many logs are of one topic.
         bytes_of: dict[str, bytes] = {}
@@ -238,8 +238,8 @@ class FollowedPartitions:
     def next_due_ms(self) -> int | None:
         """Return when the first back-off ends (monotonic ms), None without one.
 
-        Throttled partitions are checked after a back-off, if there are no others. Their
-        delays may be over: that makes nothing due.
+        If all partitions are throttled, they are checked again after a back-off. A throttled
+        partition's own delay does not count.
         """
         due = [
             state.delayed_until_ms
