@@ -434,7 +434,10 @@ class ClientConnection:
             self._answer(row, exchange, handled, opened)
 
     def _fail(self, row: ApiRow, request: OpenRequest, error: Exception) -> None:
-        """Count a request without a response; raise what ends its connection, report a fault."""
+        """Count a request that failed without a response; close its connection or report a fault.
+
+        The connection is closed by raising the error: a malformed request, or CloseConnection.
+        """
         request.errors = getattr(error, "errors", _NO_ERRORS)
         self._metrics.end(request, self._now_ns())
         if isinstance(error, WireError | CloseConnection):

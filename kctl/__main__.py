@@ -132,7 +132,7 @@ def _report_usage(error: Any) -> int:
 
 
 def _settle_output() -> None:
-    """Flush output after an error; the interpreter would report a failure in its own format."""
+    """Flush output after an error; the interpreter would report a failure in its own words."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -140,7 +140,10 @@ def _settle_output() -> None:
 
 
 def _nowhere() -> object:
-    """Return a stream for the buffered text, which the interpreter flushes at its end."""
+    """Return stdout with its file descriptor on /dev/null, for text that cannot be written.
+
+    The interpreter flushes the buffered text at its end, and would fail again.
+    """
     stdout = sys.__stdout__ or sys.stdout
     os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
     return stdout
@@ -223,9 +226,9 @@ def _end_process(code: int) -> NoReturn:
 
 
 def _end_in_order_on_sigterm() -> None:
-    """End a command on SIGTERM as on Ctrl-C: its processes and files are removed with it.
+    """Make SIGTERM end a command as Ctrl-C does, so that its processes and files are removed.
 
-    Where a shell has the process ignore it, it is still ignored.
+    A SIGTERM that the calling shell set to be ignored is still ignored.
     """
     signals = _signals()
 

@@ -153,7 +153,10 @@ def _parsing_failure(error: Exception) -> str:
 
 
 def _resolving_failure(text: str, names: _Names) -> str:
-    """Return a text for an unknown column with similar names, else the first line as it is."""
+    """Return the text of an error of name resolution, with similar names for an unknown column.
+
+    Of any other error the first line is shown.
+    """
     name = re.search(r"Column '?\"?([^'\"]+)\"?'? could not|Unknown column: (\S+)", text)
     if name is None:
         return text.split("\n", 1)[0]

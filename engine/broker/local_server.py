@@ -31,7 +31,10 @@ class LocalServer:
         self._session: Session | None = None
 
     def _session_of(self, *, is_message: bool) -> Session:
-        """Return a session of its own for a message, as handlers may keep state there."""
+        """Return a new session for a message and one shared session for calls in values.
+
+        Handlers of messages may keep state in their session, which callers must not share.
+        """
         if self._session is not None and not is_message:
             return self._session
         session = Session(

@@ -135,7 +135,10 @@ def log_metrics(logs: Iterable[LocalLog]) -> Iterator[BrokerMetric]:
 def directory_metrics(
     directories: Iterable[LogDirectory], compacted: Iterable[tuple[str, LogCompaction]]
 ) -> Iterator[BrokerMetric]:
-    """Yield the gauges of log directories; `compacted` logs come with the path of theirs."""
+    """Yield the gauges of log directories: online state, and bytes that the cleaner cannot clean.
+
+    `compacted` are the compacted logs, each with the path of its log directory.
+    """
     paths = {directory.path: directory.is_online for directory in directories}
     left_alone = [
         (path, log) for path, log in compacted if log.phase is CompactionPhase.UNCLEANABLE

@@ -255,7 +255,10 @@ class Producer:
             self._close(partition)
 
     def due_in_ms(self) -> int | None:
-        """Return when the first batch is to leave, None if there are no records to send."""
+        """Return the time in ms until the first batch is due; None if there are no records to send.
+
+        The caller waits for input at most so long, and then calls the producer again.
+        """
         opened_ms = min((batch.opened_ms for batch in self._open.values()), default=None)
         if opened_ms is None:
             return None

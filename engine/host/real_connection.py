@@ -223,7 +223,11 @@ class RealConnection:
             self.flush()
 
     def _pass_frames(self, shared: memoryview, size: int) -> None:
-        """Pass on the frames in the shared buffer, and keep the rest."""
+        """Handle the complete frames in the shared buffer.
+
+        Copy an incomplete frame to an own buffer. The next connection that receives bytes
+        overwrites the shared buffer at once.
+        """
         position = self._frames(shared, size, self.last_active_ms)
         if position < size and not self.is_closed:
             # The shared buffer is reused by another connection at once.
@@ -236,7 +240,7 @@ class RealConnection:
             self._have = remaining
 
     def _bounded_bytes(self, shared: memoryview, position: int, remaining: int) -> int:
-        """Return what a client that is not known may hold: its frame, and what has come."""
+        """Return an unauthenticated client's buffer size: its frame, or the received bytes."""
         length = _length_at(shared, position)[0] if remaining >= _LENGTH.size else 0
         return max(_LENGTH.size + int(length), remaining)
 

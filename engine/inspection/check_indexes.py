@@ -146,7 +146,10 @@ class TimeIndexCheck:
         self._is_certain = False
 
     def finish(self) -> None:
-        """Check what is left at the end of the log."""
+        """Check the remaining entries at the end of the log, and report the doubtful ones.
+
+        Doubtful entries are faults only if the offsets of the log's batches rise.
+        """
         while self._head:
             if self._rises(self._head):
                 self._uncertain(self._head, "the log ends before it")

@@ -298,7 +298,10 @@ class ProducerState:
         *,
         is_transactional: bool,
     ) -> None:
-        """Note a producer's batch."""
+        """Record a written batch of a producer: later batches are checked against its sequences.
+
+        The first batch of a transaction also opens it: the last stable offset stays below.
+        """
         producer = self._producers.get(producer_id)
         if producer is None:
             producer = self._producers[producer_id] = KnownProducer()

@@ -93,7 +93,7 @@ def expected_bytes(state: PlacementState, held: Sequence[int] | None = None) -> 
 
 
 def _group_bytes(state: PlacementState) -> dict[int, tuple[float, float]]:
-    """Return the fewest and the most bytes that a rack's brokers in play can hold."""
+    """Return, for each rack, the fewest and the most bytes that its brokers together can hold."""
     by_factor: dict[int, int] = {}
     for replicas, size in zip(state.replicas, state.sizes, strict=True):
         by_factor[len(replicas)] = by_factor.get(len(replicas), 0) + size
@@ -242,7 +242,10 @@ class ByteBalancing:
             yield from self._paid_pairs(heavy, light, wanted)
 
     def _went_between(self, source: int, target: int) -> list[int]:
-        """Return replicas that a broker had and another one has instead, of very many a part."""
+        """Return partitions whose replica moves from `source` to `target` in this plan.
+
+        Of very many only a sample is returned, so that the search stays short.
+        """
         departed = self._state.departed[source]
         replicas, original = self._state.replicas, self._state.original
         stride = 1 + len(departed) // _SEARCHED_MAX

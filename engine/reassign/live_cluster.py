@@ -110,7 +110,13 @@ class LiveCluster:
         changes: Iterable[PartitionChange],
         latency_topic: str | None = None,
     ) -> None:
-        """With a topic to measure by, records are written to it. Errors: ApiError without one."""
+        """Prepare to observe the moves of `changes`; measure latency by a topic if one is named.
+
+        The latency is that of records written to `latency_topic`. Errors: ApiError if the topic
+        does not
+
+        exist.
+        """
         self._client = client
         self._latency: ProducerLatency | None = None
         if latency_topic is not None:

@@ -78,7 +78,13 @@ class LargeDelayedFetch(DelayedFetch):
         return self.is_abandoned
 
     def can_complete_after(self, key: object) -> bool:
-        """Return whether there are enough bytes by one partition now, and the others as checked."""
+        """Return True if there are min_bytes, after counting the partition of `key` again.
+
+        The bytes of all other partitions are those of the last check: after an append to one
+        partition,
+
+        a fetch of very many partitions is not counted from the beginning.
+        """
         waiting = self._waiting_of.get(key)  # type: ignore[call-overload]
         if waiting is None:
             return False

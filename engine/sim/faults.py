@@ -91,7 +91,7 @@ class Injector:
         self._number = 0
 
     def heal_all(self) -> None:
-        """Take back every fault that lasts."""
+        """End every fault in progress, so that the cluster can recover before the last checks."""
         for number in list(self._running):
             self._end_fault(number)
         self._watch_directories()

@@ -28,6 +28,13 @@ class FenceRules:
         leads: Callable[[str, TopicPartition], bool],
         is_excused: Callable[[TopicPartition], bool],
     ) -> None:
+        """Set up the rules; `broke` reports a violation with its rule, text and partition.
+
+        `leads` tells whether a named broker leads a partition; `is_excused` whether transactions of
+        a
+
+        partition are not checked, since it lost records by a fault.
+        """
         self._broke = broke
         self._leader_epoch, self._leads, self._is_excused = leader_epoch, leads, is_excused
         self._latest: dict[str, Ids] = {}

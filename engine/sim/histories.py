@@ -258,7 +258,10 @@ class History:
         self.awaited = Awaited("an unclean election", is_unclean=True)
 
     def lose(self, loss: Loss, leader_epoch: int) -> None:
-        """Take note of what a leader lacks as its epoch begins: from then on its log counts."""
+        """Record a loss as its leader begins an epoch: from now on its log is what is committed.
+
+        Committed records from the loss on are lost, and no replica is checked for them any more.
+        """
         self.losses.append(loss)
         for base in [base for base in self.committed if base >= loss.first]:
             self._lost.setdefault(base, set()).add(self.committed.pop(base))
@@ -317,7 +320,10 @@ class History:
         return self.decided_ends.get(leader_epoch, 0)
 
     def fault_of(self, batches: Iterable[BatchView], end: int, now_ms: int) -> str:
-        """Return in words what a log lacks that is committed below an offset; empty if nothing."""
+        """Return, as text, which committed record below `end` a log lacks; empty if it has all.
+
+        The log of a compacted topic is judged by the rules of cleaning instead.
+        """
         if self.keys is None:
             missing = self._missing_from(batches, end)
             return "" if missing is None else f"lacks {missing}"

@@ -166,7 +166,10 @@ class Invariants:
         self._versions: dict[str, tuple[int, int]] = {}
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None = None) -> None:
-        """Note a violation, unless its partition is excused; the first one counts."""
+        """Record a violation of a rule and end the run; later violations are only consequences.
+
+        A partition whose records may be lost by a fault is excused.
+        """
         if partition is not None and self.is_excused(partition):
             return
         if self.violation is None:
@@ -220,7 +223,7 @@ class Invariants:
         return broker.storage.replica_manager.partitions.get(partition)
 
     def check_all(self) -> None:
-        """Check what changes without a request: followers that lag, replicas that were cleaned."""
+        """Check the rules that no event triggers: watermarks of followers, cleaned logs (L7)."""
         self.watermarks.check()
         if self.rules.tombstones_stay_ms is not None:
             with self.without_disk_faults():

@@ -119,7 +119,7 @@ class Ledger:
     def assigned(
         self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
     ) -> None:
-        """Take note of what a member has in a generation."""
+        """Record the partitions that a member was assigned in a generation of its group."""
         self.groups.assigned(group_id, generation_id, member_id, partitions)
 
     def commits(
@@ -159,7 +159,7 @@ class Ledger:
             self.groups.lives.take(batch)
 
     def _lost(self, partition: TopicPartition, loss: Loss) -> None:
-        """Require lost records no more; a record without an offset is found by its number."""
+        """Stop requiring that consumers get the records that a partition has lost."""
         self._trace.add("LOST", f"{partition} from {loss.first} to {loss.end}: {loss.reason}")
         for (_, key), accepted in self._accepted.items():
             if key != partition:
@@ -338,7 +338,7 @@ class Ledger:
     def _check_gaps(
         self, consumer: str, partition: TopicPartition, content: bytes, span: tuple[int, int]
     ) -> None:
-        """Check that what a consumer of a compacted topic did not get is outdated."""
+        """Check that records that a consumer of a compacted topic missed were superseded."""
         history, now_ms = self._invariants.history(partition), self._invariants.now_ms
         start, end = max(span[0], history.owed_start), span[1]
         if history.is_lost(*span):

@@ -249,9 +249,12 @@ class LossRules:
         history.roll_back(lacking)
 
     def roll_back(self, controller_epoch: int, broker_ids: Iterable[int]) -> None:
-        """Take note that controllers begin again with an earlier epoch, and have seen nothing.
+        """Record that the metadata store was restored to an earlier state.
 
-        `broker_ids` are registered in what is put back.
+        Controllers begin again with an earlier epoch, and none of them has seen a broker's loss
+        yet.
+
+        `broker_ids` are registered in the restored store.
         """
         for history in self._histories.values():
             for broker_id, lossy in history.lossy.items():
@@ -290,7 +293,7 @@ class LossRules:
             history.awaited = None
             if awaited is not None and awaited.is_unclean:
                 history.lost_epoch = max(history.lost_epoch, partition.leader_epoch)
-            # From now on others are held to what this one has.
+            # From now on the log of this leader is what other replicas are checked by.
             history.lossy.pop(partition.broker_id, None)
         may_fork = awaited is not None and awaited.is_rewriting and not is_new_epoch
         if may_fork and (is_current or lossy is not None):

@@ -57,7 +57,7 @@ class MembershipEvents(Protocol):
     def assigned(
         self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
     ) -> None:
-        """Take note of what a member has in a generation."""
+        """Record the partitions that a member was assigned in a generation of its group."""
         ...
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:

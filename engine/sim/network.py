@@ -195,7 +195,10 @@ def _carry(channel: Channel, target: Machine, life: int, refuse: Callable[[], No
     """
 
     def arrived(run: Callable[[], None]) -> None:
-        """Run in this life of the target; refuse if it is over, and be silent without power."""
+        """Run the arrival in the target's process; refuse it if the process has ended since.
+
+        A machine without power answers nothing, not even a refusal.
+        """
         if target.is_alive(life):
             target.enter(life, run)
         elif target.has_power:

@@ -124,7 +124,7 @@ class Operator:
         requests.find_leaders([], send)
 
     def create(self, topics: Mapping[str, tuple[int, int]]) -> None:
-        """Create topics with so many partitions and replicas, again until they are there."""
+        """Create topics with these partition counts and replication factors, until they exist."""
         row = messages.CreateTopicsRequest.CreatableTopic
         rows = [
             row(name=name, num_partitions=partitions, replication_factor=replicas)
@@ -372,7 +372,7 @@ class Operator:
         self._alter_configs([(_BROKER, "", rates)], done)
 
     def _limit_clients(self, draw: Random) -> None:
-        """Set quotas of a client, or of all others."""
+        """Set random quotas for a client, or for all clients without their own quotas."""
         client = draw.choice(_LIMITED_CLIENTS)
         self._limited.add(client)
         keys = draw.choice(((_PRODUCED,), (_PRODUCED, _CONSUMED), (_CONSUMED,)))

@@ -83,7 +83,7 @@ class BrokerProcess:
         self.peers = {}
 
     def cut_power(self, *, keeps_nothing: bool) -> None:
-        """End its machine at once: each broker lacks some of what was not synced."""
+        """Cut the machine's power: each broker loses some unsynced writes, and restarts later."""
         ended = self._running()
         for node in ended:
             node.end(has_power=False)

@@ -91,9 +91,11 @@ def _partition_reasons(
 def is_held(
     key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
 ) -> bool:
-    """Return whether nothing can be committed: too few in sync, and the others lag for good.
+    """Return True if a partition is below min.insync.replicas and its followers cannot catch up.
 
-    Nothing that a producer of acks=all sends is accepted then. Source: HW-7.
+    Records with acks=all are refused as long: producers need not have sent all before the checks.
+
+    Source: HW-7.
     """
     history = invariants.histories.get(key)
     leader = None if history is None or history.state is None else history.state.leader

@@ -18,7 +18,10 @@ class SessionRules:
     def committed(
         self, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
     ) -> None:
-        """Check one transaction: what it leaves of nodes; sessions with None have ended."""
+        """Check a transaction of the store: ephemeral nodes are deleted with their session (Z2).
+
+        In `sessions`, None as timeout means that the session has ended.
+        """
         ended = {session_id for session_id, timeout_ms in sessions.items() if timeout_ms is None}
         self._live |= set(sessions)
         self._live -= ended

@@ -235,7 +235,10 @@ class Simulation:
         return not self._returns.is_to_wait(node.broker_id, self.loop.now_ms)
 
     def lost_writes(self, node: SimulatedBroker) -> None:
-        """Note a power cut, and check what it has left."""
+        """Record a power cut of a broker, and check its small files (L8).
+
+        Each file must be as before or after its last write, never torn.
+        """
         self.invariants.lost_writes(node.broker_id)
         if not self.plan.has_unseen_losses:
             self._returns.lost_writes(node.broker_id, self.loop.now_ms)
@@ -432,7 +435,10 @@ class Simulation:
     def _unread(
         self, consumer: SimulatedConsumer, partitions: Iterable[TopicPartition]
     ) -> list[str]:
-        """Return, as text, which partitions a consumer has not read to the end, and must."""
+        """Return a line for each partition that a consumer has not read to its committed end.
+
+        A partition counts only if the consumer can be expected to read it (`_is_owed`).
+        """
         unread = []
         for partition in sorted(partitions):
             position = consumer.positions[partition]

@@ -115,7 +115,7 @@ class StoreServer:
         self._tick()
 
     def stop(self) -> None:
-        """End at once; what was committed is kept, and every connection breaks."""
+        """End the store's process at once: its connections break, and committed writes are kept."""
         self.machine.kill()
         for connection in list(self._closers):
             self._close(connection)

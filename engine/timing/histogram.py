@@ -91,7 +91,7 @@ class Moments:
         self.count += count
 
     def reading(self, sample: Iterable[int], unit: int = 1) -> HistogramReading:
-        """Return the figures, with the quantiles of a sample; `unit` is what counts as 1."""
+        """Return count, mean, deviation and quantiles of a sample, divided by `unit`."""
         if not self.count:
             return HistogramReading(0, *(0.0,) * 11)
         deviation = 0.0

@@ -46,7 +46,7 @@ class SampledRate:
         window.last_event_ms = now_ms
 
     def _next_window(self, now_ms: int) -> _Window:
-        """Replace the oldest window by a new one that begins now, and return it."""
+        """Replace the oldest window by a new one that begins now, and return the new window."""
         # One more than is measured: the oldest overlaps with the time that is.
         self._current = (self._current + 1) % (self._window_count + 1)
         fresh = _Window(now_ms, now_ms)
@@ -54,7 +54,7 @@ class SampledRate:
         return fresh
 
     def delay_ms(self, bound_per_s: float, now_ms: int) -> int:
-        """Return for how long nothing should happen so that the rate is at its bound again.
+        """Return how long a client must be throttled until its rate is down at the bound.
 
         At most one window; 0 while the rate is not above the bound.
         """

@@ -23,7 +23,7 @@ class NoSuchSort(EngineError):
 def matching(
     rows: Iterable[Mapping[str, Any]], text: str, keys: Iterable[str]
 ) -> list[Mapping[str, Any]]:
-    """Return the rows that have each word of a text in one of these fields, in any case."""
+    """Return the rows in which each word of a text occurs in one of the fields, in any case."""
     terms, shown = text.lower().split(), list(keys)
     return [
         row

@@ -58,7 +58,7 @@ class Watch:
         self._rates: Mapping[TopicPartition, PartitionRate] = {}
 
     def take(self, timed: TimedSample) -> Frame:
-        """Take a sample, and return all rows by it."""
+        """Add a sample, and return the rows of all views, with rates since earlier samples."""
         sample = timed.sample
         self._samples.append(timed)
         self._brokers |= sample.view.brokers

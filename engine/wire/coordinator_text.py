@@ -119,7 +119,7 @@ def _read(
 def _read_leniently(
     name: str, release: str, raw: bytes | memoryview, version: int, shown_version: int
 ) -> Struct:
-    """Read as the tool does, and fail in its words."""
+    """Decode a record as Kafka's dump tool does; raise its error text for a malformed record."""
     try:
         return read_as_tool(name, release, raw, position=_INT16.size, version=version)[0]
     except ToolFailure as failure:

@@ -270,7 +270,7 @@ def _read_classic(body: bytes, version: int) -> FetchRequest:
 
 
 def _classic_requested(values: tuple[int, ...]) -> RequestedPartition:
-    """Return a partition from its numbers, of which earlier versions have fewer."""
+    """Return a requested partition from its numbers; earlier versions have fewer of them."""
     if len(values) == 3:
         partition, offset, max_bytes = values
         return RequestedPartition(partition, -1, offset, -1, -1, max_bytes)

@@ -47,7 +47,7 @@ class _Source:
         self.pending_targets.append(target)
 
     def flush(self) -> None:
-        """Write the `struct` call for what is pending."""
+        """Write one `struct` call that reads all pending fields of fixed size at once."""
         codes, targets = self.pending_codes, self.pending_targets
         self.pending_codes, self.pending_targets = "", []
         if codes == "B":
@@ -220,7 +220,7 @@ def _read_struct(out: _Source, layout: StructLayout, target: str) -> None:
 
 
 def _read_tags(out: _Source, layout: StructLayout, target: str, count: str) -> None:
-    """Read the tagged section: known tags into the struct, others passed over."""
+    """Write the code for a tagged section: known tags into the struct, unknown tags skipped."""
     if all(field.tag < 0 for field in layout.fields):
         out.line(f"if {count}: p = skip_tags(b, p, e, {count})")
         return

@@ -63,7 +63,7 @@ class _Source:
         self.pending_values.append(value)
 
     def flush(self) -> None:
-        """Write the `struct` call for what is pending."""
+        """Write one `struct` call that encodes all pending fields of fixed size at once."""
         codes, values = self.pending_codes, self.pending_values
         self.pending_codes, self.pending_values = "", []
         if codes:
@@ -82,7 +82,7 @@ class _Source:
 
 
 def _if_null(out: _Source, field: FieldLayout, value: str, null: str) -> None:
-    """Write the branch for null, where null is allowed, and open the branch for the others."""
+    """Write the branch for null if a field is nullable, and open the branch for other values."""
     if field.nullable:
         out.line(f"if {value} is None: {out.out} += {null}")
         out.line("else:")

@@ -57,7 +57,7 @@ class QuietHandler(SequentialThreadingHandler):  # type: ignore[misc]
     """Kazoo's threads, which end without a traceback when they were left to themselves."""
 
     def spawn(self, func: Callable[..., object], *args: Any, **kwargs: Any) -> Any:
-        """Start a thread; its error is raised to the caller that waits for its work."""
+        """Start a thread that prints no traceback on an error, which the caller gets anyway."""
 
         def run(*own: Any, **named: Any) -> None:
             with suppress(Exception):

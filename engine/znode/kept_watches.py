@@ -121,7 +121,10 @@ class KeptWatches:
         self._let_reads_go()
 
     def _let_reads_go(self) -> None:
-        """Let the reads go on that wait until all watches are requested again."""
+        """Resume reads that waited until all watches were requested again after a reconnection.
+
+        A read before that could return a state whose later change no watch reports.
+        """
         waiting, self._until_set_again = self._until_set_again, None
         if waiting is not None:
             waiting.keep(None)

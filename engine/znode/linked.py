@@ -79,7 +79,7 @@ class LinkedZnodeClient:
         ephemeral: bool = False,
         sequential: bool = False,
     ) -> str:
-        """Create a node and return its path, with its ten digits if sequential."""
+        """Create a node and return its path; a sequential node's path has ten digits at its end."""
         create = self._client.create
         return await self._over(
             partial(create, path, data, ephemeral=ephemeral, sequential=sequential)

@@ -61,7 +61,9 @@ class ZookeeperServer:
     def __init__(
         self, store: ZnodeStore, entropy: Entropy, users: Mapping[str, str] | None = None
     ) -> None:
-        """Serve a store, whose users have passwords; without users nobody logs in by SASL.
+        """Serve a store to ZooKeeper clients.
+
+        `users` have passwords for SASL, None allows no login.
 
         Errors: ZnodeStoreFailed if its secret cannot be kept.
         """

@@ -91,7 +91,7 @@ class GivenOptions:
         return self._values.get(name, [])
 
     def needed(self, name: str) -> str:
-        """Return the value of a required option, which has been checked; as `text`."""
+        """Return the value of an option whose presence the tool has checked before."""
         value = self.text(name)
         assert value is not None, name
         return value

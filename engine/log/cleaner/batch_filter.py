@@ -212,7 +212,11 @@ class BatchFilter:
         return _copied(batch, data, kept, horizon_ms)
 
     def _is_last_of_producer(self, batch: BatchView) -> bool:
-        """Return True for its producer's last batch or marker: at least its header stays."""
+        """Return True if a batch or marker is the last of its producer, so that its header is kept.
+
+        Without the header, the broker would forget the producer's sequence or epoch after a
+        restart.
+        """
         end = self._producers.get(batch.producer_id)
         if end is None:
             return False

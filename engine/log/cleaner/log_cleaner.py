@@ -60,7 +60,10 @@ class CleanerConfig(NamedTuple):
 
     @property
     def settings(self) -> CleaningSettings:
-        """Return the settings of each thread: its share of the buffers, half of it for reading."""
+        """Return the settings of one cleaner thread, with its share of the buffers.
+
+        Half of a thread's I/O buffer is for reading.
+        """
         return CleaningSettings(
             self.dedupe_buffer_bytes // self.thread_count,
             self.load_factor,

@@ -241,7 +241,7 @@ def complete_securing(
 
 
 def _protect(data: DataDirectory, secured: SecuredFiles, timeout_s: float) -> None:
-    """Give the store's nodes to the brokers, where the login to it is of the secured files."""
+    """Restrict the store's nodes to the brokers, if its login is that of the secured files."""
     plan, running = data.plan(), data.running()
     if plan is None or running is None or running.znode_address is None:
         return

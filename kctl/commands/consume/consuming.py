@@ -290,7 +290,7 @@ class PrintRun:
             self.rate_line.clear()
 
     def fail(self, error: EngineError, about: str | None = None) -> None:
-        """Report the error of one partition; the run continues with the others."""
+        """Report the error of one partition and count it; all other partitions are still read."""
         self.clear_rate_line()
         report_error(error, about)
         self.failures += 1
@@ -299,7 +299,7 @@ class PrintRun:
     def without_errors(
         self, results: dict[TopicPartition, int | EngineError]
     ) -> dict[TopicPartition, int]:
-        """Return the offsets that brokers returned, and report the errors of the others."""
+        """Return the offsets of partitions without an error, and report the other errors."""
         offsets = {}
         for partition, result in results.items():
             if isinstance(result, EngineError):
