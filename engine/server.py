@@ -182,6 +182,13 @@ class _Slot:
     def __init__(
         self, promise: Promise[Any] | None = None, request: OpenRequest | None = None
     ) -> None:
+        """Reserve the place of a response: Kafka sends responses in the order of the requests.
+
+        `promise` is that of the response, None for a response that exists already. `request` is
+        None for
+
+        a place that belongs to no Kafka request, as in authentication.
+        """
         #: That of its response, None where it is there at once.
         self.promise = promise
         #: None for what is no request: the answer to a client that is not known yet.

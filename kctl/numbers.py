@@ -73,7 +73,10 @@ def with_ranges(command: Any) -> Any:
 
 
 def _range_of(parameter: Any, *, is_whole: bool) -> tuple[float, float]:
-    """Return the inclusive bounds of a number: its own, or those of its field."""
+    """Return the inclusive bounds of a numeric option: given by the option, else by its field.
+
+    The field is the one of a request that the number ends in: int16, int32 or int64.
+    """
     lowest, highest = getattr(parameter.type, "min", None), getattr(parameter.type, "max", None)
     if highest is None and is_whole:
         is_long, is_factor = parameter.name in _LONG_NAMES, parameter.name in _FACTOR_NAMES

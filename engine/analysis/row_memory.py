@@ -244,7 +244,7 @@ class RowMemory:
         return None
 
     def _make_columns(self) -> None:
-        """Make the columns that are not there; there are no rows."""
+        """Allocate the columns that were given away with earlier rows; there must be no rows."""
         import numpy as np
 
         assert self._filler is not None

@@ -97,7 +97,10 @@ def views_used(
 
 
 def _used_in(frame: DataFrame, views: Views) -> UsedViews:
-    """Return what a query's optimized plan reads of the stand-ins; uses Spark's internals."""
+    """Return the views, columns and conditions that a query's optimized plan uses.
+
+    Only these are then read from the logs. This uses Spark's internals.
+    """
     plan = frame._jdf.queryExecution().optimizedPlan()
     referred = {attribute.exprId().id() for attribute in _each(plan.output())}
     sources: list[list[JavaObject]] = []

@@ -70,7 +70,10 @@ class TableExists(EngineError):
 
 
 def table_plan(table: Table, plan: ExportPlan, *, append: bool) -> ExportPlan:
-    """Return a plan for what a table lacks; raises TableExists, AppendMismatch, TableFailed."""
+    """Return the export plan without the records that the table already has.
+
+    Errors: TableExists without `append`, AppendMismatch, TableFailed.
+    """
     out = os.path.realpath(plan.out)
     state = table.state(_places(plan))
     if state is None:

@@ -195,7 +195,7 @@ class BrokerConnections:
         self._abandoned.update(tokens)
 
     def interrupt(self) -> None:
-        """End a wait that may be interrupted, and those to come until `proceed`; for any thread.
+        """End the interruptible waits of a client, now and until `proceed`; any thread may call.
 
         The streams have to be `WakeableStreams`.
         """
@@ -229,7 +229,7 @@ class BrokerConnections:
         self._streams.close()
 
     def proceed(self) -> None:
-        """Let waits wait again."""
+        """Allow interruptible waits to wait again after `interrupt`."""
         self._is_interrupted = False
 
     def pause(self, duration_ms: int, *, may_be_interrupted: bool = False) -> None:

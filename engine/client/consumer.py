@@ -260,7 +260,7 @@ class Consumer:
             self._assigned = self._assigned.difference(partitions)
 
     def _drop(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget the records of partitions that wait, and their positions."""
+        """Drop the buffered records and the positions of partitions."""
         self._records.drop(partitions)
         for key in partitions:
             self._epochs.pop(key, None)

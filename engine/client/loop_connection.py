@@ -192,7 +192,10 @@ class LoopConnection:
     def _take_fast(
         self, connection: BrokerConnection, wire: ports.Connection, frame: memoryview
     ) -> bool:
-        """Let a call go on by itself with a response on the fast path; False with nothing done."""
+        """Give a response to its call by the fast path.
+
+        False, with nothing done, if it is off that.
+        """
         sent = connection.answered(frame)
         if sent is None:
             return False

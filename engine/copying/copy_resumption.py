@@ -73,7 +73,7 @@ def resumed_positions(
 def never_written(
     client: KafkaClient, plan: TopicCopy, keys: Iterable[TopicPartition]
 ) -> set[TopicPartition]:
-    """Return the partitions whose copy has never had a record, or is not there."""
+    """Return the partitions whose destination never had a record, or does not exist."""
     to = plan.destinations()
     there = {to[key]: key for key in keys}
     empty = set()

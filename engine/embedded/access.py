@@ -327,7 +327,10 @@ def _received(
 
 
 def _missing_at_any(client: KafkaClient, brokers: int) -> list[str]:
-    """Return text about what is not in sync, by the metadata of each broker."""
+    """Return, as text, which replicas are not in sync by the metadata of any broker.
+
+    Every broker is asked: a test may send its next request to one with outdated metadata.
+    """
     call = Call("Metadata", metadata_request(None), METADATA_LOWEST)
     calls = {row.broker_id: (row.address, call) for row in client.brokers_view().brokers.values()}
     results = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)

@@ -51,7 +51,10 @@ async def until(is_so: Callable[[], bool], timers: Timers, clock: Clock, *, peri
 
 
 def _step(work: PromiseCoroutine[T], promise: Promise[T]) -> None:
-    """Run a coroutine until it ends or awaits a promise that is not kept; that one runs it on."""
+    """Run a coroutine until it ends or awaits a promise that is not kept.
+
+    That promise calls this function again once it is kept.
+    """
     while True:
         try:
             waits_for: Promise[object] = work.send(None)

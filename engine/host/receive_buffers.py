@@ -99,7 +99,13 @@ class ReceiveBuffers:
             self._wake()
 
     def has_room_for(self, connection: WaitingReader, size: int) -> bool:
-        """Return whether a connection may take a buffer of this size; if not, it is woken later."""
+        """Return True if a connection may take a buffer of `size`; otherwise it is woken later.
+
+        One connection at a time, which has the turn, may exceed the bound: connections with
+        incomplete
+
+        frames could otherwise wait for each other for ever.
+        """
         if self.in_flight_bytes + size <= self.in_flight_bytes_max:
             return True
         if self._turn is None:

@@ -239,7 +239,7 @@ class _Planner:
                 del self._present[name]
 
     def _read_indexes(self, base_offset: int) -> SegmentIndexes:
-        """Return the indexes of a segment; one that a broker would not load counts as missing."""
+        """Return a segment's usable indexes; one that a broker would rebuild counts as missing."""
         index = time_index = txn_index = None
         path = self._present_path(base_offset, FileKind.INDEX)
         if path:

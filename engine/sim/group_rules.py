@@ -83,7 +83,10 @@ class GroupRules:
     def commits(
         self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str
     ) -> Commit:
-        """Return a commit that a member sends now, with the next number."""
+        """Record that a member sends an offset commit now, and return its numbered record.
+
+        The numbers rise over all commits of a run, and tell commits apart.
+        """
         self._commit_count += 1
         generation = self.lives.generation(group_id, generation_id, member_id)
         is_outdated = generation < self._latest.get(group_id, generation)

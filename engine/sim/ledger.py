@@ -125,15 +125,15 @@ class Ledger:
     def commits(
         self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str
     ) -> Commit:
-        """Return a commit that a member sends now, with the next number."""
+        """Record that a member sends an offset commit now, and return its numbered record."""
         return self.groups.commits(group_id, partition, generation_id, member_id)
 
     def committed(self, commit: Commit, code: int) -> None:
-        """Take note of the response to a commit."""
+        """Record the response to a commit."""
         self.groups.committed(commit, code)
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
-        """Hand a broken promise on."""
+        """Report a violation of a rule to the invariants."""
         self._invariants.broke(rule, text, partition)
 
     def is_doomed(self, partition: TopicPartition) -> bool:

@@ -221,7 +221,10 @@ class Membership:
     # Responses
 
     def judged(self, api_name: str, code: int) -> int:
-        """Return a code that a member can go on with; any other breaks a promise."""
+        """Check a response's error code and return it; report a violation if no member may get it.
+
+        A coordinator that has moved is looked up again for the next request.
+        """
         if code in _MOVED:
             self._requests.forget_coordinator()
         elif code != NONE and code not in REJOINS and not kafka_error(code).is_retriable:

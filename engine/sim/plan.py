@@ -271,9 +271,9 @@ def _with_separate_kinds(
     *,
     is_compacted: bool,
 ) -> tuple[Fault, ...]:
-    """Return the faults with those of the kinds that are drawn from their own random numbers.
+    """Return the faults and those of kinds that were added later.
 
-    So that a kind added later does not change the other faults of a known seed.
+    The later kinds have their own random numbers: the other faults of a known seed stay the same.
     """
     draw = Random(f"{seed}/separate work")
     has_moves = log_dir_count > 1 and draw.random() < _DIRECTORY_MOVES_SHARE

@@ -141,10 +141,12 @@ def read_topics(nodes: Mapping[str, Node]) -> StoredTopics:
 
 
 def lost_partitions(topics: StoredTopics, topics_now: StoredTopics) -> list[TopicPartition]:
-    """Return the partitions that topics have now and that are not there, or begin once more.
+    """Return the partitions of existing topics that the restored store does not have.
 
-    The operator removes their logs, which have epochs of before and the id of their topic. Logs of
-    other topics a broker knows for strays.
+    Before brokers start on the restored store, the operator removes the logs of these partitions:
+
+    brokers would keep them, as the topic id is right. Logs of other topics brokers find to be
+    strays.
     """
     return sorted(
         key

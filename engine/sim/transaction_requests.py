@@ -88,7 +88,10 @@ class TransactionRequests:
         *,
         gives_up: bool = True,
     ) -> None:
-        """One that gives up has batches that come late: without verification they hang."""
+        """Set up the requests of one instance; `gives_up` lets its last batches arrive late.
+
+        Late batches of an ended instance hang a transaction unless leaders verify it (KIP-890).
+        """
         self._give_up_share = _GIVE_UP_SHARE * gives_up
         self.name = requests.name
         self.transactional_id = transactional_id

@@ -248,7 +248,10 @@ class ZnodeReader:
             before = after
 
     def _picture_again(self, path: str, on_event: Callable[[object], None]) -> dict[str, Stat]:
-        """Return a picture as soon as the connection is there; raises ZookeeperUnreachable."""
+        """Read the nodes again after a lost connection, once kazoo has reconnected.
+
+        Errors: ZookeeperUnreachable.
+        """
         while True:
             back = threading.Event()
 

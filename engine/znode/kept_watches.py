@@ -174,7 +174,7 @@ class KeptWatches:
             raise
 
     async def _first_request(self, watch: _Watch) -> int | None:
-        """Request a watch; once the response is there it is set, and is set again after a loss.
+        """Set a watch at the server; from its response on the watch is set again after each loss.
 
         Raises ConnectionLost also for a response after a loss: the server may have forgotten the
         watch.

@@ -78,7 +78,7 @@ def _lies_in(address: str, network: str) -> bool:
 
 
 def _network(text: str) -> tuple[int, int] | None:
-    """Return the address and the bits of `address[/bits]`, None if it is none of version 4."""
+    """Return address and prefix length of `address[/bits]`; None unless it is IPv4."""
     address, slash, bits = text.partition("/")
     numbers = [_number(part) for part in address.split(".")]
     count = _number(bits) if slash else _ADDRESS_BITS
@@ -90,7 +90,7 @@ def _network(text: str) -> tuple[int, int] | None:
 
 
 def _number(text: str) -> int:
-    """Return a number as Java reads it, -1 for what is none."""
+    """Return a decimal number as Java parses it, -1 for any other text."""
     return int(text) if _NUMBER.fullmatch(text) else -1
 
 

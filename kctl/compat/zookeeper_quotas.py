@@ -69,7 +69,7 @@ class QuotaCommands:
         self._keep(path, limits)
 
     def print_quota(self, arguments: ShellArguments) -> None:
-        """Print the limits of a node, and what there is."""
+        """Print the quota of a node, and its present count of nodes and bytes."""
         path = arguments.operands[0]
         self._err.write(f"absolute path is {_limit_path(path)}\n")
         check_shell_path(_limit_path(path))

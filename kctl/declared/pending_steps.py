@@ -147,7 +147,7 @@ def _note_undeclared(steps: Sequence[StateStep]) -> None:
 
 
 def name_of(step: StateStep) -> str:
-    """Return the subject of a step, in words."""
+    """Return the name of the resource that a step changes; an ACL is written out as text."""
     if isinstance(step.operation, CreateRule | DeleteRule):
         return rule_text(step.operation.rule)
     return step.name

@@ -106,7 +106,7 @@ def _topic(topic: ClusterTopic, *, with_placement: bool) -> dict[str, Any]:
 
 
 def _settings(settings: Mapping[str, ClusterSetting]) -> dict[str, str]:
-    """Return the settings that are set; without secrets and those of reassignments."""
+    """Return the settings to write to a file: no defaults, secrets or reassignment throttles."""
     return {
         name: _Plain(without_references(setting.value))
         for name, setting in sorted(settings.items())
