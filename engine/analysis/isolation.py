@@ -107,7 +107,7 @@ def _read(files: Files, splits: list[Split]) -> _Read:
 
 
 def _see_damages(transactions: PartitionTransactions, reader: SplitReader, seen: int) -> int:
-    """Hand on the damages since the last time; returns how many there are now."""
+    """Report a reader's new damages to the transactions; return the number of damages so far."""
     for position, may_be_marker in reader.damages[seen:]:
         transactions.see_damage(position, may_be_marker=may_be_marker)
     return len(reader.damages)

@@ -199,7 +199,10 @@ class _Segment:
         return None
 
     def _cut_at(self, number: int) -> int | None:
-        """Return the position of an entry if a batch starts there that it can be right about."""
+        """Return the position of an index entry if a batch with its offset starts there, else None.
+
+        A damaged index must not hide records: the entry is compared with the log before it is used.
+        """
         entry = self._index.entry(number)
         before = self._index.base_offset - 1
         if number > 0:

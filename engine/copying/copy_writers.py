@@ -192,7 +192,7 @@ class ExactlyOnceWriter:
             self._translation.stored(self._from[partition], offsets, result.base_offset)
 
     def _settle(self, positions: Mapping[TopicPartition, int] | None) -> None:
-        """Put offsets of groups that no copied record is at or after yet at the copy's end."""
+        """Translate group offsets beyond all copied records to the destination's log end offset."""
         unseen = {self._to[key]: LATEST for key in self._translation.unseen(positions)}
         ends: dict[TopicPartition, int] = {}
         for there, found in list_offsets(self._client, unseen).items() if unseen else ():

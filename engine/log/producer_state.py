@@ -192,7 +192,7 @@ class CompletedTransaction(NamedTuple):
     last_stable_offset: int
 
     def to_index_entry(self) -> AbortedTransaction:
-        """Return the transaction index's entry for an aborted one."""
+        """Return the entry of the transaction index for this transaction, which was aborted."""
         return AbortedTransaction(
             self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset
         )

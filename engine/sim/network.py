@@ -123,7 +123,7 @@ class MachineNetwork:
         source.connections[ours] = None
 
         def arrive() -> None:
-            """Hand the connection to its listener; refuse it if that one's process has ended."""
+            """Pass the connection to its listener; refuse it if the process has ended."""
             life, listener = network.listeners.get((host, port), (None, None))
             if life != target_life or listener is None:
                 refuse()

@@ -157,7 +157,7 @@ def _job(
 def _try(
     source: KafkaClient, destination: KafkaClient, request: CopyRequest, identity: str, path: str
 ) -> int:
-    """Print the plan: no record and no journal is written."""
+    """Print the plan of a copy for a dry run: no record and no journal is written."""
     files = RealHeldFiles()
     state = read_copy(files, path) if files.exists(path) else None
     job = _job(source, destination, request, identity, state, path)

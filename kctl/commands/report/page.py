@@ -155,7 +155,7 @@ def _list(findings: Sequence[OutputRow]) -> Iterator[str]:
 
 
 def _rows(part: Part, document: OutputRow) -> list[OutputRow]:
-    """Return the rows of a section: of groups only those in trouble."""
+    """Return the rows of a section; in the section of groups, only groups with a problem."""
     rows = shown_rows(part, document)
     if part.key == "groups":
         return [row for row in rows if row["verdict"] != LagVerdict.OK.value]
